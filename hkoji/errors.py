@@ -1,0 +1,312 @@
+"""The whole error tree.
+
+Every exception the project raises on purpose is a `HkojiError` and carries its data as attributes. This module
+knows no HTTP status and no exit code: routes and the command line map classes to those, each in one table.
+
+*Invalid* means not understood; *illegal* means understood and not allowed. A message says what failed; `hint`
+says what to do next. Neither ever holds a card, salt, seed or token that the reader may not see.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HkojiError(Exception):
+    """Root of the tree. `code` is stable, lower case with hyphens, and names the problem for programs."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+# --- invalid: not understood ------------------------------------------------------------------------------------
+
+
+class InvalidError(HkojiError):
+    """Input that could not be understood."""
+
+    code = "invalid"
+
+
+class NotationError(InvalidError):
+    """Text that is not a move. `text` is what was given, `reason` what is wrong with it."""
+
+    code = "invalid-notation"
+
+    def __init__(self, text: str, reason: str, *, hint: str = "") -> None:
+        super().__init__(f"{shorten(text)!r} is not a move: {reason}", hint=hint)
+        self.text = text
+        self.reason = reason
+
+
+class MalformedError(InvalidError):
+    """Bytes that break a format. `what` names the thing (entry, line, key …), `reason` the rule it breaks."""
+
+    code = "malformed"
+
+    def __init__(self, what: str, reason: str, *, hint: str = "") -> None:
+        super().__init__(f"malformed {what}: {reason}", hint=hint)
+        self.what = what
+        self.reason = reason
+
+
+class WeakKeyError(InvalidError):
+    """A public key that must not be used: small order or not in its one canonical encoding."""
+
+    code = "weak-key"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"unusable Ed25519 key: {reason}", hint="make a new key with `hkoji init` or `ssh-keygen`")
+        self.reason = reason
+
+
+class NotUnderstoodError(InvalidError):
+    """A well-formed thing from a later version: neither valid nor forged. `what` is its category, `value` its name."""
+
+    code = "not-understood"
+
+    def __init__(self, what: str, value: str) -> None:
+        super().__init__(
+            f"{what} {shorten(value)!r} is not understood by this version", hint="try a newer version of hkoji"
+        )
+        self.what = what
+        self.value = value
+
+
+# --- illegal: understood, not allowed ---------------------------------------------------------------------------
+
+
+class IllegalError(HkojiError):
+    """Understood, but the rules of the game or of the log do not allow it."""
+
+    code = "illegal"
+
+
+class IllegalActionError(IllegalError):
+    """A decision that is not legal now. `action` is canonical notation, `reason` the rule, `shape` what is legal."""
+
+    code = "illegal-action"
+
+    def __init__(self, action: str, reason: str, *, shape: tuple[str, ...] = (), hint: str = "") -> None:
+        super().__init__(f"{action} is not legal: {reason}", hint=hint)
+        self.action = action
+        self.reason = reason
+        self.shape = shape
+
+
+class IllegalEventError(IllegalError):
+    """An event that cannot happen now, or contradicts what is known. `due` is what must come next."""
+
+    code = "illegal-event"
+
+    def __init__(self, reason: str, *, due: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.due = due
+
+
+class UnknownHandError(IllegalError):
+    """Legal actions were asked for an actor whose hand this observer does not know."""
+
+    code = "unknown-hand"
+
+    def __init__(self, seat: int) -> None:
+        super().__init__(f"the hand of seat {seat} is not known here, so neither are its legal actions")
+        self.seat = seat
+
+
+class NotYourTurnError(IllegalError):
+    """Someone else owes the next entry. `actor` is the seat that does (None: the service, or nobody)."""
+
+    code = "not-your-turn"
+
+    def __init__(self, message: str, *, actor: int | None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.actor = actor
+
+
+class GameOverError(IllegalError):
+    """The game has ended and takes no more entries."""
+
+    code = "game-over"
+
+    def __init__(self, game: str) -> None:
+        super().__init__(f"game {game[:8]} is over", hint=f"see it with `hkoji replay {game[:8]}`")
+        self.game = game
+
+
+class ConflictError(HkojiError):
+    """The game has moved on: the entry does not follow the head. `seq` and `head` are those of the last entry."""
+
+    code = "conflict"
+
+    def __init__(self, game: str, *, seq: int, head: str, hint: str = "") -> None:
+        super().__init__(
+            f"game {game[:8]} has moved on: its last entry is {seq}",
+            hint=hint or f"look again with `hkoji show {game[:8]}`",
+        )
+        self.game = game
+        self.seq = seq
+        self.head = head
+
+
+class ExistsError(HkojiError):
+    """Something of that name is there already, and is different."""
+
+    code = "exists"
+
+    def __init__(self, what: str, name: str, *, hint: str = "") -> None:
+        super().__init__(f"{what} {name!r} exists already", hint=hint)
+        self.what = what
+        self.name = name
+
+
+# --- trust --------------------------------------------------------------------------------------------------------
+
+
+class SignatureError(HkojiError):
+    """A signature that does not verify. `signer` is who was expected to have signed, `reason` why it fails."""
+
+    code = "bad-signature"
+
+    def __init__(self, signer: str, reason: str) -> None:
+        super().__init__(f"the signature is not one of {signer}: {reason}")
+        self.signer = signer
+        self.reason = reason
+
+
+class CommitmentError(HkojiError):
+    """An opening that does not fit its commitment. `seq` and `part` say which one."""
+
+    code = "bad-opening"
+
+    def __init__(self, reason: str, *, seq: int, part: int) -> None:
+        super().__init__(f"opening {part} of entry {seq}: {reason}")
+        self.reason = reason
+        self.seq = seq
+        self.part = part
+
+
+class TrustError(HkojiError):
+    """What the service sent contradicts what this player has seen, signed or pinned."""
+
+    code = "trust"
+
+    def __init__(self, reason: str, *, hint: str = "") -> None:
+        super().__init__(reason, hint=hint)
+        self.reason = reason
+
+
+class AuditError(HkojiError):
+    """A log that does not hold. `step` is the numbered audit step, `seq` the entry, `signer` whose word is broken."""
+
+    code = "audit-failed"
+
+    def __init__(self, step: int, reason: str, *, seq: int | None, signer: str | None) -> None:
+        super().__init__(reason)
+        self.step = step
+        self.reason = reason
+        self.seq = seq
+        self.signer = signer
+
+
+# --- access -------------------------------------------------------------------------------------------------------
+
+
+class LoginError(HkojiError):
+    """No valid login, or no usable key for one."""
+
+    code = "login-required"
+
+
+class ForbiddenError(HkojiError):
+    """Known, but not allowed to see or do this."""
+
+    code = "forbidden"
+
+
+class NotFoundError(HkojiError):
+    """There is no such thing. `what` is its category, `name` how it was asked for."""
+
+    code = "not-found"
+
+    def __init__(self, what: str, name: str, *, hint: str = "") -> None:
+        super().__init__(f"no {what} {shorten(name)!r}", hint=hint)
+        self.what = what
+        self.name = name
+
+
+class TooLargeError(HkojiError):
+    """Input over a size cap. `limit` is in bytes."""
+
+    code = "too-large"
+
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(f"{what} is larger than {limit} bytes")
+        self.what = what
+        self.limit = limit
+
+
+class TooManyError(HkojiError):
+    """Too many requests. `retry_after` is in seconds."""
+
+    code = "too-many-requests"
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__("too many requests", hint=f"try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+# --- the world ----------------------------------------------------------------------------------------------------
+
+
+class UsageError(HkojiError):
+    """A command that cannot be carried out as it was given."""
+
+    code = "usage"
+
+
+class CancelledError(HkojiError):
+    """Stopped by the user, or waited in vain."""
+
+    code = "cancelled"
+
+
+class NetworkError(HkojiError):
+    """The service could not be reached, or the connection broke. Whether a request arrived is not known."""
+
+    code = "network"
+
+    def __init__(self, url: str, reason: str, *, hint: str = "") -> None:
+        super().__init__(f"cannot reach {url}: {reason}", hint=hint)
+        self.url = url
+        self.reason = reason
+
+
+class ServiceError(HkojiError):
+    """The service answered with a problem that has no class of its own. `status` is the HTTP status."""
+
+    code = "service"
+
+    def __init__(self, status: int, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class StorageError(HkojiError):
+    """A file or database that cannot be read or written as needed."""
+
+    code = "storage"
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """`text` for use in a message: at most `width` characters, printable ASCII only."""
+    plain = "".join(c if " " <= c <= "~" else "?" for c in text[: width + 1])
+    return plain if len(plain) <= width else plain[: width - 1] + "~"
