@@ -1,0 +1,1 @@
+"""Hanamikoji, all editions: ruleset (options), state (the machine), actions, scoring, notation."""

@@ -1,0 +1,109 @@
+"""The four actions and the two answers: which are open to a hand, and what each does with the cards.
+
+Everything here depends on a multiset of cards or on an action's text alone, and there are few of either (12,960
+hands of which a few thousand occur, under a thousand actions), so all of it is memoised without a bound.
+
+Source: rulebooks, "Actions" (2018 English: Secret, Discard, Gift, Competition).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from hkoji.errors import NotationError
+from hkoji.rules.cards import UNKNOWN, Cards, Pack
+
+KINDS: Final = "ABCDEFG"
+CHARM: Final = (2, 2, 2, 3, 3, 4, 5)
+"""The geisha in their row, by charm; each has as many item cards."""
+
+PACK: Final = Pack(KINDS, CHARM)
+
+SECRET, TRADE_OFF, GIFT, COMPETITION = 1, 2, 3, 4
+NUMBERS: Final = (SECRET, TRADE_OFF, GIFT, COMPETITION)
+"""An action's number is also the number of cards it uses."""
+
+NAMES: Final = {SECRET: "secret", TRADE_OFF: "trade-off", GIFT: "gift", COMPETITION: "competition"}
+FACE_DOWN: Final = frozenset({SECRET, TRADE_OFF})
+ALL_USED: Final = 0b1111
+
+
+def bit(number: int) -> int:
+    """The bit of an action in a mask of used actions."""
+    return 1 << (number - 1)
+
+
+class Played(NamedTuple):
+    """An action, read: its number, its cards, and the part of a used-actions mask it sets."""
+
+    number: int
+    cards: Cards
+    mask: int
+
+
+@cache
+def read(action: str) -> Played:
+    """Reads canonical notation. Raises `NotationError` for anything else, `1X` and `2XX` being canonical too."""
+    number = "1234".find(action[:1]) + 1 if action else 0
+    names = PACK.split(action[1:])
+    if not number or len(names) != number:
+        raise NotationError(action, "an action is its number and that many cards, as in 1E, 2BC, 3BCC or 4ACBD")
+    unknown = names.count(UNKNOWN)
+    if unknown and (number not in FACE_DOWN or unknown != number):
+        raise NotationError(action, f"{UNKNOWN} stands only for all cards of a {NAMES[SECRET]} or {NAMES[TRADE_OFF]}")
+    if write(number, names) != action:
+        raise NotationError(action, f"the canonical form is {write(number, names)}")
+    return Played(number, PACK.encode(names), bit(number))
+
+
+def write(number: int, names: tuple[str, ...]) -> str:
+    """Canonical notation: cards sorted; in a competition sorted within each pair, then the pairs."""
+    if number == COMPETITION:
+        pairs = sorted("".join(sorted(pair)) for pair in (names[:2], names[2:]))
+        return f"{number}{''.join(pairs)}"
+    return f"{number}{''.join(sorted(names))}"
+
+
+@cache
+def choices(number: int, hand: Cards) -> tuple[str, ...]:
+    """All actions of one number that a known hand allows, sorted."""
+    groups = sorted(set(combinations(PACK.decode(hand), number)))
+    if number != COMPETITION:
+        return tuple(write(number, group) for group in groups)
+    splits = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
+    return tuple(sorted({write(number, tuple(group[i] for i in split)) for group in groups for split in splits}))
+
+
+@cache
+def choice_set(number: int, hand: Cards) -> frozenset[str]:
+    """`choices` as a set."""
+    return frozenset(choices(number, hand))
+
+
+@cache
+def actions(hand: Cards, used: int) -> tuple[str, ...]:
+    """All actions open to a known hand with the actions in `used` gone, sorted."""
+    return tuple(action for number in NUMBERS if not used & bit(number) for action in choices(number, hand))
+
+
+@cache
+def answers(offer: str) -> tuple[str, ...]:
+    """All answers to an offered gift or competition, sorted."""
+    cards = offer[1:]
+    if offer[0] == str(GIFT):
+        return tuple(f"-{card}" for card in sorted(set(cards)))
+    return tuple(sorted({f"-{cards[:2]}", f"-{cards[2:]}"}))
+
+
+@cache
+def taken(offer: str, answer: str) -> tuple[Cards, Cards]:
+    """The cards that an answer takes and those that are left to the actor. The answer is one of `answers(offer)`."""
+    took = PACK.encode(answer[1:])
+    return took, PACK.encode(offer[1:]) - took
+
+
+def public(action: str) -> str:
+    """An action as the opponent sees it: a secret and a trade-off are only seen to be played."""
+    return action[0] + UNKNOWN * (len(action) - 1) if action[:1] in ("1", "2") else action

@@ -1,0 +1,79 @@
+"""Reading moves as people type them: lenient in, canonical out.
+
+`1e`, `2 b c`, `4ac/bd`, `gift b c c`, `trade-off bc`, `-c`, `take b d`. Whether a move is legal is not asked here.
+The canonical forms are described in docs/rules/hanamikoji.md.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hkoji.errors import NotationError
+from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.hanamikoji.actions import COMPETITION, GIFT, KINDS, NAMES, SECRET, TRADE_OFF, write
+
+_WORDS: Final = {
+    "secret": SECRET,
+    "trade-off": TRADE_OFF,
+    "tradeoff": TRADE_OFF,
+    "trade off": TRADE_OFF,
+    "discard": TRADE_OFF,
+    "gift": GIFT,
+    "competition": COMPETITION,
+    "compete": COMPETITION,
+}
+_ANSWER_WORDS: Final = ("take", "answer", "choose")
+_HEAD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))}|[1-4])", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s,/]+")
+
+EXAMPLES: Final = "moves look like 1E, 2BC, 3BCC, 4ACBD; answers like -C or -BD"
+
+
+def parse(text: str, *, offer: str = "") -> str:
+    """Canonical notation of one decision.
+
+    `offer` is the canonical offer that waits for an answer, if one does: then the answer's `-` may be left out.
+    Raises `NotationError`.
+    """
+    given = text.strip()
+    if not given:
+        raise NotationError(text, "it is empty", hint=EXAMPLES)
+    if not given.isascii():
+        raise NotationError(text, "only plain letters and digits are used", hint=EXAMPLES)
+    lowered = given.lower()
+    for word in ("-", *_ANSWER_WORDS):
+        if lowered.startswith(word):
+            return _answer(text, _cards(text, given[len(word) :]))
+    head = _HEAD.match(given)
+    if head is None:
+        if offer:
+            return _answer(text, _cards(text, given))
+        raise NotationError(text, "it begins with no action (1 to 4, or its name)", hint=EXAMPLES)
+    name = head[1].lower()
+    number = int(name) if name in "1234" else _WORDS[name]
+    cards = _cards(text, given[head.end() :])
+    if len(cards) != number:
+        raise NotationError(
+            text, f"{NAMES[number]} ({number}) takes {number} card{'s' * (number > 1)}, not {len(cards)}"
+        )
+    unknown = cards.count(UNKNOWN)
+    if unknown and (number not in (SECRET, TRADE_OFF) or unknown != number):
+        raise NotationError(text, f"{UNKNOWN} can stand only for a whole secret or trade-off")
+    return write(number, tuple(cards))
+
+
+def _cards(text: str, rest: str) -> str:
+    cards = _SEPARATORS.sub("", rest).upper()
+    for card in cards:
+        if card not in KINDS + UNKNOWN:
+            raise NotationError(text, f"{card!r} is no card; cards are A to G", hint=EXAMPLES)
+    return cards
+
+
+def _answer(text: str, cards: str) -> str:
+    if len(cards) not in (1, 2):
+        raise NotationError(text, "an answer takes one card of a gift or one pair of a competition", hint=EXAMPLES)
+    if UNKNOWN in cards:
+        raise NotationError(text, "an answer names its cards", hint=EXAMPLES)
+    return "-" + "".join(sorted(cards))

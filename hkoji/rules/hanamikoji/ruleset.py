@@ -1,0 +1,108 @@
+"""Hanamikoji with its options: the `Ruleset` that the rest of the project sees.
+
+Options of all editions: who starts the first round, a limit of rounds (0 for none) and the tie-break at the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from hkoji.errors import IllegalError, MalformedError, NotationError, NotUnderstoodError
+from hkoji.rules.cards import UNKNOWN, Pack
+from hkoji.rules.events import Deal, Seat
+from hkoji.rules.hanamikoji import actions, state
+from hkoji.rules.protocol import Hidden, Json
+
+NAME: Final = "hanamikoji"
+VERSION: Final = 1
+FIRST: Final[dict[str, Seat | None]] = {"host": 0, "guest": 1, "random": None}
+TIEBREAKS: Final = ("geisha", "charm")
+MOST_ROUNDS: Final = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Hanamikoji:
+    """`first` is `host`, `guest` or `random`; `max_rounds` 0 for no limit; `tiebreak` counts only with a limit.
+
+    Raises `IllegalError` for options that no edition has.
+    """
+
+    first: str = "host"
+    max_rounds: int = 0
+    tiebreak: str = "geisha"
+
+    name: ClassVar[str] = NAME
+    pack: ClassVar[Pack] = actions.PACK
+
+    def __post_init__(self) -> None:
+        if self.first not in FIRST:
+            raise IllegalError(f"the first player is one of {', '.join(FIRST)}")
+        if not 0 <= self.max_rounds <= MOST_ROUNDS:
+            raise IllegalError(f"the round limit is 1 to {MOST_ROUNDS}, or 0 for none")
+        if self.tiebreak not in TIEBREAKS:
+            raise IllegalError(f"the tie-break is one of {', '.join(TIEBREAKS)}")
+        if self.max_rounds == 0 and self.tiebreak != TIEBREAKS[0]:
+            raise IllegalError("a tie-break needs a limit of rounds", hint="add `--max-rounds 3`")
+
+    def initial(self) -> state.HanamikojiState:
+        """The state before any event."""
+        return state.initial(self, FIRST[self.first])
+
+    def to_json(self) -> dict[str, Json]:
+        """The `ruleset` object of the log: every option is always present."""
+        return {
+            "first": self.first,
+            "max_rounds": self.max_rounds,
+            "name": NAME,
+            "tiebreak": self.tiebreak,
+            "version": VERSION,
+        }
+
+    @classmethod
+    def from_json(cls, options: Mapping[str, Json]) -> Hanamikoji:
+        """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
+        if options.get("version") != VERSION:
+            raise NotUnderstoodError(f"{NAME} version", str(options.get("version")))
+        known = {"first", "max_rounds", "name", "tiebreak", "version"}
+        for key in options:
+            if key not in known:
+                raise NotUnderstoodError(f"{NAME} option", key)
+        first, limit, tiebreak = options.get("first"), options.get("max_rounds"), options.get("tiebreak")
+        if not isinstance(first, str) or not isinstance(tiebreak, str) or type(limit) is not int:
+            raise MalformedError("ruleset", "first and tiebreak are text, max_rounds is a number")
+        try:
+            return cls(first, limit, tiebreak)
+        except IllegalError as error:
+            raise MalformedError("ruleset", error.message) from error
+
+    def deal(self, order: tuple[str, ...]) -> Deal:
+        """A shuffled deck as a deal: the top card is removed, then six cards for each seat (sorted), then the draws."""
+        hands = ("".join(sorted(order[1:7])), "".join(sorted(order[7:13])))
+        return Deal(hands, "".join(order[13:21]), order[0])
+
+    def chance(self) -> tuple[str, ...]:
+        """What public chance decides before the first deal."""
+        return ("first",) if FIRST[self.first] is None else ()
+
+    def public(self, action: str) -> str:
+        """An action as the opponent sees it."""
+        return actions.public(action)
+
+    def hidden(self, action: str) -> tuple[Hidden, ...]:
+        """A secret's card counts at scoring; a trade-off's two are opened together when the game has ended."""
+        if action[:1] in ("1", "2"):
+            return (Hidden(action[1:], action[0] == "1"),)
+        return ()
+
+    def complete(self, action: str, cards: tuple[str, ...]) -> str:
+        """`1X` or `2XX` with its cards; the result is canonical. Raises `NotationError` if they do not fit."""
+        groups = self.hidden(action)
+        if not groups and not cards:
+            return action
+        if len(groups) != len(cards) or action != self.public(action) or UNKNOWN in cards[0]:
+            raise NotationError(action, "it has no such hidden cards")
+        completed = action[0] + cards[0]
+        actions.read(completed)
+        return completed

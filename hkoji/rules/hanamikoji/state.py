@@ -1,0 +1,416 @@
+"""The machine: one position of Hanamikoji as one observer knows it, and what each event makes of it.
+
+The table `_MACHINE` says which event may come when; everything else raises and changes nothing. A hand, a row, a
+face-down card is a multiset that may hold unknown cards, so the same code referees (all known), shows a player's
+view and a spectator's. It does not know where cards come from: dealing and drawing are events.
+
+Source: rulebooks, "Sequence of play". A `NamedTuple` rather than a dataclass because a position is made for every
+event of a replay, and a frozen dataclass of this size takes four times as long to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
+from hkoji.rules.cards import UNKNOWN, Cards
+from hkoji.rules.events import (
+    Act,
+    Answer,
+    Chance,
+    Close,
+    Deal,
+    Draw,
+    Event,
+    Outcome,
+    Reveal,
+    Seat,
+)
+from hkoji.rules.hanamikoji import notation, scoring
+from hkoji.rules.hanamikoji.actions import (
+    ALL_USED,
+    NAMES,
+    NUMBERS,
+    PACK,
+    SECRET,
+    TRADE_OFF,
+    actions,
+    answers,
+    bit,
+    choice_set,
+    read,
+    taken,
+)
+from hkoji.rules.protocol import Due, Json
+
+if TYPE_CHECKING:
+    from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+
+HAND, DRAWS, ASIDE = 6, 8, 1
+_X: Final = PACK.unknown
+_BOTH: Final = 0b11
+
+
+class HanamikojiState(NamedTuple):
+    """A position. Pairs are by seat; multisets are numbers of `actions.PACK`; no card is in two places."""
+
+    ruleset: Hanamikoji
+    round: int
+    first: Seat | None
+    """Who starts the current round (before the first deal: the first one); None until chance has said."""
+    due: Due
+    actor: Seat | None
+    hands: tuple[Cards, Cards]
+    used: tuple[int, int]
+    """Actions taken this round, a bit each."""
+    rows: tuple[Cards, Cards]
+    """Cards at the geisha, on each side."""
+    secrets: tuple[Cards, Cards]
+    """The face-down secret until it is revealed; then it is in the row."""
+    trade_offs: tuple[Cards, Cards]
+    offer: str
+    """The gift or competition that waits for an answer; else empty."""
+    deck: str
+    """The cards to be drawn, in order."""
+    aside: Cards
+    """The card removed from the round."""
+    markers: str
+    """As in `scoring`."""
+    revealed: int
+    """Seats whose secret has been revealed this round, a bit each."""
+    outcome: Outcome | None
+
+    # --- what can be done -----------------------------------------------------------------------------------------
+
+    def legal_actions(self) -> tuple[str, ...]:
+        """The decisions open to the actor, canonical and sorted; empty when no decision is due.
+
+        Raises `UnknownHandError` when an action is due from a hand that is not fully known here. An answer depends on
+        open cards only and is always known.
+        """
+        if self.due is Due.ACT:
+            seat = self.actor
+            assert seat is not None
+            hand = self.hands[seat]
+            if hand >= _X:
+                raise UnknownHandError(seat)
+            return actions(hand, self.used[seat])
+        return answers(self.offer) if self.due is Due.ANSWER else ()
+
+    def shape(self) -> tuple[str, ...]:
+        """What a legal decision looks like now, `?` for a card: public, whatever the hand."""
+        if self.due is Due.ACT:
+            assert self.actor is not None
+            return tuple(f"{n}{'?' * n}" for n in NUMBERS if not self.used[self.actor] & bit(n))
+        return answers(self.offer) if self.due is Due.ANSWER else ()
+
+    def parse_action(self, text: str) -> str:
+        """Lenient text to canonical notation. Raises `NotationError`; legality is not asked."""
+        return notation.parse(text, offer=self.offer)
+
+    def due_reveals(self) -> tuple[Seat, ...]:
+        """The seats whose secret must be revealed now, the starting player's first."""
+        if self.due is not Due.REVEAL:
+            return ()
+        first = self.first or 0
+        return tuple(seat for seat in (first, 1 - first) if not self.revealed & (1 << seat))
+
+    # --- what happens ---------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> HanamikojiState:
+        """The position after `event`. Raises `IllegalError` or `NotationError`; `self` never changes."""
+        step = _MACHINE[self.due].get(type(event))
+        if step is None:
+            if isinstance(event, Close) and self.due is not Due.OVER:
+                return self._replace(due=Due.OVER, actor=None, outcome=event.outcome)
+            raise IllegalEventError(
+                f"a {type(event).__name__.lower()} cannot happen now: {self.due.value} is due", due=self.due.value
+            )
+        return step(self, event)
+
+    def _chance(self, event: Chance) -> HanamikojiState:
+        if event.first not in (0, 1) or event.markers is not None:
+            raise self._contradiction("chance decides who starts, seat 0 or 1, and nothing else")
+        return self._replace(first=event.first, due=Due.DEAL)
+
+    def _deal(self, event: Deal) -> HanamikojiState:
+        hands = (PACK.encode(event.hands[0]), PACK.encode(event.hands[1]))
+        rest, aside = PACK.encode(event.rest), PACK.encode(event.aside)
+        if [PACK.count(c) for c in (*hands, rest, aside)] != [HAND, HAND, DRAWS, ASIDE]:
+            raise self._contradiction(f"a deal is two hands of {HAND}, {DRAWS} cards to draw and {ASIDE} removed")
+        if not PACK.fits((*hands, rest, aside)):
+            raise self._contradiction("the deal has more copies of a card than there are")
+        first = self.first if self.round == 0 else 1 - (self.first or 0)
+        return HanamikojiState(
+            ruleset=self.ruleset,
+            round=self.round + 1,
+            first=first,
+            due=Due.DRAW,
+            actor=first,
+            hands=hands,
+            used=(0, 0),
+            rows=(0, 0),
+            secrets=(0, 0),
+            trade_offs=(0, 0),
+            offer="",
+            deck=event.rest,
+            aside=aside,
+            markers=self.markers,
+            revealed=0,
+            outcome=None,
+        )
+
+    def _draw(self, event: Draw) -> HanamikojiState:
+        seat, card = event.seat, event.card
+        if seat != self.actor:
+            raise self._contradiction(f"seat {self.actor} is to draw, not seat {seat}")
+        top = self.deck[0]
+        if top not in (card, UNKNOWN):
+            raise self._contradiction("the card drawn is not the top card of the deck")
+        if len(card) != 1:
+            raise self._contradiction("one card is drawn at a time")
+        drawn = PACK.weight(card) if card == top else PACK.encode(card)
+        hands = _put(self.hands, seat, self.hands[seat] + drawn)
+        after = HanamikojiState(
+            self.ruleset,
+            self.round,
+            self.first,
+            Due.ACT,
+            seat,
+            hands,
+            self.used,
+            self.rows,
+            self.secrets,
+            self.trade_offs,
+            "",
+            self.deck[1:],
+            self.aside,
+            self.markers,
+            0,
+            None,
+        )
+        return after if card == top else after._consistent()
+
+    def _act(self, event: Act) -> HanamikojiState:
+        seat, action = event.seat, event.action
+        if seat != self.actor:
+            raise NotYourTurnError(f"seat {self.actor} is to act, not seat {seat}", actor=self.actor)
+        number, cards, mask = read(action)
+        hand, used = self.hands[seat], self.used[seat]
+        if used & mask:
+            raise IllegalActionError(action, f"{NAMES[number]} has been used this round", shape=self.shape())
+        if hand < _X:
+            if action not in choice_set(number, hand):
+                raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
+            hand -= cards
+        else:
+            left = PACK.take(hand, cards)
+            if left is None:
+                raise IllegalActionError(action, "the hand has not that many cards", shape=self.shape())
+            hand = left
+        secrets, trade_offs, offer = self.secrets, self.trade_offs, ""
+        if number == SECRET:
+            secrets = _put(secrets, seat, cards)
+        elif number == TRADE_OFF:
+            trade_offs = _put(trade_offs, seat, cards)
+        else:
+            offer = action
+        all_used = _put(self.used, seat, used | mask)
+        due, actor = (Due.ANSWER, 1 - seat) if offer else _next(all_used, seat)
+        after = HanamikojiState(
+            self.ruleset,
+            self.round,
+            self.first,
+            due,
+            actor,
+            _put(self.hands, seat, hand),
+            all_used,
+            self.rows,
+            secrets,
+            trade_offs,
+            offer,
+            self.deck,
+            self.aside,
+            self.markers,
+            0,
+            None,
+        )
+        return after if self.hands[seat] < _X else after._consistent()
+
+    def _answer(self, event: Answer) -> HanamikojiState:
+        seat, answer = event.seat, event.action
+        if seat != self.actor:
+            raise NotYourTurnError(f"seat {self.actor} is to answer, not seat {seat}", actor=self.actor)
+        if answer not in answers(self.offer):
+            raise IllegalActionError(
+                answer, f"{self.offer} can be answered {_either(answers(self.offer))}", shape=self.shape()
+            )
+        took, left = taken(self.offer, answer)
+        rows = self.rows
+        rows = (rows[0] + took, rows[1] + left) if seat == 0 else (rows[0] + left, rows[1] + took)
+        due, actor = _next(self.used, 1 - seat)
+        return HanamikojiState(
+            self.ruleset,
+            self.round,
+            self.first,
+            due,
+            actor,
+            self.hands,
+            self.used,
+            rows,
+            self.secrets,
+            self.trade_offs,
+            "",
+            self.deck,
+            self.aside,
+            self.markers,
+            0,
+            None,
+        )
+
+    def _reveal(self, event: Reveal) -> HanamikojiState:
+        seat = event.seat
+        cards = PACK.encode(event.cards)
+        hidden = self.secrets[seat]
+        if self.revealed & (1 << seat):
+            raise self._contradiction(f"the secret of seat {seat} has been revealed")
+        if cards >= _X or PACK.count(cards) != 1:
+            raise self._contradiction("a reveal shows one card")
+        if hidden not in (_X, cards):
+            raise self._contradiction(f"the secret of seat {seat} is another card")
+        after = self._replace(
+            rows=_put(self.rows, seat, self.rows[seat] + cards),
+            secrets=_put(self.secrets, seat, 0),
+            revealed=self.revealed | (1 << seat),
+        )
+        if hidden == _X:
+            after._consistent()
+        return after._score() if after.revealed == _BOTH else after
+
+    def _score(self) -> HanamikojiState:
+        markers = scoring.move_markers(self.markers, *self.rows)
+        outcome = scoring.winner(markers)
+        if outcome is None and self.round == self.ruleset.max_rounds:
+            outcome = scoring.limit(markers, self.ruleset.tiebreak)
+        return self._replace(markers=markers, outcome=outcome, due=Due.OVER if outcome else Due.DEAL, actor=None)
+
+    def _consistent(self) -> HanamikojiState:
+        offered = PACK.encode(self.offer[1:])
+        places = (*self.hands, *self.rows, *self.secrets, *self.trade_offs, PACK.encode(self.deck), self.aside, offered)
+        if not PACK.fits(places):
+            raise self._contradiction("there would be more copies of a card than the game has")
+        return self
+
+    def _contradiction(self, reason: str) -> IllegalEventError:
+        return IllegalEventError(reason, due=self.due.value)
+
+    @staticmethod
+    def _missing(hand: Cards, cards: Cards) -> str:
+        counts = zip(PACK.kinds, PACK.counts(hand), PACK.counts(cards), strict=False)
+        lacking = [kind for kind, have, want in counts if want > have]
+        return (
+            f"the hand has not enough {' and '.join(lacking)}" if lacking else "unknown cards cannot be played from it"
+        )
+
+    # --- what others know -----------------------------------------------------------------------------------------
+
+    def project(self, seat: Seat | None) -> HanamikojiState:
+        """The position as `seat` (None: a spectator) knows it: hands, face-down cards and the deck of others are X."""
+        return self._replace(
+            hands=_hide_others(self.hands, seat),
+            secrets=_hide_others(self.secrets, seat),
+            trade_offs=_hide_others(self.trade_offs, seat),
+            deck=UNKNOWN * len(self.deck),
+            aside=PACK.hide(self.aside),
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """The position as plain data. Cards are text, lists of two are by seat, lists of seven by geisha.
+
+        `used` holds action numbers, `markers` 0, 1 or null, `charm` and `geisha` the totals on each side.
+        """
+        outcome: Json = None
+        if self.outcome is not None:
+            outcome = {"reason": self.outcome.reason, "winner": self.outcome.winner}
+        return {
+            "ruleset": self.ruleset.to_json(),
+            "round": self.round,
+            "first": self.first,
+            "due": self.due.value,
+            "actor": self.actor,
+            "hands": [PACK.decode(c) for c in self.hands],
+            "used": [[n for n in NUMBERS if mask & bit(n)] for mask in self.used],
+            "rows": [PACK.decode(c) for c in self.rows],
+            "secrets": [PACK.decode(c) for c in self.secrets],
+            "trade_offs": [PACK.decode(c) for c in self.trade_offs],
+            "offer": self.offer or None,
+            "deck": self.deck,
+            "removed": PACK.decode(self.aside),
+            "markers": [None if m == scoring.NEUTRAL else int(m) for m in self.markers],
+            "charm": [scoring.charm(self.markers, seat) for seat in (0, 1)],
+            "geisha": [scoring.geisha(self.markers, seat) for seat in (0, 1)],
+            "outcome": outcome,
+        }
+
+
+_Pair = tuple[int, int]
+
+
+def _put(pair: _Pair, seat: Seat, value: int) -> _Pair:
+    return (value, pair[1]) if seat == 0 else (pair[0], value)
+
+
+def _hide_others(pair: _Pair, seat: Seat | None) -> _Pair:
+    return (
+        pair[0] if seat == 0 else PACK.hide(pair[0]),
+        pair[1] if seat == 1 else PACK.hide(pair[1]),
+    )
+
+
+def _next(used: _Pair, acted: Seat) -> tuple[Due, Seat | None]:
+    """What follows a completed action of seat `acted`: the other seat's turn, or the reveal."""
+    if used[0] == used[1] == ALL_USED:
+        return Due.REVEAL, None
+    return Due.DRAW, 1 - acted
+
+
+def _either(options: tuple[str, ...]) -> str:
+    return " or ".join(options)
+
+
+_Step = Callable[[HanamikojiState, Any], HanamikojiState]  # Any: each step takes just its own event's type
+
+_MACHINE: Final[dict[Due, dict[type, _Step]]] = {
+    Due.CHANCE: {Chance: HanamikojiState._chance},
+    Due.DEAL: {Deal: HanamikojiState._deal},
+    Due.DRAW: {Draw: HanamikojiState._draw},
+    Due.ACT: {Act: HanamikojiState._act},
+    Due.ANSWER: {Answer: HanamikojiState._answer},
+    Due.ORDER: {},
+    Due.PICK: {},
+    Due.REVEAL: {Reveal: HanamikojiState._reveal},
+    Due.OVER: {},
+}
+
+
+def initial(ruleset: Hanamikoji, first: Seat | None) -> HanamikojiState:
+    """The position before any event; `first` is None when chance decides who starts."""
+    return HanamikojiState(
+        ruleset=ruleset,
+        round=0,
+        first=first,
+        due=Due.CHANCE if first is None else Due.DEAL,
+        actor=None,
+        hands=(0, 0),
+        used=(0, 0),
+        rows=(0, 0),
+        secrets=(0, 0),
+        trade_offs=(0, 0),
+        offer="",
+        deck="",
+        aside=0,
+        markers=scoring.START,
+        revealed=0,
+        outcome=None,
+    )

@@ -1,0 +1,127 @@
+"""What a game is to the rest of the project: the `Ruleset` and `State` protocols.
+
+A `Ruleset` is one game with its options fixed. A `State` is a position as one observer knows it; it is a value:
+`apply` returns another state or raises and changes nothing. The laws that every game keeps are in tests/rules/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from hkoji.rules.cards import Pack
+from hkoji.rules.events import Event, Outcome, Seat
+
+Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | bool | None"
+
+
+class Due(StrEnum):
+    """The kind of event that must come next."""
+
+    CHANCE = "chance"
+    DEAL = "deal"
+    DRAW = "draw"
+    ACT = "act"
+    ANSWER = "answer"
+    ORDER = "order"
+    PICK = "pick"
+    REVEAL = "reveal"
+    OVER = "over"
+
+
+DECISION_DUE = frozenset({Due.ACT, Due.ANSWER, Due.ORDER, Due.PICK})
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """One group of an action's face-down cards that is opened together; `counts` says whether it does so at scoring."""
+
+    cards: str
+    counts: bool
+
+
+class State(Protocol):
+    """A position as one observer knows it."""
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The game and its options."""
+
+    @property
+    def round(self) -> int:
+        """The current round from 1; 0 before the first deal. A finished round stays current until the next deal."""
+
+    @property
+    def due(self) -> Due:
+        """What must happen next."""
+
+    @property
+    def actor(self) -> Seat | None:
+        """The seat that is to draw or to decide; None when the next event is nobody's."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the game ended, once it has."""
+
+    @property
+    def hands(self) -> tuple[int, int]:
+        """Both hands as multisets of the ruleset's pack."""
+
+    def legal_actions(self) -> tuple[str, ...]:
+        """The decisions open to the actor, canonical, sorted; empty when no decision is due.
+
+        Raises `UnknownHandError` when they depend on a hand that is not fully known here.
+        """
+
+    def shape(self) -> tuple[str, ...]:
+        """What a legal decision looks like now, with `?` for a card; reveals nothing of any hand."""
+
+    def parse_action(self, text: str) -> str:
+        """Lenient text to canonical notation. Raises `NotationError`; does not ask whether the action is legal."""
+
+    def apply(self, event: Event) -> State:
+        """The position after `event`. Raises `IllegalError` or `InvalidError`; `self` never changes."""
+
+    def due_reveals(self) -> tuple[Seat, ...]:
+        """The seats whose face-down card must be revealed now."""
+
+    def project(self, seat: Seat | None) -> State:
+        """The position as `seat` (None: a spectator) knows it."""
+
+    def to_json(self) -> dict[str, Json]:
+        """The position as plain data; equal states give equal data."""
+
+
+class Ruleset(Protocol):
+    """A game with its options fixed."""
+
+    @property
+    def pack(self) -> Pack:
+        """The cards of one deal."""
+
+    @property
+    def name(self) -> str:
+        """The game's name in the log."""
+
+    def initial(self) -> State:
+        """The state before any event."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Every option, the name and the version: the `ruleset` object of the log."""
+
+    def deal(self, order: tuple[str, ...]) -> Event:
+        """The `Deal` of a round from the cards of the shuffled deck, top first."""
+
+    def chance(self) -> tuple[str, ...]:
+        """What public chance decides before the first deal: of `first` and `markers`."""
+
+    def public(self, action: str) -> str:
+        """An action as the other seat sees it: hidden cards as `X`."""
+
+    def hidden(self, action: str) -> tuple[Hidden, ...]:
+        """The groups of face-down cards of an action, in commitment order; of a public form, with `X` as cards."""
+
+    def complete(self, action: str, cards: tuple[str, ...]) -> str:
+        """A public form with its hidden groups filled in, in commitment order; raises `NotationError` if it cannot."""

@@ -1,0 +1,253 @@
+"""A whole game, or what one seat has seen of it, as one readable text that parses back to the same game.
+
+    [Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=geisha"]
+    [Host "alice"]
+    [Guest "bob"]
+
+    1. =AACDFG/BBDEFG +C 4BDCF-CF +D ... 1X ... ?E/C
+    #0 charm
+
+Tag pairs, then a line a round, then the result. Decisions are in the game's notation; the rest is the same for all
+games: `=` deal (seat 0 / seat 1, and where known / the draws to come / the card removed), `+` draw, `?` reveal
+(seat 0 / seat 1), `*` public chance, `#` result. Nothing here knows a particular game: who acts is asked of the state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from hkoji.errors import HkojiError, MalformedError
+from hkoji.rules.events import (
+    DECISIONS,
+    Act,
+    Answer,
+    Chance,
+    Close,
+    Deal,
+    Draw,
+    Event,
+    Order,
+    Outcome,
+    Pick,
+    Reveal,
+    Seat,
+    hide_text,
+)
+from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State
+from hkoji.rules.registry import parse_ruleset
+
+_TAG = re.compile(r'\[([A-Z][A-Za-z]{0,31}) "([ !#-\[\]-~]*)"\]')
+_ROUND = re.compile(r"([1-9][0-9]{0,3})\.")
+_RESULT = re.compile(r"#([01=]) ([a-z]{1,16})")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_RULESET: Final = "Ruleset"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A game's ruleset, free tag pairs (name, value), and the events as one observer saw them."""
+
+    ruleset: Ruleset
+    tags: tuple[tuple[str, str], ...]
+    events: tuple[Event, ...]
+
+    def states(self) -> Iterator[State]:
+        """The position before the first event and after each one. Raises where an event does not fit."""
+        state = self.ruleset.initial()
+        yield state
+        for event in self.events:
+            state = state.apply(event)
+            yield state
+
+
+def format_transcript(transcript: Transcript) -> str:
+    """The text of a game, ending in a newline. Raises `MalformedError` for a tag that cannot be written."""
+    lines = [f'[{_RULESET} "{_format_ruleset(transcript.ruleset)}"]']
+    for name, value in transcript.tags:
+        line = f'[{name} "{value}"]'
+        if name == _RULESET or not _TAG.fullmatch(line):
+            raise MalformedError("tag", f"{name!r} is not a name and a value of plain characters")
+        lines.append(line)
+    lines.append("")
+    rounds = list(format_rounds(transcript.ruleset, transcript.events))
+    return "\n".join([*lines, *rounds]) + "\n"
+
+
+def format_rounds(ruleset: Ruleset, events: Iterable[Event]) -> Iterator[str]:
+    """The lines of a game's rounds, and last its result if it has one."""
+    tokens: list[str] = []
+    state: State = ruleset.initial()
+    opening = True
+    for event in events:
+        if isinstance(event, Deal) and not opening:
+            yield " ".join(tokens)
+            tokens = []
+        if isinstance(event, Deal):
+            opening = False
+            tokens.insert(0, f"{state.round + 1}.")
+        state = state.apply(event)
+        if isinstance(event, Answer | Order) and tokens:
+            tokens[-1] += event.action
+        elif isinstance(event, Reveal) and tokens[-1].startswith("?"):
+            tokens[-1] = _both(tokens[-1], event)
+        elif not isinstance(event, Close):
+            tokens.append(_token(event))
+    if tokens:
+        yield " ".join(tokens)
+    if state.outcome is not None:
+        yield format_outcome(state.outcome)
+
+
+def format_outcome(outcome: Outcome) -> str:
+    """`#0 charm`, `#= limit`."""
+    return f"#{'=' if outcome.winner is None else outcome.winner} {outcome.reason}"
+
+
+def parse_transcript(text: str) -> Transcript:
+    """Reads `format_transcript`. Raises `MalformedError` naming the line, `NotUnderstoodError` for an unknown ruleset."""
+    tags: list[tuple[str, str]] = []
+    ruleset: Ruleset | None = None
+    body: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        tag = _TAG.fullmatch(line.strip())
+        if tag and not body:
+            if tag[1] == _RULESET:
+                ruleset = _parse_ruleset(tag[2], number)
+            else:
+                tags.append((tag[1], tag[2]))
+        elif line.strip():
+            body.append((number, line.strip()))
+    if ruleset is None:
+        raise MalformedError("game text", f"it has no [{_RULESET} …] tag")
+    reader = _Reader(ruleset)
+    for number, line in body:
+        try:
+            reader.read_line(line)
+        except HkojiError as error:
+            raise MalformedError(f"game text, line {number}", str(error), hint=error.hint) from error
+    return Transcript(ruleset, tuple(tags), tuple(reader.events))
+
+
+def _token(event: Event) -> str:
+    match event:
+        case Chance(first, markers):
+            return f"*{'' if first is None else first}{markers or ''}"
+        case Deal(hands, rest, aside):
+            text = f"={hands[0]}/{hands[1]}"
+            unknown = (rest, aside) == (hide_text(rest), hide_text(aside))
+            return text if unknown else f"{text}/{rest}/{aside}"
+        case Draw(_, card):
+            return f"+{card}"
+        case Reveal(seat, cards):
+            return f"?{cards}/" if seat == 0 else f"?/{cards}"
+        case Act(_, action) | Answer(_, action) | Order(_, action) | Pick(_, action):
+            return action
+        case Close(outcome):
+            return format_outcome(outcome)
+
+
+def _both(token: str, event: Reveal) -> str:
+    host, guest = token[1:].split("/")
+    return f"?{event.cards}/{guest}" if event.seat == 0 else f"?{host}/{event.cards}"
+
+
+def _format_ruleset(ruleset: Ruleset) -> str:
+    options = ruleset.to_json()
+    rest = " ".join(f"{key}={options[key]}" for key in sorted(options) if key not in ("name", "version"))
+    return f"{options['name']}/{options['version']} {rest}".rstrip()
+
+
+def _parse_ruleset(text: str, line: int) -> Ruleset:
+    head, *pairs = text.split(" ")
+    name, slash, version = head.partition("/")
+    options: dict[str, str | int] = {"name": name}
+    for key, equals, value in [("version", slash, version), *(pair.partition("=") for pair in pairs)]:
+        if not equals or key in options:
+            raise MalformedError(f"game text, line {line}", f"{text!r} is not a ruleset")
+        options[key] = int(value) if _NUMBER.fullmatch(value) else value
+    return parse_ruleset(options)
+
+
+class _Reader:
+    """Folds tokens over a state, which says whose each token is."""
+
+    def __init__(self, ruleset: Ruleset) -> None:
+        self.ruleset = ruleset
+        self.state: State = ruleset.initial()
+        self.events: list[Event] = []
+
+    def read_line(self, line: str) -> None:
+        result = _RESULT.fullmatch(line)
+        if result:
+            self._result(Outcome(result[2], None if result[1] == "=" else int(result[1])))
+            return
+        head, *tokens = line.split()
+        number = _ROUND.fullmatch(head)
+        if number:
+            if int(number[1]) != self.state.round + 1:
+                raise MalformedError("round", f"{head} does not follow round {self.state.round}")
+        else:
+            tokens.insert(0, head)
+        for token in tokens:
+            self._read_token(token)
+
+    def _apply(self, event: Event) -> None:
+        self.state = self.state.apply(event)
+        self.events.append(event)
+
+    def _result(self, outcome: Outcome) -> None:
+        if self.state.due is not Due.OVER:
+            if outcome.reason not in ("resign", "timeout", "cancel"):
+                raise MalformedError("result", f"the game has not ended by {outcome.reason}")
+            self._apply(Close(outcome))
+        elif self.state.outcome != outcome:
+            raise MalformedError("result", "it is not how the game ended")
+
+    def _read_token(self, token: str) -> None:
+        rest = token[1:]
+        match token[0]:
+            case "=":
+                self._deal(rest.split("/"))
+            case "+":
+                self._apply(Draw(self._actor(), rest))
+            case "?":
+                shown = rest.split("/")
+                if len(shown) != 2:
+                    raise MalformedError("reveal", f"{token!r} is not two places with a / between")
+                due = self.state.due_reveals()
+                for seat in sorted(range(2), key=lambda s: due.index(s) if s in due else s):
+                    if shown[seat]:
+                        self._apply(Reveal(seat, shown[seat]))
+            case "*":
+                first = int(rest[0]) if rest[:1] in ("0", "1") and rest[:1] else None
+                markers = rest if first is None else rest[1:]
+                self._apply(Chance(first, markers or None))
+            case _:
+                for part in re.findall(r"^[^->]+|[->][^->]*", token):
+                    self._decide(part)
+
+    def _deal(self, parts: list[str]) -> None:
+        if len(parts) == 2:
+            blank = self.ruleset.deal(("X",) * self.ruleset.pack.size)
+            assert isinstance(blank, Deal)
+            parts = [*parts, blank.rest, blank.aside]
+        if len(parts) != 4:
+            raise MalformedError("deal", "it is two hands, or two hands, the draws and the cards removed")
+        self._apply(Deal((parts[0], parts[1]), parts[2], parts[3]))
+
+    def _decide(self, text: str) -> None:
+        if self.state.due not in DECISION_DUE:
+            raise MalformedError("move", f"{text!r} comes where {self.state.due.value} is due")
+        action = self.state.parse_action(text)
+        kinds: dict[Due, type[Act | Answer | Order | Pick]] = dict(
+            zip((Due.ACT, Due.ANSWER, Due.ORDER, Due.PICK), DECISIONS, strict=True)
+        )
+        self._apply(kinds[self.state.due](self._actor(), action))
+
+    def _actor(self) -> Seat:
+        if self.state.actor is None:
+            raise MalformedError("token", f"nobody is to act: {self.state.due.value} is due")
+        return self.state.actor
