@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias
 
 from hkoji.rules.cards import Pack
-from hkoji.rules.events import Event, Outcome, Seat
+from hkoji.rules.events import Deal, Event, Outcome, Seat
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | bool | None"
 
@@ -105,13 +105,17 @@ class Ruleset(Protocol):
     def name(self) -> str:
         """The game's name in the log."""
 
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The markers that chance may draw at random; empty in a game that has none."""
+
     def initial(self) -> State:
         """The state before any event."""
 
     def to_json(self) -> dict[str, Json]:
         """Every option, the name and the version: the `ruleset` object of the log."""
 
-    def deal(self, order: tuple[str, ...]) -> Event:
+    def deal(self, order: tuple[str, ...]) -> Deal:
         """The `Deal` of a round from the cards of the shuffled deck, top first."""
 
     def chance(self) -> tuple[str, ...]:

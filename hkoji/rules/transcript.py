@@ -107,7 +107,7 @@ def format_outcome(outcome: Outcome) -> str:
 
 
 def parse_transcript(text: str) -> Transcript:
-    """Reads `format_transcript`. Raises `MalformedError` naming the line, `NotUnderstoodError` for an unknown ruleset."""
+    """Reads `format_transcript`. Raises `MalformedError` naming the line, or `NotUnderstoodError`."""
     tags: list[tuple[str, str]] = []
     ruleset: Ruleset | None = None
     body: list[tuple[int, str]] = []
@@ -232,7 +232,6 @@ class _Reader:
     def _deal(self, parts: list[str]) -> None:
         if len(parts) == 2:
             blank = self.ruleset.deal(("X",) * self.ruleset.pack.size)
-            assert isinstance(blank, Deal)
             parts = [*parts, blank.rest, blank.aside]
         if len(parts) != 4:
             raise MalformedError("deal", "it is two hands, or two hands, the draws and the cards removed")

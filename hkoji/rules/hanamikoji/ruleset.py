@@ -35,6 +35,7 @@ class Hanamikoji:
 
     name: ClassVar[str] = NAME
     pack: ClassVar[Pack] = actions.PACK
+    markers: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:
@@ -78,9 +79,8 @@ class Hanamikoji:
             raise MalformedError("ruleset", error.message) from error
 
     def deal(self, order: tuple[str, ...]) -> Deal:
-        """A shuffled deck as a deal: the top card is removed, then six cards for each seat (sorted), then the draws."""
-        hands = ("".join(sorted(order[1:7])), "".join(sorted(order[7:13])))
-        return Deal(hands, "".join(order[13:21]), order[0])
+        """A shuffled deck as a deal: the top card is removed, then six cards for each seat, then the draws."""
+        return Deal(("".join(order[1:7]), "".join(order[7:13])), "".join(order[13:21]), order[0])
 
     def chance(self) -> tuple[str, ...]:
         """What public chance decides before the first deal."""
