@@ -69,6 +69,10 @@ class State(Protocol):
     def hands(self) -> tuple[int, int]:
         """Both hands as multisets of the ruleset's pack."""
 
+    @property
+    def deck(self) -> str:
+        """The cards still to be drawn, in order."""
+
     def legal_actions(self) -> tuple[str, ...]:
         """The decisions open to the actor, canonical, sorted; empty when no decision is due.
 

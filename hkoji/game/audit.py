@@ -1,0 +1,405 @@
+"""The audit: nine numbered steps over an exported log, each on the part that the steps before have left standing.
+
+docs/spec/log.md, "Audit"; the numbers are the same there, here and in the output. It reports how many entries hold
+and why the next one does not. Only a valid signature by a pinned key convicts its signer: faults in bytes, chain,
+keys or signatures name nobody, since anybody could have made them; an unpinned key is named by its fingerprint.
+Expected keys come from outside, never from the log alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+from hkoji.errors import CommitmentError, HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
+from hkoji.game import bodies
+from hkoji.game.bodies import Body, parse_body
+from hkoji.game.course import Course, Stage, begin
+from hkoji.game.hidden import Opening, entropy_commit, seed_commit
+from hkoji.game.knowledge import Knowledge
+from hkoji.game.replay import revealed
+from hkoji.log import sshsig
+from hkoji.log.chain import verify_start, verify_link
+from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.keys import PublicKey
+from hkoji.log.line import Line, parse_lines
+from hkoji.rules.events import Outcome
+
+
+class AuditStep(IntEnum):
+    """The steps, in order."""
+
+    PARSE = 1
+    CHAIN = 2
+    KEYS = 3
+    SIGNATURES = 4
+    RECEIPTS = 5
+    COMMITMENTS = 6
+    DEAL = 7
+    REPLAY = 8
+    RESULT = 9
+
+
+CONVICTING: Final = frozenset({AuditStep.RECEIPTS, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a log does not hold. `entry` counts from 0; `signer` is whose signed word is broken, None for nobody's.
+
+    `understood` is False where a later version may know better: then the log is neither valid nor forged.
+    """
+
+    step: AuditStep
+    entry: int | None
+    signer: str | None
+    reason: str
+    understood: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """A signer of the log: `name`, its key, and whether that key was expected from outside."""
+
+    name: str
+    key: PublicKey
+    pinned: bool
+
+    def __str__(self) -> str:
+        return self.name if self.pinned else f"{self.name} with the unpinned key {self.key.fingerprint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The result. `entries` are in the log, `holds` of them stand; `notes` say for each step what was done."""
+
+    entries: int
+    holds: int
+    findings: tuple[Finding, ...]
+    notes: Mapping[AuditStep, str]
+    parties: tuple[Party, ...] = ()
+    game: str | None = None
+    outcome: Outcome | None = None
+    finished: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything in the log holds, be it finished or not."""
+        return not self.findings
+
+
+@dataclass(slots=True)
+class _Work:
+    """What the steps hand on: the lines that still stand and what has been read of them."""
+
+    lines: list[Line]
+    bodies: list[Body]
+    pins: Mapping[str, PublicKey]
+    findings: list[Finding] = field(default_factory=list)
+    notes: dict[AuditStep, str] = field(default_factory=dict)
+    parties: dict[str, Party] = field(default_factory=dict)
+
+    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, signer: str | None = None) -> None:
+        """Notes a finding and cuts the log before `entry`."""
+        party = self.parties.get(signer) if signer and step in CONVICTING else None
+        understood = not isinstance(error, NotUnderstoodError)
+        self.findings.append(Finding(step, entry, str(party) if party else None, str(error), understood))
+        if entry is not None:
+            del self.lines[entry:]
+            del self.bodies[entry:]
+
+
+Each = Callable[[Callable[["_Check"], HkojiError | None], Iterable["_Check"]], Iterable[HkojiError | None]]
+"""Something like `map`: an executor's, to verify signatures on several cores."""
+
+
+def audit(log: str | bytes, pins: Mapping[str, PublicKey] | None = None, *, each: Each = map) -> Audit:
+    """Audits the text of a log (lines, each ending in a newline). Never raises for anything in `log`.
+
+    `pins` are the keys expected from outside, by name (`server` for the service's).
+    """
+    work, entries = _parse(log, pins or {})
+    _chain(work)
+    _keys(work)
+    _signatures(work, each)
+    _receipts(work, each)
+    _commitments(work)
+    course = _replay(work)
+    for step in AuditStep:
+        work.notes.setdefault(step, "not reached" if work.findings or not work.lines else "holds")
+    return Audit(
+        entries=entries,
+        holds=len(work.lines),
+        findings=tuple(work.findings),
+        notes=dict(sorted(work.notes.items())),
+        parties=tuple(work.parties.values()),
+        game=work.lines[0].entry.game if work.lines else None,
+        outcome=course.outcome if course else None,
+        finished=course is not None and course.stage is Stage.OVER,
+    )
+
+
+def _parse(log: str | bytes, pins: Mapping[str, PublicKey]) -> tuple[_Work, int]:
+    """1 and the weak keys of 3: exact bytes, known kinds, exactly their keys."""
+    work = _Work([], [], pins)
+    number = 0
+    failed: tuple[AuditStep, HkojiError] | None = None
+    try:
+        for line in parse_lines(log):
+            body = parse_body(line.entry.kind, line.entry.body)
+            work.lines.append(line)
+            work.bodies.append(body)
+            number += 1
+    except WeakKeyError as error:
+        failed = AuditStep.KEYS, error
+    except HkojiError as error:
+        failed = AuditStep.PARSE, error
+    entries = max(number + (failed is not None), _count_lines(log))
+    if failed:
+        work.fail(failed[0], number, failed[1])
+    elif not work.lines:
+        work.fail(AuditStep.PARSE, None, MalformedError("log", "it is empty"))
+    if failed is None or failed[0] is not AuditStep.PARSE:
+        work.notes[AuditStep.PARSE] = f"{number} entries in canonical form"
+    return work, entries
+
+
+def _count_lines(log: str | bytes) -> int:
+    return log.count("\n") if isinstance(log, str) else log.count(b"\n")
+
+
+def _chain(work: _Work) -> None:
+    """2: each entry is of this game and follows the one before."""
+    before: Entry | None = None
+    for number, line in enumerate(work.lines):
+        try:
+            if before is None:
+                verify_start(line.entry)
+            else:
+                verify_link(line.entry, before.seq, before.head, before.game)
+        except HkojiError as error:
+            work.fail(AuditStep.CHAIN, number, error)
+            return
+        before = line.entry
+    if before:
+        work.notes[AuditStep.CHAIN] = f"head {before.head} at entry {before.seq}"
+
+
+def _keys(work: _Work) -> None:
+    """3: whose keys the log names, and whether they are the expected ones."""
+    for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
+        if isinstance(body, bodies.Offer):
+            name, key = SERVER_NAME, body.server_key
+        elif isinstance(body, bodies.Open | bodies.Join):
+            name, key = line.entry.by, body.key
+        else:
+            continue
+        pin = work.pins.get(name)
+        if pin is not None and pin != key:
+            reason = f"the log names {key.fingerprint} as the key of {name}; expected is {pin.fingerprint}"
+            work.fail(AuditStep.KEYS, number, HkojiError(reason))
+            return
+        if name in work.parties:
+            work.fail(AuditStep.KEYS, number, HkojiError(f"the log names a key of {name} twice"))
+            return
+        work.parties[name] = Party(name, key, pin is not None)
+    if work.parties and AuditStep.KEYS not in {finding.step for finding in work.findings}:
+        pinned = sum(party.pinned for party in work.parties.values())
+        work.notes[AuditStep.KEYS] = f"{len(work.parties)} keys, {pinned} of them expected from outside"
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One signature to verify."""
+
+    sig: bytes
+    key: PublicKey
+    namespace: str
+    message: bytes
+    signer: str
+
+
+def _verify(check: _Check) -> HkojiError | None:
+    try:
+        sshsig.verify(check.sig, check.key, check.namespace, check.message, check.signer)
+    except HkojiError as error:
+        return error
+    return None
+
+
+def _signatures(work: _Work, each: Each) -> None:
+    """4: every entry is signed by the key that the log names for its author."""
+
+    def checks() -> Iterator[_Check]:
+        for line in work.lines:
+            entry = line.entry
+            party = work.parties.get(entry.by)
+            if party is None:
+                return
+            namespace = sshsig.SERVER if entry.by == SERVER_NAME else sshsig.ENTRY
+            yield _Check(line.sig, party.key, namespace, entry.message, entry.by)
+
+    number = _first_failure(work, AuditStep.SIGNATURES, each(_verify, checks()))
+    if number is not None and number < len(work.lines):
+        author = work.lines[number].entry.by
+        work.fail(AuditStep.SIGNATURES, number, SignatureError(author, "the log names no key for that name"))
+    elif number is not None:
+        work.notes[AuditStep.SIGNATURES] = f"{number} signatures"
+
+
+def _receipts(work: _Work, each: Each) -> None:
+    """5: every receipt is the service's, is for its entry, and no later one has an earlier time."""
+    server = work.parties.get(SERVER_NAME)
+    if server is None:
+        return
+
+    def checks() -> Iterator[_Check]:
+        for line in work.lines:
+            if line.receipt:
+                receipt = line.receipt
+                yield _Check(receipt.sig, server.key, sshsig.RECEIPT, receipt.receipt.message, SERVER_NAME)
+
+    with_receipt = sum(line.receipt is not None for line in work.lines)
+    if with_receipt not in (0, len(work.lines)):
+        missing = next(number for number, line in enumerate(work.lines) if line.receipt is None)
+        work.fail(AuditStep.RECEIPTS, missing, MalformedError("log", "some entries have a receipt and this one has none"))
+        return
+    if _first_failure(work, AuditStep.RECEIPTS, each(_verify, checks())) is None:
+        return
+    at = ""
+    for number, line in enumerate(work.lines):
+        if line.receipt is None:
+            continue
+        receipt, entry = line.receipt.receipt, line.entry
+        reason = None
+        if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
+            reason = "the receipt is for another entry"
+        elif receipt.at < at:
+            reason = f"the receipt's time {receipt.at} is before {at}"
+        if reason:
+            work.fail(AuditStep.RECEIPTS, number, HkojiError(reason), SERVER_NAME)
+            return
+        at = receipt.at
+    work.notes[AuditStep.RECEIPTS] = f"{with_receipt} receipts" if with_receipt else "the log has none"
+
+
+def _first_failure(work: _Work, step: AuditStep, results: Iterable[HkojiError | None]) -> int | None:
+    """Goes through verifications; None after noting the first failure, else how many there were."""
+    number = 0
+    for number, error in enumerate(results, 1):
+        if error is not None:
+            work.fail(step, number - 1, error)
+            return None
+    return number
+
+
+def _commitments(work: _Work) -> None:
+    """6: seed, entropy and openings give their commitments, and no salt comes twice."""
+    facts = _Facts()
+    for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
+        try:
+            facts.read(line.entry, body)
+        except HkojiError as error:
+            work.fail(AuditStep.COMMITMENTS, number, error, line.entry.by)
+            return
+    if work.lines:
+        left = len(facts.commits)
+        closed = f", {left} still closed" if left else ""
+        work.notes[AuditStep.COMMITMENTS] = f"{facts.opened} opened{closed}"
+
+
+class _Facts:
+    """The commitments of a log so far."""
+
+    def __init__(self) -> None:
+        self.commits: dict[tuple[int, int], str] = {}
+        self.salts: set[str] = set()
+        self.seed = ""
+        self.entropy: dict[str, tuple[int, str]] = {}
+        self.opened = 0
+
+    def read(self, entry: Entry, body: Body) -> None:
+        """Raises `CommitmentError` where `body` breaks one."""
+        match body:
+            case bodies.Offer(commit):
+                self.seed = commit
+            case bodies.Open(commit) | bodies.Join(commit):
+                self.entropy[entry.by] = (int(isinstance(body, bodies.Join)), commit)
+            case bodies.Seed(value):
+                seat, commit = self.entropy.get(entry.by, (0, ""))
+                if entropy_commit(entry.game, seat, value) != commit:
+                    raise CommitmentError("the entropy does not give its commitment", seq=entry.seq, part=0)
+                self.opened += 1
+            case bodies.Move(_, commits):
+                self.commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
+            case bodies.RevealBody(openings):
+                self._open(entry.game, openings)
+            case bodies.End(openings, _, value):
+                if seed_commit(entry.game, value) != self.seed:
+                    raise CommitmentError("the seed does not give its commitment", seq=entry.seq, part=0)
+                self.opened += 1
+                self._open(entry.game, openings)
+            case _:
+                pass
+
+    def _open(self, game: str, openings: tuple[Opening, ...]) -> None:
+        for opening in openings:
+            place = (opening.seq, opening.part)
+            if self.commits.pop(place, None) != opening.commitment(game):
+                raise CommitmentError("it does not give its commitment", seq=opening.seq, part=opening.part)
+            if opening.salt in self.salts:
+                raise CommitmentError("its salt has been used before", seq=opening.seq, part=opening.part)
+            self.salts.add(opening.salt)
+            self.opened += 1
+
+
+def _replay(work: _Work) -> Course | None:
+    """7 to 9: the deck that seed and entropy give, every move by the rules, and the result that comes of them."""
+    lines = tuple(work.lines)
+    if not lines:
+        return None
+    knowledge = revealed(lines)
+    course: Course | None = None
+    moves = 0
+    for number, (line, body) in enumerate(zip(lines, tuple(work.bodies), strict=True)):
+        step = AuditStep.REPLAY
+        try:
+            if course is None:
+                course = begin(line.entry, body)
+                continue
+            if isinstance(body, bodies.ChanceBody):
+                step = AuditStep.DEAL
+                _verify_chance(course, body, knowledge)
+            if isinstance(body, bodies.End):
+                step = AuditStep.RESULT
+            course, _ = course.apply(line.entry, body, knowledge)
+            moves += isinstance(body, bodies.Move)
+        except HkojiError as error:
+            work.fail(step, number, error, line.entry.by)
+            return course
+    if course is None:
+        return None
+    dealt = course.state.round
+    known = knowledge.seed is not None
+    rounds = f"{dealt} round{'s' * (dealt != 1)}"
+    work.notes[AuditStep.DEAL] = f"{rounds} dealt from the seed" if known and dealt else "not reached"
+    work.notes[AuditStep.REPLAY] = f"{moves} moves by the rules" + ("" if known else ", as far as cards are open")
+    over = course.stage is Stage.OVER
+    work.notes[AuditStep.RESULT] = _result(course) if over else "not reached: the game is still running"
+    return course
+
+
+def _verify_chance(course: Course, body: bodies.ChanceBody, knowledge: Knowledge) -> None:
+    dealer = course.setup.dealer(knowledge.seed)
+    expected = dealer.chance() if dealer else None
+    if expected and (expected.first, expected.markers) != (body.first, body.markers):
+        raise CommitmentError("chance is not what the committed seed gives", seq=course.seq + 1, part=0)
+
+
+def _result(course: Course) -> str:
+    outcome = course.outcome
+    assert outcome is not None
+    name = None if outcome.winner is None else course.setup.names[outcome.winner]
+    return f"{name} wins by {outcome.reason}" if name else f"no winner, by {outcome.reason}"

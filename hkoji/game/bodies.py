@@ -1,0 +1,352 @@
+"""The bodies of a game's entries as values, one class a kind.
+
+docs/spec/log.md, "Kinds". Reading is strict: exactly the keys of the kind. A kind, dealer, requirement or key of a
+later version raises `NotUnderstoodError` and is neither valid nor forged; `ext` is the one object a reader ignores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.game.hidden import Opening, parse_openings
+from hkoji.log.canonical import JsonValue
+from hkoji.log.entry import is_name, is_time
+from hkoji.log.keys import PublicKey, parse_public_key
+from hkoji.rules.events import Outcome
+from hkoji.rules.protocol import Ruleset
+from hkoji.rules.registry import parse_ruleset
+
+SERVER_V1: Final = "server/v1"
+REASONS: Final = frozenset({"charm", "geisha", "limit", "rounds", "resign", "timeout", "cancel"})
+_EXT: Final = "ext"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The service's offer of a game: its commitment to the seed, and the ruleset."""
+
+    seed_commit: str
+    ruleset: Ruleset
+    server_key: PublicKey
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {
+            "dealer": {"name": SERVER_V1, "seed_commit": self.seed_commit},
+            "requires": [],
+            "ruleset": dict(self.ruleset.to_json()),
+            "server_key": self.server_key.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Invite:
+    """Who alone may join: a name, and if `key` is given only with that key."""
+
+    name: str
+    key: PublicKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The host takes up the offer."""
+
+    entropy_commit: str
+    key: PublicKey
+    invite: Invite | None = None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        invite: JsonValue = None
+        if self.invite:
+            invite = {"key": self.invite.key.text if self.invite.key else None, "name": self.invite.name}
+        return {"entropy_commit": self.entropy_commit, "invite": invite, "key": self.key.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The guest joins."""
+
+    entropy_commit: str
+    key: PublicKey
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"entropy_commit": self.entropy_commit, "key": self.key.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A player reveals their entropy (64 hex digits)."""
+
+    entropy: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"entropy": self.entropy}
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceBody:
+    """What public chance decided."""
+
+    first: int | None
+    markers: str | None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body: only what chance decides."""
+        body: dict[str, JsonValue] = {}
+        if self.first is not None:
+            body["first"] = self.first
+        if self.markers is not None:
+            body["markers"] = self.markers
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A decision in public form, with a commitment for each group of hidden cards."""
+
+    action: str
+    commit: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"action": self.action, "commit": list(self.commit)} if self.commit else {"action": self.action}
+
+
+@dataclass(frozen=True, slots=True)
+class RevealBody:
+    """The round's face-down cards that count."""
+
+    openings: tuple[Opening, ...]
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"openings": [opening.to_json() for opening in self.openings]}
+
+
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """A player gives up."""
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """The service says that `seat` has not moved in time since the receipt at `since`."""
+
+    seat: int
+    since: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"seat": self.seat, "since": self.since}
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The host takes back a game that nobody has joined."""
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The game is over: its result, the seed, and every opening not published yet."""
+
+    openings: tuple[Opening, ...]
+    result: Outcome
+    seed: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {
+            "openings": [opening.to_json() for opening in self.openings],
+            "result": {"reason": self.result.reason, "winner": self.result.winner},
+            "seed": self.seed,
+        }
+
+
+Body: TypeAlias = (
+    Offer | Open | Join | Seed | ChanceBody | Move | RevealBody | Resign | Timeout | Cancel | End
+)
+
+KINDS: Final[dict[type, str]] = {
+    Offer: "offer",
+    Open: "open",
+    Join: "join",
+    Seed: "seed",
+    ChanceBody: "chance",
+    Move: "move",
+    RevealBody: "reveal",
+    Resign: "resign",
+    Timeout: "timeout",
+    Cancel: "cancel",
+    End: "end",
+}
+SERVER_KINDS: Final = frozenset({"offer", "chance", "reveal", "timeout", "end"})
+
+
+def parse_body(kind: str, body: Mapping[str, JsonValue]) -> Body:
+    """Reads the body of an entry of `kind`. Raises `NotUnderstoodError`, `WeakKeyError` or `MalformedError`."""
+    parse = _PARSERS.get(kind)
+    if parse is None:
+        raise NotUnderstoodError("entry kind", kind)
+    return parse(body)
+
+
+def _fields(body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
+    if not isinstance(body, dict):
+        raise MalformedError(what, "it is not an object")
+    for key in body:
+        if key not in keys and key not in optional and key != _EXT:
+            raise NotUnderstoodError(f"{what} key", key)
+    for key in keys:
+        if key not in body:
+            raise MalformedError(what, f"{key} is missing")
+    if not isinstance(body.get(_EXT, {}), dict):
+        raise MalformedError(what, f"{_EXT} is not an object")
+    return body
+
+
+def _hex(value: JsonValue, what: str) -> str:
+    if not isinstance(value, str) or len(value) != 64 or value.strip("0123456789abcdef"):
+        raise MalformedError(what, "it is not 64 lower case hex digits")
+    return value
+
+
+def _key(value: JsonValue, what: str) -> PublicKey:
+    if not isinstance(value, str):
+        raise MalformedError(what, "it is not a key")
+    return parse_public_key(value)
+
+
+def _parse_offer(body: Mapping[str, JsonValue]) -> Offer:
+    fields = _fields(body, "offer", ("dealer", "requires", "ruleset", "server_key"))
+    dealer = fields["dealer"]
+    if not isinstance(dealer, dict) or not isinstance(dealer.get("name"), str):
+        raise MalformedError("dealer", "it is not an object with a name")
+    if dealer["name"] != SERVER_V1:
+        raise NotUnderstoodError("dealer", str(dealer["name"]))
+    dealer = _fields(dealer, "dealer", ("name", "seed_commit"))
+    requires = fields["requires"]
+    if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
+        raise MalformedError("requires", "it is not a list of names")
+    if requires:
+        raise NotUnderstoodError("requirement", str(requires[0]))
+    return Offer(
+        _hex(dealer["seed_commit"], "seed_commit"),
+        parse_ruleset(fields["ruleset"]),
+        _key(fields["server_key"], "server_key"),
+    )
+
+
+def _parse_open(body: Mapping[str, JsonValue]) -> Open:
+    fields = _fields(body, "open", ("entropy_commit", "invite", "key"))
+    invite = None
+    if fields["invite"] is not None:
+        given = _fields(fields["invite"], "invite", ("key", "name"))
+        if not isinstance(given["name"], str) or not is_name(given["name"]):
+            raise MalformedError("invite", "name is not a player's name")
+        key = None if given["key"] is None else _key(given["key"], "invite key")
+        invite = Invite(given["name"], key)
+    return Open(_hex(fields["entropy_commit"], "entropy_commit"), _key(fields["key"], "key"), invite)
+
+
+def _parse_join(body: Mapping[str, JsonValue]) -> Join:
+    fields = _fields(body, "join", ("entropy_commit", "key"))
+    return Join(_hex(fields["entropy_commit"], "entropy_commit"), _key(fields["key"], "key"))
+
+
+def _parse_seed(body: Mapping[str, JsonValue]) -> Seed:
+    return Seed(_hex(_fields(body, "seed", ("entropy",))["entropy"], "entropy"))
+
+
+def _parse_chance(body: Mapping[str, JsonValue]) -> ChanceBody:
+    fields = _fields(body, "chance", (), ("first", "markers"))
+    first, markers = fields.get("first"), fields.get("markers")
+    if first is None and markers is None:
+        raise MalformedError("chance", "it decides nothing")
+    if "first" in fields and (type(first) is not int or first not in (0, 1)):
+        raise MalformedError("chance", "first is seat 0 or 1")
+    if "markers" in fields and (not isinstance(markers, str) or not markers.isalpha()):
+        raise MalformedError("chance", "markers are letters")
+    return ChanceBody(
+        first if isinstance(first, int) else None,
+        markers if isinstance(markers, str) else None,
+    )
+
+
+def _parse_move(body: Mapping[str, JsonValue]) -> Move:
+    fields = _fields(body, "move", ("action",), ("commit",))
+    action = fields["action"]
+    if not isinstance(action, str) or not 0 < len(action) <= 32:
+        raise MalformedError("move", "action is not a move's text")
+    if "commit" not in fields:
+        return Move(action)
+    commit = fields["commit"]
+    if not isinstance(commit, list) or not 0 < len(commit) <= 2:
+        raise MalformedError("move", "commit is not a list of one or two commitments")
+    return Move(action, tuple(_hex(item, "commitment") for item in commit))
+
+
+def _parse_reveal(body: Mapping[str, JsonValue]) -> RevealBody:
+    return RevealBody(parse_openings(_fields(body, "reveal", ("openings",))["openings"]))
+
+
+def _parse_resign(body: Mapping[str, JsonValue]) -> Resign:
+    _fields(body, "resign", ())
+    return Resign()
+
+
+def _parse_timeout(body: Mapping[str, JsonValue]) -> Timeout:
+    fields = _fields(body, "timeout", ("seat", "since"))
+    seat, since = fields["seat"], fields["since"]
+    if type(seat) is not int or seat not in (0, 1):
+        raise MalformedError("timeout", "seat is 0 or 1")
+    if not isinstance(since, str) or not is_time(since):
+        raise MalformedError("timeout", "since is not a time")
+    return Timeout(seat, since)
+
+
+def _parse_cancel(body: Mapping[str, JsonValue]) -> Cancel:
+    _fields(body, "cancel", ())
+    return Cancel()
+
+
+def _parse_end(body: Mapping[str, JsonValue]) -> End:
+    fields = _fields(body, "end", ("openings", "result", "seed"))
+    result = _fields(fields["result"], "result", ("reason", "winner"))
+    reason, winner = result["reason"], result["winner"]
+    if not isinstance(reason, str):
+        raise MalformedError("result", "reason is not a word")
+    if reason not in REASONS:
+        raise NotUnderstoodError("result", reason)
+    if winner is not None and (type(winner) is not int or winner not in (0, 1)):
+        raise MalformedError("result", "winner is seat 0 or 1, or null")
+    outcome = Outcome(reason, winner if isinstance(winner, int) else None)
+    return End(parse_openings(fields["openings"]), outcome, _hex(fields["seed"], "seed"))
+
+
+_PARSERS: Final[dict[str, Callable[[Mapping[str, JsonValue]], Body]]] = {
+    "offer": _parse_offer,
+    "open": _parse_open,
+    "join": _parse_join,
+    "seed": _parse_seed,
+    "chance": _parse_chance,
+    "move": _parse_move,
+    "reveal": _parse_reveal,
+    "resign": _parse_resign,
+    "timeout": _parse_timeout,
+    "cancel": _parse_cancel,
+    "end": _parse_end,
+}

@@ -1,0 +1,196 @@
+"""The referee without I/O: (log, secrets, submission) -> entries to append, or an error and nothing else.
+
+The service wraps it with a database, local play with a file, tests with a list; there is no other place where a game
+moves on. It is handed the time and the signer, draws nothing at random, and stores nothing.
+
+Order of the checks on a submission: format, place in the chain, author, signature, then the game. So an error about
+cards reaches only who has signed with the seat's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hkoji.errors import CommitmentError, ConflictError, GameOverError, MalformedError
+from hkoji.game import bodies
+from hkoji.game.bodies import parse_body
+from hkoji.game.course import Course, Stage, begin
+from hkoji.game.hidden import Opening, seed_commit, verify_openings
+from hkoji.game.knowledge import Everything
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.chain import GENESIS
+from hkoji.log.entry import SERVER_NAME, Entry, make_entry
+from hkoji.log.keys import Signer
+from hkoji.log.line import Line, SignedReceipt, sign_entry
+from hkoji.log.receipt import make_receipt
+from hkoji.log.statement import Dealt, View, make_view
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
+
+
+class Hosted(NamedTuple):
+    """A game as its host knows it: the course with everything known, the last receipt's time, and the secrets."""
+
+    course: Course
+    at: str
+    seed: str
+    openings: tuple[Opening, ...] = ()
+    """All openings received so far, published or not, in order of (seq, part)."""
+
+
+class Accepted(NamedTuple):
+    """What an accepted submission brings: the lines to append (the player's, then those the host owes), and the
+    opening to keep. `hosted` is the game after all of it."""
+
+    lines: tuple[Line, ...]
+    hosted: Hosted
+
+
+def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str) -> Accepted:
+    """A new game: its first line. `game` is 32 hex digits, `seed` 64, both fresh; `at` is the time now."""
+    body = bodies.Offer(seed_commit(game, seed), ruleset, signer.public)
+    entry = make_entry(
+        at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seq=0
+    )
+    line = _receipted(entry, sign_entry(entry, signer), signer, at)
+    return Accepted((line,), Hosted(begin(entry, body), at, seed))
+
+
+def resume(lines: Iterable[Line], seed: str, openings: tuple[Opening, ...]) -> Hosted:
+    """The game that a stored log and its secrets make. Raises what `Course.apply` raises; signatures are trusted."""
+    iterator = iter(lines)
+    first = next(iterator)
+    course = begin(first.entry, parse_body(first.entry.kind, first.entry.body))
+    hosted = Hosted(course, _time(first), seed, openings)
+    return catch_up(hosted, iterator, openings)
+
+
+def catch_up(hosted: Hosted, lines: Iterable[Line], openings: tuple[Opening, ...]) -> Hosted:
+    """`hosted` with further stored lines; `openings` are all that are stored now."""
+    course, at = hosted.course, hosted.at
+    knowledge = _knowledge(hosted.seed, openings)
+    for line in lines:
+        course, _ = course.apply(line.entry, parse_body(line.entry.kind, line.entry.body), knowledge)
+        at = _time(line)
+    return Hosted(course, at, hosted.seed, openings)
+
+
+def accept(hosted: Hosted, submission: Submission, *, signer: Signer, at: str) -> Accepted:
+    """Referees one submission.
+
+    Raises `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head; whether it is a repeat is the
+    caller's to see), `ForbiddenError`, `NotYourTurnError`, `SignatureError`, `CommitmentError`, `IllegalError`.
+    """
+    course, entry = hosted.course, submission.entry
+    if entry.by == SERVER_NAME:
+        raise MalformedError("submission", f"{SERVER_NAME} is not a player's name")
+    body = parse_body(entry.kind, entry.body)
+    if entry.game != course.setup.game:
+        raise MalformedError("submission", "the entry belongs to another game")
+    if (entry.seq, entry.prev) != (course.seq + 1, course.head):
+        raise ConflictError(entry.game, seq=course.seq, head=course.head)
+    if course.stage is Stage.OVER:
+        raise GameOverError(entry.game)
+    key = course.signer(entry, body)
+    sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
+    openings = _keep(hosted, submission, body)
+    at = max(at, hosted.at)
+    after, _ = course.apply(entry, body, _knowledge(hosted.seed, openings))
+    lines = [_receipted(entry, submission.sig, signer, at)]
+    result = Hosted(after, at, hosted.seed, openings)
+    while (owed := _owed(result)) is not None:
+        line = _server_line(result, owed, signer)
+        lines.append(line)
+        result = catch_up(result, (line,), openings)
+    return Accepted(tuple(lines), result)
+
+
+def view(hosted: Hosted, seat: Seat) -> View:
+    """What the service shows `seat` of its own cards, to be signed in namespace `hkoji.view.v1`."""
+    course = hosted.course
+    dealt = tuple(Dealt(cards[seat], number) for number, cards in enumerate(course.dealt, 1))
+    return make_view(dealt=dealt, game=course.setup.game, head=course.head, seat=seat, seq=course.seq)
+
+
+def own_openings(hosted: Hosted, seat: Seat) -> tuple[Opening, ...]:
+    """The openings that `seat` itself has sent and the log has not published."""
+    mine = {(card.seq, card.part) for card in hosted.course.face_down if card.seat == seat}
+    return tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in mine)
+
+
+def _knowledge(seed: str, openings: tuple[Opening, ...]) -> Everything:
+    by_seq: dict[int, tuple[Opening, ...]] = {}
+    for opening in openings:
+        by_seq[opening.seq] = (*by_seq.get(opening.seq, ()), opening)
+    return Everything(seed, by_seq)
+
+
+def _keep(hosted: Hosted, submission: Submission, body: bodies.Body) -> tuple[Opening, ...]:
+    """All openings with those of `submission`, which must be exactly those its commitments need."""
+    entry = submission.entry
+    commit = body.commit if isinstance(body, bodies.Move) else ()
+    places = [(opening.seq, opening.part) for opening in submission.opening]
+    if places != [(entry.seq, part) for part in range(len(commit))]:
+        raise MalformedError(
+            "submission", f"it takes {len(commit)} openings for its commitments, and none else", hint=_OPENING_HINT
+        )
+    verify_openings(
+        entry.game, submission.opening, {(entry.seq, part): given for part, given in enumerate(commit)}
+    )
+    salts = {opening.salt for opening in hosted.openings}
+    for opening in submission.opening:
+        if opening.salt in salts:
+            raise CommitmentError("the salt has been used in this game", seq=opening.seq, part=opening.part)
+        salts.add(opening.salt)
+    return hosted.openings + submission.opening
+
+
+_OPENING_HINT = "send cards and salt of each commitment in `opening`"
+
+
+def _owed(hosted: Hosted) -> bodies.Body | None:
+    course = hosted.course
+    match course.server_owes():
+        case "chance":
+            dealer = course.setup.dealer(hosted.seed)
+            decided = dealer.chance() if dealer else None
+            return bodies.ChanceBody(decided.first, decided.markers) if decided else None
+        case "reveal":
+            return bodies.RevealBody(_due(hosted))
+        case "end":
+            assert course.outcome is not None
+            return bodies.End(_due(hosted), course.outcome, hosted.seed)
+        case _:
+            return None
+
+
+def _due(hosted: Hosted) -> tuple[Opening, ...]:
+    due = {(card.seq, card.part) for card in hosted.course.due_openings()}
+    return tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
+
+
+def _server_line(hosted: Hosted, body: bodies.Body, signer: Signer) -> Line:
+    course = hosted.course
+    entry = make_entry(
+        at=hosted.at,
+        body=body.to_json(),
+        by=SERVER_NAME,
+        game=course.setup.game,
+        kind=bodies.KINDS[type(body)],
+        prev=course.head,
+        seq=course.seq + 1,
+    )
+    return _receipted(entry, sign_entry(entry, signer), signer, hosted.at)
+
+
+def _receipted(entry: Entry, sig: bytes, signer: Signer, at: str) -> Line:
+    receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
+    return Line(entry, sig, SignedReceipt(receipt, signer.sign(sshsig.RECEIPT, receipt.message)))
+
+
+def _time(line: Line) -> str:
+    if line.receipt is None:
+        raise MalformedError("stored line", "it has no receipt")
+    return line.receipt.receipt.at

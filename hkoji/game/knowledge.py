@@ -1,0 +1,126 @@
+"""What an observer knows beyond the public log: nothing, one seat's cards, or everything.
+
+Replaying a log asks its knowledge three things: the cards of a deal, the card of a draw, and the hidden cards of a
+move. The answers hold `X` where the observer cannot see. This is the only difference between the referee's, a
+player's and a spectator's replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hkoji.errors import NotationError, TrustError
+from hkoji.game.dealer import Dealer
+from hkoji.game.hidden import Opening
+from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.events import Deal, Seat
+from hkoji.rules.protocol import Ruleset, State
+
+Openings = Mapping[int, tuple[Opening, ...]]
+"""Openings of a game by the seq of their move, in commitment order."""
+
+
+class Knowledge(Protocol):
+    """What an observer can say when a replay asks."""
+
+    def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:
+        """A round's cards. `dealer` is there when the log's observer knows all that it needs."""
+
+    def draw(self, state: State, seat: Seat, index: int) -> str:
+        """The card that `seat` draws, its draw number `index` (from 0) in the current round."""
+
+    def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:
+        """A move's action with those hidden cards filled in that the observer knows."""
+
+    @property
+    def seed(self) -> str | None:
+        """The dealer's seed, if known: 64 hex digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spectator:
+    """Knows the public log only."""
+
+    seed: None = None
+
+    def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
+        """All cards unknown."""
+        return ruleset.deal((UNKNOWN,) * ruleset.pack.size)
+
+    def draw(self, state: State, seat: Seat, index: int) -> str:  # noqa: ARG002
+        """An unknown card."""
+        return UNKNOWN
+
+    def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:  # noqa: ARG002
+        """Nothing is known."""
+        return action
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Knows one seat's cards: `dealt` has for each round its deal and then its draws, in order.
+
+    `openings` are those of the seat's own moves.
+    """
+
+    seat: Seat
+    dealt: tuple[tuple[str, ...], ...]
+    openings: Openings = field(default_factory=dict)
+    seed: None = None
+
+    def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
+        """The own hand. Raises `TrustError` when the service has not shown it."""
+        blank = ruleset.deal((UNKNOWN,) * ruleset.pack.size)
+        hands = list(blank.hands)
+        size = len(hands[self.seat])
+        hands[self.seat] = "".join(self._cards(round_number, 0, size))
+        return Deal((hands[0], hands[1]), blank.rest, blank.aside)
+
+    def draw(self, state: State, seat: Seat, index: int) -> str:
+        """The own card, or an unknown one. Raises `TrustError` when the service has not shown it."""
+        if seat != self.seat:
+            return UNKNOWN
+        hand = len(state.ruleset.deal((UNKNOWN,) * state.ruleset.pack.size).hands[seat])
+        return self._cards(state.round, hand + index, 1)[0]
+
+    def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:
+        """The own cards. Raises `TrustError` when the opening of an own move is missing."""
+        if seat != self.seat or not ruleset.hidden(action):
+            return action
+        if seq not in self.openings:
+            raise TrustError(f"the opening of the own move at entry {seq} is missing")
+        return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
+
+    def _cards(self, round_number: int, start: int, count: int) -> tuple[str, ...]:
+        cards = self.dealt[round_number - 1][start : start + count] if round_number <= len(self.dealt) else ()
+        if len(cards) != count:
+            raise TrustError(f"the service has not shown all own cards of round {round_number}")
+        return cards
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """Knows the seed and every opening: the referee, and anyone once a game has ended."""
+
+    seed: str
+    openings: Openings
+
+    def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
+        """The cards as they were dealt."""
+        if dealer is None:
+            raise TrustError("the deal needs both players' entropy")
+        return dealer.deal(round_number)
+
+    def draw(self, state: State, seat: Seat, index: int) -> str:  # noqa: ARG002
+        """The top card of the deck."""
+        return state.deck[: state.ruleset.pack.width]
+
+    def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:  # noqa: ARG002
+        """The cards of the openings. Raises `NotationError` when one is missing."""
+        if not ruleset.hidden(action):
+            return action
+        if seq not in self.openings:
+            raise NotationError(action, f"the opening of entry {seq} is missing")
+        return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))

@@ -1,0 +1,90 @@
+"""Replaying a log: every step with its events and position, how far it got, and why it stopped.
+
+Works on whole and truncated logs alike, for any knowledge. Replay trusts signatures; the audit does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hkoji.errors import HkojiError
+from hkoji.game import bodies
+from hkoji.game.bodies import Body, parse_body
+from hkoji.game.course import Course, begin
+from hkoji.game.hidden import Opening
+from hkoji.game.knowledge import Everything, Knowledge, Spectator
+from hkoji.log.entry import Entry
+from hkoji.log.line import Line
+from hkoji.rules.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry, what it says, the rules' events it brings, and the game after it."""
+
+    entry: Entry
+    body: Body
+    events: tuple[Event, ...]
+    course: Course
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The steps that hold. `stop` is why the next one does not, or None at the log's end."""
+
+    steps: tuple[Step, ...]
+    stop: HkojiError | None = None
+
+    @property
+    def course(self) -> Course | None:
+        """The game after the last step that holds."""
+        return self.steps[-1].course if self.steps else None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All events, in order."""
+        return tuple(event for step in self.steps for event in step.events)
+
+
+def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
+    """Replays `lines` with what `knowledge` adds; by default with all that the log itself reveals."""
+    lines = tuple(lines)
+    known = knowledge or revealed(lines)
+    steps: list[Step] = []
+    course: Course | None = None
+    try:
+        for line in lines:
+            body = parse_body(line.entry.kind, line.entry.body)
+            events: tuple[Event, ...] = ()
+            if course is None:
+                course = begin(line.entry, body)
+            else:
+                course, events = course.apply(line.entry, body, known)
+            steps.append(Step(line.entry, body, events, course))
+    except HkojiError as error:
+        return Replay(tuple(steps), error)
+    return Replay(tuple(steps))
+
+
+def revealed(lines: Iterable[Line]) -> Knowledge:
+    """What a log reveals of its own hidden cards: everything once it has its `end`, until then nothing.
+
+    Openings published in the middle of a game are events of the log and need no knowledge.
+    """
+    openings: dict[int, list[Opening]] = {}
+    seed = None
+    try:
+        for line in lines:
+            if line.entry.kind in ("reveal", "end"):
+                body = parse_body(line.entry.kind, line.entry.body)
+                if isinstance(body, bodies.RevealBody | bodies.End):
+                    for opening in body.openings:
+                        openings.setdefault(opening.seq, []).append(opening)
+                if isinstance(body, bodies.End):
+                    seed = body.seed
+    except HkojiError:
+        return Spectator()
+    if seed is None:
+        return Spectator()
+    return Everything(seed, {seq: tuple(sorted(group)) for seq, group in openings.items()})

@@ -1,0 +1,63 @@
+"""What a player sends: an entry, its signature, and the openings of the cards it hides.
+
+docs/spec/log.md, "Submissions". The openings are the service's to keep; the log publishes them when they are due.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from hkoji.errors import MalformedError, NotUnderstoodError, TooLargeError
+from hkoji.game.hidden import Opening, parse_openings
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
+from hkoji.log.entry import Entry, parse_entry
+
+MAX_SUBMISSION_BYTES: Final = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An entry on its way to the service. `sig` is the SSHSIG blob; `opening` is empty unless the move hides cards."""
+
+    entry: Entry
+    sig: bytes
+    opening: tuple[Opening, ...] = ()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The object that is sent."""
+        value: dict[str, JsonValue] = {"entry": self.entry.text, "sig": encode_base64(self.sig)}
+        if self.opening:
+            value["opening"] = [opening.to_json() for opening in self.opening]
+        return value
+
+
+def format_submission(submission: Submission) -> str:
+    """One line of JSON, without the newline."""
+    return json.dumps(submission.to_json(), sort_keys=True, separators=(",", ":"))
+
+
+def parse_submission(text: str | bytes) -> Submission:
+    """Reads JSON text. Raises `TooLargeError`, `MalformedError` or `NotUnderstoodError`."""
+    if len(text) > MAX_SUBMISSION_BYTES:
+        raise TooLargeError("the submission", MAX_SUBMISSION_BYTES)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MalformedError("submission", "it is not JSON") from error
+    return read_submission(value)
+
+
+def read_submission(value: JsonValue) -> Submission:
+    """Reads the decoded object. Raises `MalformedError` or `NotUnderstoodError`."""
+    if not isinstance(value, dict):
+        raise MalformedError("submission", "it is not an object")
+    for key in value:
+        if key not in ("entry", "sig", "opening"):
+            raise NotUnderstoodError("submission key", key)
+    entry, sig = value.get("entry"), value.get("sig")
+    if not isinstance(entry, str) or not isinstance(sig, str):
+        raise MalformedError("submission", "entry and sig are text, and both are needed")
+    opening = parse_openings(value.get("opening", []))
+    return Submission(parse_entry(entry), decode_base64(sig, "signature"), opening)
