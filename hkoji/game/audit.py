@@ -21,7 +21,7 @@ from hkoji.game.hidden import Opening, entropy_commit, seed_commit
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.replay import revealed
 from hkoji.log import sshsig
-from hkoji.log.chain import verify_start, verify_link
+from hkoji.log.chain import verify_link, verify_start
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.keys import PublicKey
 from hkoji.log.line import Line, parse_lines
@@ -42,7 +42,9 @@ class AuditStep(IntEnum):
     RESULT = 9
 
 
-CONVICTING: Final = frozenset({AuditStep.RECEIPTS, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT})
+CONVICTING: Final = frozenset(
+    {AuditStep.RECEIPTS, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +266,9 @@ def _receipts(work: _Work, each: Each) -> None:
     with_receipt = sum(line.receipt is not None for line in work.lines)
     if with_receipt not in (0, len(work.lines)):
         missing = next(number for number, line in enumerate(work.lines) if line.receipt is None)
-        work.fail(AuditStep.RECEIPTS, missing, MalformedError("log", "some entries have a receipt and this one has none"))
+        work.fail(
+            AuditStep.RECEIPTS, missing, MalformedError("log", "some entries have a receipt and this one has none")
+        )
         return
     if _first_failure(work, AuditStep.RECEIPTS, each(_verify, checks())) is None:
         return

@@ -6,7 +6,7 @@ later version raises `NotUnderstoodError` and is neither valid nor forged; `ext`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -37,7 +37,7 @@ class Offer:
         return {
             "dealer": {"name": SERVER_V1, "seed_commit": self.seed_commit},
             "requires": [],
-            "ruleset": dict(self.ruleset.to_json()),
+            "ruleset": self.ruleset.to_json(),
             "server_key": self.server_key.text,
         }
 
@@ -176,9 +176,7 @@ class End:
         }
 
 
-Body: TypeAlias = (
-    Offer | Open | Join | Seed | ChanceBody | Move | RevealBody | Resign | Timeout | Cancel | End
-)
+Body: TypeAlias = Offer | Open | Join | Seed | ChanceBody | Move | RevealBody | Resign | Timeout | Cancel | End
 
 KINDS: Final[dict[type, str]] = {
     Offer: "offer",
@@ -196,7 +194,7 @@ KINDS: Final[dict[type, str]] = {
 SERVER_KINDS: Final = frozenset({"offer", "chance", "reveal", "timeout", "end"})
 
 
-def parse_body(kind: str, body: Mapping[str, JsonValue]) -> Body:
+def parse_body(kind: str, body: dict[str, JsonValue]) -> Body:
     """Reads the body of an entry of `kind`. Raises `NotUnderstoodError`, `WeakKeyError` or `MalformedError`."""
     parse = _PARSERS.get(kind)
     if parse is None:
@@ -230,7 +228,7 @@ def _key(value: JsonValue, what: str) -> PublicKey:
     return parse_public_key(value)
 
 
-def _parse_offer(body: Mapping[str, JsonValue]) -> Offer:
+def _parse_offer(body: dict[str, JsonValue]) -> Offer:
     fields = _fields(body, "offer", ("dealer", "requires", "ruleset", "server_key"))
     dealer = fields["dealer"]
     if not isinstance(dealer, dict) or not isinstance(dealer.get("name"), str):
@@ -250,7 +248,7 @@ def _parse_offer(body: Mapping[str, JsonValue]) -> Offer:
     )
 
 
-def _parse_open(body: Mapping[str, JsonValue]) -> Open:
+def _parse_open(body: dict[str, JsonValue]) -> Open:
     fields = _fields(body, "open", ("entropy_commit", "invite", "key"))
     invite = None
     if fields["invite"] is not None:
@@ -262,16 +260,16 @@ def _parse_open(body: Mapping[str, JsonValue]) -> Open:
     return Open(_hex(fields["entropy_commit"], "entropy_commit"), _key(fields["key"], "key"), invite)
 
 
-def _parse_join(body: Mapping[str, JsonValue]) -> Join:
+def _parse_join(body: dict[str, JsonValue]) -> Join:
     fields = _fields(body, "join", ("entropy_commit", "key"))
     return Join(_hex(fields["entropy_commit"], "entropy_commit"), _key(fields["key"], "key"))
 
 
-def _parse_seed(body: Mapping[str, JsonValue]) -> Seed:
+def _parse_seed(body: dict[str, JsonValue]) -> Seed:
     return Seed(_hex(_fields(body, "seed", ("entropy",))["entropy"], "entropy"))
 
 
-def _parse_chance(body: Mapping[str, JsonValue]) -> ChanceBody:
+def _parse_chance(body: dict[str, JsonValue]) -> ChanceBody:
     fields = _fields(body, "chance", (), ("first", "markers"))
     first, markers = fields.get("first"), fields.get("markers")
     if first is None and markers is None:
@@ -286,7 +284,7 @@ def _parse_chance(body: Mapping[str, JsonValue]) -> ChanceBody:
     )
 
 
-def _parse_move(body: Mapping[str, JsonValue]) -> Move:
+def _parse_move(body: dict[str, JsonValue]) -> Move:
     fields = _fields(body, "move", ("action",), ("commit",))
     action = fields["action"]
     if not isinstance(action, str) or not 0 < len(action) <= 32:
@@ -299,16 +297,16 @@ def _parse_move(body: Mapping[str, JsonValue]) -> Move:
     return Move(action, tuple(_hex(item, "commitment") for item in commit))
 
 
-def _parse_reveal(body: Mapping[str, JsonValue]) -> RevealBody:
+def _parse_reveal(body: dict[str, JsonValue]) -> RevealBody:
     return RevealBody(parse_openings(_fields(body, "reveal", ("openings",))["openings"]))
 
 
-def _parse_resign(body: Mapping[str, JsonValue]) -> Resign:
+def _parse_resign(body: dict[str, JsonValue]) -> Resign:
     _fields(body, "resign", ())
     return Resign()
 
 
-def _parse_timeout(body: Mapping[str, JsonValue]) -> Timeout:
+def _parse_timeout(body: dict[str, JsonValue]) -> Timeout:
     fields = _fields(body, "timeout", ("seat", "since"))
     seat, since = fields["seat"], fields["since"]
     if type(seat) is not int or seat not in (0, 1):
@@ -318,12 +316,12 @@ def _parse_timeout(body: Mapping[str, JsonValue]) -> Timeout:
     return Timeout(seat, since)
 
 
-def _parse_cancel(body: Mapping[str, JsonValue]) -> Cancel:
+def _parse_cancel(body: dict[str, JsonValue]) -> Cancel:
     _fields(body, "cancel", ())
     return Cancel()
 
 
-def _parse_end(body: Mapping[str, JsonValue]) -> End:
+def _parse_end(body: dict[str, JsonValue]) -> End:
     fields = _fields(body, "end", ("openings", "result", "seed"))
     result = _fields(fields["result"], "result", ("reason", "winner"))
     reason, winner = result["reason"], result["winner"]
@@ -337,7 +335,7 @@ def _parse_end(body: Mapping[str, JsonValue]) -> End:
     return End(parse_openings(fields["openings"]), outcome, _hex(fields["seed"], "seed"))
 
 
-_PARSERS: Final[dict[str, Callable[[Mapping[str, JsonValue]], Body]]] = {
+_PARSERS: Final[dict[str, Callable[[dict[str, JsonValue]], Body]]] = {
     "offer": _parse_offer,
     "open": _parse_open,
     "join": _parse_join,

@@ -7,8 +7,9 @@ signatures nor receipts: those need keys from outside and are the audit's and th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hkoji.errors import (
     CommitmentError,
@@ -32,6 +33,7 @@ from hkoji.rules.events import (
     Chance,
     Close,
     Deal,
+    Decision,
     Draw,
     Event,
     Order,
@@ -360,8 +362,13 @@ class Course(NamedTuple):
 _Applied = tuple[Course, tuple[Event, ...]]
 
 _SEED_SEATS: Final = {Stage.GUEST_SEED: 1, Stage.HOST_SEED: 0}
-_DECISIONS: Final = {Due.ACT: Act, Due.ANSWER: Answer, Due.ORDER: Order, Due.PICK: Pick}
-_APPLY: Final = {
+_DECISIONS: Final[dict[Due, Callable[[Seat, str], Decision]]] = {
+    Due.ACT: Act,
+    Due.ANSWER: Answer,
+    Due.ORDER: Order,
+    Due.PICK: Pick,
+}
+_APPLY: Final[dict[type, Callable[[Course, Entry, Any, Knowledge], _Applied]]] = {  # Any: each takes its own body
     bodies.Open: Course._open,
     bodies.Join: Course._join,
     bodies.Seed: Course._seed,

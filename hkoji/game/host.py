@@ -51,9 +51,7 @@ class Accepted(NamedTuple):
 def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str) -> Accepted:
     """A new game: its first line. `game` is 32 hex digits, `seed` 64, both fresh; `at` is the time now."""
     body = bodies.Offer(seed_commit(game, seed), ruleset, signer.public)
-    entry = make_entry(
-        at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seq=0
-    )
+    entry = make_entry(at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seq=0)
     line = _receipted(entry, sign_entry(entry, signer), signer, at)
     return Accepted((line,), Hosted(begin(entry, body), at, seed))
 
@@ -136,9 +134,7 @@ def _keep(hosted: Hosted, submission: Submission, body: bodies.Body) -> tuple[Op
         raise MalformedError(
             "submission", f"it takes {len(commit)} openings for its commitments, and none else", hint=_OPENING_HINT
         )
-    verify_openings(
-        entry.game, submission.opening, {(entry.seq, part): given for part, given in enumerate(commit)}
-    )
+    verify_openings(entry.game, submission.opening, {(entry.seq, part): given for part, given in enumerate(commit)})
     salts = {opening.salt for opening in hosted.openings}
     for opening in submission.opening:
         if opening.salt in salts:

@@ -6,7 +6,6 @@ A `Ruleset` is one game with its options fixed. A `State` is a position as one o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -14,7 +13,7 @@ from typing import Protocol, TypeAlias
 from hkoji.rules.cards import Pack
 from hkoji.rules.events import Deal, Event, Outcome, Seat
 
-Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | bool | None"
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool | None"
 
 
 class Due(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from hkoji.errors import MalformedError, NotUnderstoodError
@@ -10,14 +10,14 @@ from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Json, Ruleset
 
-RULESETS: Final[dict[str, Callable[[Mapping[str, Json]], Ruleset]]] = {
+RULESETS: Final[dict[str, Callable[[dict[str, Json]], Ruleset]]] = {
     HANAMIKOJI: Hanamikoji.from_json,
 }
 
 
 def parse_ruleset(options: Json) -> Ruleset:
     """Reads the `ruleset` object of a log. Raises `NotUnderstoodError` for an unknown game, else `MalformedError`."""
-    if not isinstance(options, Mapping) or not isinstance(options.get("name"), str):
+    if not isinstance(options, dict) or not isinstance(options.get("name"), str):
         raise MalformedError("ruleset", "it is an object with a name")
     name = str(options["name"])
     if name not in RULESETS:

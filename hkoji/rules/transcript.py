@@ -36,7 +36,7 @@ from hkoji.rules.events import (
     Seat,
     hide_text,
 )
-from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State
+from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset, State
 from hkoji.rules.registry import parse_ruleset
 
 _TAG = re.compile(r'\[([A-Z][A-Za-z]{0,31}) "([ !#-\[\]-~]*)"\]')
@@ -163,7 +163,7 @@ def _format_ruleset(ruleset: Ruleset) -> str:
 def _parse_ruleset(text: str, line: int) -> Ruleset:
     head, *pairs = text.split(" ")
     name, slash, version = head.partition("/")
-    options: dict[str, str | int] = {"name": name}
+    options: dict[str, Json] = {"name": name}
     for key, equals, value in [("version", slash, version), *(pair.partition("=") for pair in pairs)]:
         if not equals or key in options:
             raise MalformedError(f"game text, line {line}", f"{text!r} is not a ruleset")

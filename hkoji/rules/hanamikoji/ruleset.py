@@ -5,7 +5,6 @@ Options of all editions: who starts the first round, a limit of rounds (0 for no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -62,7 +61,7 @@ class Hanamikoji:
         }
 
     @classmethod
-    def from_json(cls, options: Mapping[str, Json]) -> Hanamikoji:
+    def from_json(cls, options: dict[str, Json]) -> Hanamikoji:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
         if options.get("version") != VERSION:
             raise NotUnderstoodError(f"{NAME} version", str(options.get("version")))
