@@ -1,0 +1,154 @@
+"""The composition root: settings, store, use cases and routes become one application; and `serve` runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+import structlog
+import uvicorn
+from fastapi import FastAPI, Request, Response
+
+from hkoji import __version__
+from hkoji.errors import StorageError
+from hkoji.log.keys import PrivateKey
+from hkoji_server.routes import api, problems
+from hkoji_server.routes.limits import BodyLimit
+from hkoji_server.service.games import Games
+from hkoji_server.service.players import Players
+from hkoji_server.service.ports import Ports
+from hkoji_server.settings import Settings
+from hkoji_server.store.contract import Store
+from hkoji_server.store.sqlite import SqliteStore
+
+log = structlog.get_logger("hkoji")
+
+Level = Literal["debug", "info", "warning", "error"]
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
+
+Entries authenticate themselves; private reads need a login. Errors are problem documents (RFC 9457).
+"""
+
+
+async def _identify(store: Store, ports: Ports, origin: str | None, fallback: str) -> tuple[PrivateKey, str]:
+    """The service's key and origin: kept ones, or fresh ones in a new store."""
+    kept = store.identity()
+    if kept is None:
+        key = PrivateKey.from_seed(ports.entropy(32))
+        await store.set_identity(key.to_openssh().decode(), origin or fallback)
+        return key, origin or fallback
+    text, kept_origin = kept
+    if origin and origin != kept_origin:
+        await store.set_identity(text, origin)
+    return PrivateKey.from_openssh(text.encode()), origin or kept_origin
+
+
+def create_app(settings: Settings, ports: Ports | None = None, *, address: str | None = None) -> FastAPI:
+    """The application. `address` is where it is reached, the origin of a new store that has none set."""
+    ports = ports or Ports()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        store = SqliteStore(settings.database)
+        try:
+            fallback = address or f"http://{settings.host}:{settings.port}"
+            key, origin = await _identify(store, ports, settings.origin, fallback)
+            players = Players(
+                store,
+                ports,
+                origin=origin,
+                token_lifetime=settings.token_lifetime,
+                challenge_lifetime=settings.challenge_lifetime,
+            )
+            games = Games(store, ports, key, cached=settings.cached_games)
+            app.include_router(api.make_router(players, games, ports, origin=origin, key=key.public.text))
+            gc.collect()
+            gc.freeze()
+            log.info("ready", origin=origin, database=str(settings.database), key=key.public.fingerprint)
+            yield
+        finally:
+            store.close()
+            log.info("stopped")
+
+    app = FastAPI(title="hkoji", version=__version__, description=_DESCRIPTION, lifespan=lifespan)
+    problems.install(app)
+
+    @app.get("/healthz", tags=["service"])
+    async def healthz() -> dict[str, str]:
+        """Whether the process answers."""
+        return {"status": "ok"}
+
+    if settings.log_level == "debug":
+        app.middleware("http")(_log_request)
+    app.add_middleware(BodyLimit, limit=settings.max_body)
+    return app
+
+
+async def _log_request(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+    started = perf_counter()
+    response = await call(request)
+    took = round((perf_counter() - started) * 1000, 1)
+    log.debug("request", method=request.method, path=request.url.path, status=response.status_code, ms=took)
+    return response
+
+
+def configure_logging(level: Level) -> None:
+    """Lines of JSON on stderr. Nothing secret is ever passed to the log."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(sort_keys=True),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def serve(data: Path, host: str, port: int, *, log_level: Level = "info") -> None:
+    """Serves until told to stop. Raises `StorageError` if the address or the folder cannot be used.
+
+    The socket is bound before anything else, so that port 0 (any free port) can be named in the origin.
+    """
+    settings = Settings(data=data, host=host, port=port, log_level=log_level)
+    configure_logging(settings.log_level)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise StorageError(
+            f"cannot listen on {host} port {port}: {error.strerror}", hint="choose another with --port"
+        ) from error
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listener.getsockname()[1]}"
+    SqliteStore(settings.database).close()  # says what is wrong with the database before the server starts
+    app = create_app(settings, address=address)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
+    server = _Server(config, f"hkoji is serving on {address}, data in {data}; stop it with Ctrl-C")
+    asyncio.run(server.serve(sockets=[listener]))
+
+
+class _Server(uvicorn.Server):
+    """Says on stderr when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: str) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts, then speaks."""
+        await super().startup(sockets)
+        if self.started:
+            print(self._ready, file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""HTTP: thin handlers over the use cases. docs/spec/http.md."""

@@ -1,0 +1,219 @@
+"""The endpoints of version 1. docs/spec/http.md.
+
+Entries authenticate themselves, so posting one needs no login; private reads need a bearer token.
+Answers on the hot paths are built as JSON directly: the models document them, and tests hold the two together.
+"""
+
+import json
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from hkoji import __version__
+from hkoji.errors import MalformedError
+from hkoji.game.submission import parse_submission
+from hkoji.log.line import format_log, line_to_json
+from hkoji.rules.registry import RULESETS, parse_ruleset
+from hkoji_server.routes import models
+from hkoji_server.routes.problems import problem_responses
+from hkoji_server.service.games import Games
+from hkoji_server.service.players import Players
+from hkoji_server.service.ports import Ports
+from hkoji_server.store import contract
+
+JSON_LINES: Final = "application/jsonl"
+_NO_STORE: Final = {"Cache-Control": "no-store"}
+_MOST_AFTER: Final = 2**31
+
+After = Annotated[int, Query(ge=-1, le=_MOST_AFTER, description="Only entries after the one with this number")]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", description="`next` of the page before")]
+_bearer = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
+
+
+def _dumps(value: Any) -> bytes:  # Any: JSON
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def make_router(players: Players, games: Games, ports: Ports, *, origin: str, key: str) -> APIRouter:  # noqa: PLR0915 - one router, one list of endpoints
+    """The endpoints over these use cases."""
+    router = APIRouter(prefix="/v1")
+
+    def logged_in(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
+        return players.whose(credentials.credentials if credentials else None)
+
+    me = Annotated[str, Depends(logged_in)]
+
+    @router.get("/service", response_model=models.ServiceModel, tags=["service"])
+    async def service() -> Any:
+        """What this service is, and its key."""
+        return {
+            "name": "hkoji",
+            "version": __version__,
+            "origin": origin,
+            "key": key,
+            "rulesets": sorted(RULESETS),
+            "time": ports.at(),
+        }
+
+    @router.post(
+        "/players",
+        status_code=201,
+        response_model=models.PlayerModel,
+        responses={
+            200: {"model": models.PlayerModel, "description": "Registered before"},
+            **problem_responses(400, 403, 409, 413),
+        },
+        tags=["players"],
+    )
+    async def register(signed: models.Signed) -> Any:
+        """Registers a name and key by a self-signed registration."""
+        player, new = await players.register(signed.text, signed.sig)
+        return JSONResponse(models.player_json(player), 201 if new else 200)
+
+    @router.get(
+        "/players/{name}", response_model=models.PlayerModel, responses=problem_responses(400, 404), tags=["players"]
+    )
+    async def player(name: models.Name) -> Any:
+        """A registered player and their key."""
+        return models.player_json(players.player(name))
+
+    @router.post("/login/challenge", status_code=201, response_model=models.ChallengeModel, tags=["players"])
+    async def challenge() -> Any:
+        """A fresh text to sign."""
+        return JSONResponse({"text": await players.challenge()}, 201, _NO_STORE)
+
+    @router.post(
+        "/login",
+        response_model=models.TokenModel,
+        responses=problem_responses(400, 401, 403, 404, 413),
+        tags=["players"],
+    )
+    async def login(request: models.LoginRequest) -> Any:
+        """A token for a signed challenge."""
+        token, expires = await players.login(request.name, request.text, request.sig)
+        return JSONResponse({"token": token, "expires": expires}, 200, _NO_STORE)
+
+    @router.post("/logout", status_code=204, responses=problem_responses(401), tags=["players"])
+    async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(_bearer)]) -> None:
+        """Makes the token worthless."""
+        await players.logout(credentials.credentials)
+
+    @router.post(
+        "/offers",
+        status_code=201,
+        response_model=models.OfferModel,
+        responses=problem_responses(400, 401, 413),
+        tags=["games"],
+    )
+    async def offer(request: models.OfferRequest, player: me) -> Any:
+        """A new game for the caller to open."""
+        line = await games.offer(parse_ruleset(dict(request.ruleset)), player)
+        return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
+
+    @router.get("/games", response_model=models.GamesModel, responses=problem_responses(400), tags=["games"])
+    async def list_games(
+        status: models.Status | None = None,
+        player: models.Name | None = None,
+        prefix: Annotated[str | None, Query(pattern="^[0-9a-f]{4,32}$")] = None,
+        limit: Limit = 50,
+        after: Cursor = None,
+    ) -> Any:
+        """Games, most recently changed first."""
+        query = contract.Query(status=status, player=player, prefix=prefix, limit=limit, after=after)
+        return _page(query)
+
+    @router.get("/me/games", response_model=models.GamesModel, responses=problem_responses(400, 401), tags=["games"])
+    async def my_games(
+        player: me,
+        waiting: bool = False,
+        status: models.Status | None = None,
+        limit: Limit = 50,
+        after: Cursor = None,
+    ) -> Any:
+        """The caller's games; with `waiting` those whose next entry they owe."""
+        query = contract.Query(status=status, player=player, waiting=waiting, limit=limit, after=after)
+        return _page(query)
+
+    def _page(query: contract.Query) -> Response:
+        found = games.games(query)
+        last = found[-1] if len(found) == query.limit else None
+        cursor = f"{last.updated}~{last.game}" if last else None
+        return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, _NO_STORE)
+
+    @router.get(
+        "/games/{game}", response_model=models.SpectatorModel, responses=problem_responses(400, 404), tags=["games"]
+    )
+    async def spectate(game: models.GameId) -> Any:
+        """A game as a spectator sees it."""
+        summary, state = games.spectate(game)
+        shown = {**models.summary_json(summary), "state": state.to_json(), "shape": list(state.shape())}
+        return Response(_dumps(shown), media_type="application/json", headers=_NO_STORE)
+
+    @router.get(
+        "/games/{game}/log",
+        response_class=Response,
+        responses={
+            200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}, "description": "Lines with receipts"},
+            **problem_responses(400, 404),
+        },
+        tags=["games"],
+    )
+    async def log(game: models.GameId, after: After = -1) -> Response:
+        """The public log, as one JSON object a line."""
+        head, lines = games.log(game, after)
+        headers = {"ETag": f'"{head}"', "Cache-Control": "no-cache"}
+        return Response(format_log(lines), media_type=JSON_LINES, headers=headers)
+
+    @router.post(
+        "/games/{game}/entries",
+        status_code=201,
+        response_model=models.SubmittedModel,
+        responses={
+            200: {"model": models.SubmittedModel, "description": "The same entry again: its first receipt"},
+            **problem_responses(400, 403, 404, 409, 413, 422),
+        },
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": models.SubmissionModel.model_json_schema()}},
+            }
+        },
+        tags=["games"],
+    )
+    async def submit(game: models.GameId, request: Request) -> Response:
+        """Takes a signed entry into the game, or says why not."""
+        submission = parse_submission(await request.body())
+        if submission.entry.game != game:
+            raise MalformedError("submission", "the entry belongs to another game than the address says")
+        lines, fresh = await games.submit(game, submission)
+        body = _dumps(models.submitted_json(lines))
+        return Response(body, 201 if fresh else 200, media_type="application/json")
+
+    @router.get(
+        "/games/{game}/view",
+        response_model=models.ViewModel,
+        responses=problem_responses(400, 401, 403, 404),
+        tags=["games"],
+    )
+    async def view(game: models.GameId, player: me, after: After = -1) -> Response:
+        """The game as the caller sees it: own cards, signed, and the log's new lines."""
+        own = games.view(game, player, after)
+        shown = {
+            "game": game,
+            "seat": own.view.seat,
+            "seq": own.course.seq,
+            "head": own.course.head,
+            "status": own.course.status,
+            "actor": own.course.actor,
+            "legal": list(own.legal),
+            "state": own.state.to_json(),
+            "view": models.signed_json(own.view.text, own.sig),
+            "openings": [opening.to_json() for opening in own.openings],
+            "lines": [line_to_json(line) for line in own.lines],
+        }
+        return Response(_dumps(shown), media_type="application/json", headers=_NO_STORE)
+
+    return router

@@ -1,0 +1,203 @@
+"""What goes in and out over HTTP, for validation and for the API's documentation."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hkoji.log.canonical import encode_base64
+from hkoji.log.line import Line, line_to_json
+from hkoji_server.store.contract import Player, Summary
+
+GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
+Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
+Status = Literal["open", "playing", "finished"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Signed(_Model):
+    """A signed text: `sig` is the base64 SSHSIG blob of the text and a newline."""
+
+    text: str = Field(max_length=4096)
+    sig: str = Field(max_length=2048)
+
+
+class LoginRequest(Signed):
+    """A signed login challenge."""
+
+    name: Name
+
+
+class OfferRequest(_Model):
+    """The ruleset with every option, as the log has it."""
+
+    ruleset: dict[str, str | int | None] = Field(
+        examples=[{"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}]
+    )
+
+
+class OpeningModel(_Model):
+    """What opens one commitment."""
+
+    cards: str
+    part: int
+    salt: str
+    seq: int
+
+
+class SubmissionModel(_Model):
+    """An entry's exact text, its signature, and the openings of the cards it hides."""
+
+    entry: str
+    sig: str
+    opening: list[OpeningModel] | None = None
+
+
+class LineModel(_Model):
+    """A line of a log."""
+
+    entry: str
+    sig: str
+    receipt: Signed
+
+
+class SubmittedModel(_Model):
+    """The receipt of the entry, and all lines that the submission has brought."""
+
+    receipt: Signed
+    lines: list[LineModel]
+
+
+class OfferModel(_Model):
+    """A new game and its first line."""
+
+    game: GameId
+    line: LineModel
+
+
+class ServiceModel(_Model):
+    """The service: `key` is what players pin."""
+
+    name: Literal["hkoji"]
+    version: str
+    origin: str
+    key: str
+    rulesets: list[str]
+    time: str
+
+
+class PlayerModel(_Model):
+    """A registered player."""
+
+    name: Name
+    key: str
+    registered: str
+    statement: Signed
+
+
+class ChallengeModel(_Model):
+    """A login challenge: sign `text` and a newline in namespace `hkoji.login.v1`."""
+
+    text: str
+
+
+class TokenModel(_Model):
+    """A login."""
+
+    token: str
+    expires: str
+
+
+class ResultModel(_Model):
+    """How a game ended."""
+
+    reason: str
+    winner: int | None
+
+
+class SummaryModel(_Model):
+    """A game in a list."""
+
+    game: GameId
+    ruleset: dict[str, Any]  # Any: each game has options of its own
+    status: str
+    host: str | None
+    guest: str | None
+    invite: str | None
+    seq: int
+    head: str
+    round: int
+    actor: int | None
+    to_move: str | None = Field(description="Who owes the next entry, or is invited to join")
+    created: str
+    updated: str
+    result: ResultModel | None
+
+
+class GamesModel(_Model):
+    """A page of games; `next` asks for the page after it."""
+
+    games: list[SummaryModel]
+    next: str | None
+
+
+class SpectatorModel(SummaryModel):
+    """A game as a spectator sees it."""
+
+    state: dict[str, Any] = Field(description="The position with every hidden card as X")  # Any: each game's own
+    shape: list[str] = Field(description="What a legal decision looks like now, ? for a card")
+
+
+class ViewModel(_Model):
+    """A game as one of its players sees it."""
+
+    game: GameId
+    seat: int
+    seq: int
+    head: str
+    status: str
+    actor: int | None
+    legal: list[str]
+    state: dict[str, Any]  # Any: each game's own
+    view: Signed
+    openings: list[OpeningModel]
+    lines: list[LineModel]
+
+
+def signed_json(text: str, sig: bytes) -> dict[str, str]:
+    """The object of `Signed`."""
+    return {"text": text, "sig": encode_base64(sig)}
+
+
+def submitted_json(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
+    """The object of `SubmittedModel`."""
+    lines_json = [line_to_json(line) for line in lines]
+    return {"receipt": lines_json[0]["receipt"], "lines": lines_json}
+
+
+def player_json(player: Player) -> dict[str, Any]:  # Any: JSON
+    """The object of `PlayerModel`."""
+    return {
+        "name": player.name,
+        "key": player.key,
+        "registered": player.registered,
+        "statement": {"text": player.text, "sig": player.sig},
+    }
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:  # Any: JSON
+    """The object of `SummaryModel`."""
+    result = {"reason": summary.reason, "winner": summary.winner} if summary.reason else None
+    names = ("game", "status", "host", "guest", "invite", "seq", "head", "round", "actor", "to_move")
+    return {
+        **{name: getattr(summary, name) for name in names},
+        "ruleset": json.loads(summary.ruleset),
+        "created": summary.created,
+        "updated": summary.updated,
+        "result": result,
+    }

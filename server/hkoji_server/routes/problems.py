@@ -1,0 +1,144 @@
+"""Errors as problem documents (RFC 9457): the one table from error class to status.
+
+A problem says what failed (`detail`), what to do next (`hint`), and carries the error's public data. It never holds
+anything that its reader may not see: errors about cards are raised only after the seat's own signature has verified.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from hkoji import errors
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+STATUS: Final[dict[type[errors.HkojiError], int]] = {
+    errors.InvalidError: 400,
+    errors.CommitmentError: 400,
+    errors.LoginError: 401,
+    errors.SignatureError: 403,
+    errors.ForbiddenError: 403,
+    errors.NotFoundError: 404,
+    errors.ConflictError: 409,
+    errors.ExistsError: 409,
+    errors.NotYourTurnError: 409,
+    errors.GameOverError: 409,
+    errors.TooLargeError: 413,
+    errors.IllegalError: 422,
+    errors.TooManyError: 429,
+    errors.StorageError: 503,
+}
+"""The nearest class in an error's ancestry counts."""
+
+_MEMBERS: Final = ("actor", "action", "shape", "seq", "head", "game", "retry_after")
+
+
+class Problem(BaseModel):
+    """A problem document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: str = Field(examples=["/problems/conflict"], description="Names the kind of problem; stable")
+    title: str = Field(examples=["Conflict"])
+    status: int = Field(examples=[409])
+    detail: str = Field(description="What failed", examples=["game 2714f3b3 has moved on: its last entry is 7"])
+    code: str = Field(description="The kind of problem as one word; stable", examples=["conflict"])
+    hint: str | None = Field(default=None, description="What to do next")
+    game: str | None = None
+    seq: int | None = Field(default=None, description="The number of the game's last entry")
+    head: str | None = Field(default=None, description="The head of the game's last entry")
+    actor: int | None = Field(default=None, description="The seat that owes the next entry")
+    action: str | None = Field(default=None, description="The decision that is not legal")
+    shape: list[str] | None = Field(default=None, description="What a legal decision looks like, ? for a card")
+
+
+_TITLES: Final = {
+    400: "Not understood",
+    401: "Login required",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported media type",
+    422: "Illegal",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Not available",
+}
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:  # Any: FastAPI's own type
+    """The `responses` of a route that may answer with these problems."""
+    return {
+        status: {
+            "model": Problem,
+            "description": _TITLES[status],
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }
+
+
+def problem(error: errors.HkojiError) -> JSONResponse:
+    """The answer to an error."""
+    status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS or kind is errors.HkojiError)
+    members = {name: value for name in _MEMBERS if (value := getattr(error, name, None)) is not None}
+    if isinstance(error, errors.CommitmentError):
+        members.pop("seq", None)  # there it is the entry's number, not the game's last
+    if isinstance(error, errors.NotYourTurnError):
+        members["actor"] = error.actor
+    return _answer(status, error.code, str(error), error.hint, members)
+
+
+def _answer(status: int, code: str, detail: str, hint: str, members: dict[str, Any]) -> JSONResponse:
+    content = {
+        "type": f"/problems/{code}",
+        "title": _TITLES.get(status, "Error"),
+        "status": status,
+        "detail": detail,
+        "code": code,
+        **({"hint": hint} if hint else {}),
+        **members,
+    }
+    headers = {"Cache-Control": "no-store"}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if "retry_after" in members:
+        headers["Retry-After"] = str(content.pop("retry_after"))
+    return JSONResponse(content, status, headers, MEDIA_TYPE)
+
+
+def _validation_detail(error: RequestValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{errors.shorten(place)}: {errors.shorten(str(first['msg']), 160)}"
+
+
+def install(app: FastAPI) -> None:
+    """Makes every error of `app` a problem document."""
+
+    @app.exception_handler(errors.HkojiError)
+    async def _known(_: Request, error: errors.HkojiError) -> JSONResponse:
+        return problem(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        return _answer(400, "invalid", _validation_detail(error), "see /docs for what this takes", {})
+
+    @app.exception_handler(HTTPException)
+    async def _http(_: Request, error: HTTPException) -> JSONResponse:
+        codes = {404: "not-found", 405: "method-not-allowed", 400: "invalid"}
+        answer = _answer(error.status_code, codes.get(error.status_code, "http"), str(error.detail), "", {})
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(Exception)
+    async def _unforeseen(_: Request, __: Exception) -> JSONResponse:
+        return _answer(500, "internal", "the service failed; nothing acknowledged is lost", "try again later", {})

@@ -1,0 +1,270 @@
+"""Games: offering, taking submissions, and showing logs and views.
+
+docs/spec/http.md, "Games". The referee is `hkoji.game.host`; this module gives it a store. It keeps games it has seen
+lately as values, and never trusts them: the store's compare-and-swap decides, so any number of processes may do this
+at once. A game that has fallen behind is caught up from the store and tried again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hkoji.errors import ConflictError, ForbiddenError, HkojiError, MalformedError, NotFoundError
+from hkoji.game import bodies, host
+from hkoji.game.bodies import parse_body
+from hkoji.game.course import Course, Stage
+from hkoji.game.hidden import Opening
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode
+from hkoji.log.entry import SERVER_NAME
+from hkoji.log.keys import PublicKey, Signer
+from hkoji.log.line import Line
+from hkoji.log.statement import View
+from hkoji.rules.protocol import Ruleset, State
+from hkoji_server.service.ports import Ports
+from hkoji_server.store.contract import Append, NewGame, Query, Store, Summary
+
+
+class Submitted(NamedTuple):
+    """The lines that a submission has brought; `fresh` is False when it had been accepted before."""
+
+    lines: tuple[Line, ...]
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnView:
+    """What a seat may see: the signed statement of its cards, its position, its openings, and the log's new lines."""
+
+    view: View
+    sig: bytes
+    course: Course
+    state: State
+    legal: tuple[str, ...]
+    openings: tuple[Opening, ...]
+    lines: tuple[Line, ...]
+
+
+class Games:
+    """Use cases about games. `signer` is the service's key; at most `cached` games are kept at hand."""
+
+    def __init__(self, store: Store, ports: Ports, signer: Signer, *, cached: int) -> None:
+        self._store = store
+        self._ports = ports
+        self._signer = signer
+        self._cached = cached
+        self._cache: OrderedDict[str, host.Hosted] = OrderedDict()
+
+    async def offer(self, ruleset: Ruleset, player: str) -> Line:
+        """A new game, which only `player` may open. Returns its first line."""
+        game, seed = self._ports.entropy(16).hex(), self._ports.entropy(32).hex()
+        accepted = host.offer(game, ruleset, seed, signer=self._signer, at=self._ports.at())
+        (line,) = accepted.lines
+        summary = _summary(accepted.hosted, created=accepted.hosted.at)
+        await self._store.add_game(NewGame(summary, line, seed, player))
+        return line
+
+    async def submit(self, game: str, submission: Submission) -> Submitted:
+        """Takes a submission, or the same one again.
+
+        Raises what `host.accept` raises, `NotFoundError`, and `ConflictError` with the head when the game has moved on.
+        """
+        entry = submission.entry
+        if entry.game != game:
+            raise MalformedError("submission", "the entry belongs to another game than the address says")
+        hosted, current = self._recall(game)
+        while True:
+            before = hosted
+            try:
+                if entry.seq <= hosted.course.seq:
+                    return self._repeat(hosted, submission)
+                self._check_registered(hosted.course, submission)
+                accepted = host.accept(hosted, submission, signer=self._signer, at=self._ports.at())
+                await self._append(hosted, accepted)
+            except ConflictError:
+                hosted, current = self._refresh(hosted), True
+                if hosted.course.head == before.course.head:
+                    raise
+            except HkojiError:
+                if current:
+                    raise
+                hosted, current = self._refresh(hosted), True
+            else:
+                self._remember(accepted.hosted)
+                return Submitted(accepted.lines, fresh=True)
+
+    def summary(self, game: str) -> Summary:
+        """A game's summary. Raises `NotFoundError`."""
+        summary = self._store.summary(game)
+        if summary is None:
+            raise NotFoundError("game", game)
+        return summary
+
+    def spectate(self, game: str) -> tuple[Summary, State]:
+        """A game as a spectator sees it; when it is over, with everything that its log has revealed."""
+        course = self._current(game).course
+        return self.summary(game), _seen(course, None)
+
+    def log(self, game: str, after: int) -> tuple[str, tuple[Line, ...]]:
+        """The head and the lines after entry number `after`. Raises `NotFoundError`."""
+        lines = self._store.lines(game, after)
+        if lines:
+            return lines[-1].entry.head, lines
+        head = self._store.head(game)
+        if head is None:
+            raise NotFoundError("game", game)
+        return head[1], ()
+
+    def view(self, game: str, player: str, after: int) -> OwnView:
+        """What `player` may see of their game. Raises `NotFoundError`, `ForbiddenError` for who does not play in it."""
+        hosted = self._current(game)
+        course = hosted.course
+        seat = course.setup.seat_of(player)
+        if seat is None:
+            raise ForbiddenError(f"{player} does not play in game {game[:8]}", hint="anyone may see its public log")
+        view = host.view(hosted, seat)
+        state = _seen(course, seat)
+        decides = course.stage is Stage.PLAY and course.actor == seat
+        lines = self._store.lines(game, after)
+        return OwnView(
+            view=view,
+            sig=self._signer.sign(sshsig.VIEW, view.message),
+            course=course,
+            state=state,
+            legal=state.legal_actions() if decides else (),
+            openings=host.own_openings(hosted, seat),
+            lines=tuple(line for line in lines if line.entry.seq <= course.seq),
+        )
+
+    def games(self, query: Query) -> tuple[Summary, ...]:
+        """Games that match, most recently changed first."""
+        return self._store.games(query)
+
+    # --- one game at hand -----------------------------------------------------------------------------------------
+
+    def _recall(self, game: str) -> tuple[host.Hosted, bool]:
+        """A game as last seen here, and whether it has just been read."""
+        hosted = self._cache.get(game)
+        if hosted is not None:
+            self._cache.move_to_end(game)
+            return hosted, False
+        lines = self._store.lines(game)
+        secrets = self._store.secrets(game)
+        if not lines or secrets is None:
+            raise NotFoundError("game", game)
+        hosted = host.resume(lines, secrets.seed, secrets.openings)
+        self._remember(hosted)
+        return hosted, True
+
+    def _current(self, game: str) -> host.Hosted:
+        """A game as the store has it now."""
+        hosted, current = self._recall(game)
+        if current or self._store.head(game) == (hosted.course.seq, hosted.course.head):
+            return hosted
+        return self._refresh(hosted)
+
+    def _refresh(self, hosted: host.Hosted) -> host.Hosted:
+        game = hosted.course.setup.game
+        lines = self._store.lines(game, hosted.course.seq)
+        secrets = self._store.secrets(game)
+        if not lines or secrets is None:
+            return hosted
+        hosted = host.catch_up(hosted, lines, secrets.openings)
+        self._remember(hosted)
+        return hosted
+
+    def _remember(self, hosted: host.Hosted) -> None:
+        game = hosted.course.setup.game
+        held = self._cache.get(game)
+        if held is None or held.course.seq < hosted.course.seq:
+            self._cache[game] = hosted
+        self._cache.move_to_end(game)
+        while len(self._cache) > self._cached:
+            self._cache.popitem(last=False)
+
+    # --- one submission -------------------------------------------------------------------------------------------
+
+    async def _append(self, before: host.Hosted, accepted: host.Accepted) -> None:
+        known = len(before.openings)
+        await self._store.append(
+            Append(
+                game=before.course.setup.game,
+                seq=before.course.seq,
+                head=before.course.head,
+                lines=accepted.lines,
+                openings=accepted.hosted.openings[known:],
+                summary=_summary(accepted.hosted, created=""),
+            )
+        )
+
+    def _repeat(self, hosted: host.Hosted, submission: Submission) -> Submitted:
+        """The first answer again, if `submission` is what stands at its place; else `ConflictError`."""
+        entry = submission.entry
+        stored = self._store.lines(entry.game, entry.seq - 1)
+        if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:
+            raise ConflictError(entry.game, seq=hosted.course.seq, head=hosted.course.head)
+        key = _author_key(hosted.course, submission)
+        sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
+        brought = [stored[0]]
+        for line in stored[1:]:
+            if line.entry.by != SERVER_NAME:
+                break
+            brought.append(line)
+        return Submitted(tuple(brought), fresh=False)
+
+    def _check_registered(self, course: Course, submission: Submission) -> None:
+        """An `open` or `join` brings a name and a key into the game: they must be a registered player's."""
+        entry = submission.entry
+        if entry.kind not in ("open", "join"):
+            return
+        body = parse_body(entry.kind, entry.body)
+        assert isinstance(body, bodies.Open | bodies.Join)
+        player = self._store.player(entry.by)
+        if player is None or player.key != body.key.text:
+            raise ForbiddenError(
+                f"{entry.by} is not registered here with that key", hint="register with `hkoji register --server URL`"
+            )
+        if isinstance(body, bodies.Open) and course.stage is Stage.OPEN:
+            secrets = self._store.secrets(entry.game)
+            if secrets is None or secrets.offered_to != entry.by:
+                raise ForbiddenError(f"game {entry.game[:8]} was offered to another player")
+
+
+def _author_key(course: Course, submission: Submission) -> PublicKey:
+    seat = course.setup.seat_of(submission.entry.by)
+    key = None if seat is None else course.setup.keys[seat]
+    if key is None:
+        raise ForbiddenError(f"{submission.entry.by} does not play in game {course.setup.game[:8]}")
+    return key
+
+
+def _seen(course: Course, seat: int | None) -> State:
+    return course.state if course.stage is Stage.OVER else course.state.project(seat)
+
+
+def _summary(hosted: host.Hosted, *, created: str) -> Summary:
+    course = hosted.course
+    setup = course.setup
+    invited = setup.invite.name if setup.invite else None
+    to_move = setup.names[course.actor] if course.actor is not None else None
+    outcome = course.outcome
+    return Summary(
+        game=setup.game,
+        ruleset=encode(setup.ruleset.to_json()),
+        status=course.status,
+        host=setup.names[0],
+        guest=setup.names[1],
+        invite=invited,
+        seq=course.seq,
+        head=course.head,
+        round=course.state.round,
+        actor=course.actor,
+        to_move=invited if course.stage is Stage.JOIN else to_move,
+        created=created,
+        updated=hosted.at,
+        reason=outcome.reason if outcome else None,
+        winner=outcome.winner if outcome else None,
+    )

@@ -1,0 +1,106 @@
+"""Registering and logging in: both by signature, nothing by password.
+
+Docs: docs/spec/http.md, "Players". Nonces and tokens are stored as digests, so that a stolen database logs nobody in.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from hkoji.errors import ExistsError, ForbiddenError, LoginError, NotFoundError
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.entry import SERVER_NAME
+from hkoji.log.keys import parse_public_key
+from hkoji.log.statement import make_login, parse_login, parse_registration
+from hkoji_server.service.ports import Ports
+from hkoji_server.store.contract import Player, Store
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()
+
+
+class Players:
+    """Use cases about players. `origin` is what they sign; lifetimes are in seconds."""
+
+    def __init__(
+        self, store: Store, ports: Ports, *, origin: str, token_lifetime: int, challenge_lifetime: int
+    ) -> None:
+        self._store = store
+        self._ports = ports
+        self._origin = origin
+        self._token_lifetime = token_lifetime
+        self._challenge_lifetime = challenge_lifetime
+
+    async def register(self, text: str, sig: str) -> tuple[Player, bool]:
+        """Registers the name and key of a signed registration; True if they are new.
+
+        Raises `ExistsError` when the name or the key is taken, `SignatureError`, `ForbiddenError` for another
+        service's origin, `MalformedError`, `WeakKeyError`.
+        """
+        statement = parse_registration(text)
+        if statement.name == SERVER_NAME:
+            raise ExistsError("player", SERVER_NAME, hint="that name is reserved; choose another")
+        blob = decode_base64(sig, "signature")
+        sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
+        self._check_origin(statement.origin)
+        player = Player(statement.name, statement.key.text, self._ports.at(), text, encode_base64(blob))
+        holder = await self._store.add_player(player)
+        if holder is None:
+            return player, True
+        if (holder.name, holder.key) == (player.name, player.key):
+            return holder, False
+        if holder.name == player.name:
+            raise ExistsError("player", player.name, hint="choose another name: `hkoji init NAME`")
+        raise ExistsError("key", statement.key.fingerprint, hint=f"it is registered as {holder.name}")
+
+    def player(self, name: str) -> Player:
+        """A registered player. Raises `NotFoundError`."""
+        player = self._store.player(name)
+        if player is None:
+            raise NotFoundError("player", name, hint="register with `hkoji register --server URL`")
+        return player
+
+    async def challenge(self) -> str:
+        """The text of a fresh login challenge, to be signed in namespace `hkoji.login.v1`; good once."""
+        nonce = self._ports.entropy(32).hex()
+        expires = self._ports.at(self._challenge_lifetime)
+        await self._store.add_challenge(_digest(nonce), expires)
+        return make_login(expires=expires, nonce=nonce, origin=self._origin).text
+
+    async def login(self, name: str, text: str, sig: str) -> tuple[str, str]:
+        """A token and when it expires, for a signed challenge.
+
+        Raises `LoginError`, `SignatureError`, `NotFoundError`, `ForbiddenError` for another service's origin.
+        """
+        statement = parse_login(text)
+        self._check_origin(statement.origin)
+        player = self.player(name)
+        blob = decode_base64(sig, "signature")
+        sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
+        # Only now, so that nobody can use up a challenge that another is signing.
+        if not await self._store.take_challenge(_digest(statement.nonce), self._ports.at()):
+            raise LoginError("the challenge is not one of this service, has been used, or has expired")
+        token = self._ports.entropy(32).hex()
+        expires = self._ports.at(self._token_lifetime)
+        await self._store.add_token(_digest(token), name, expires)
+        return token, expires
+
+    async def logout(self, token: str) -> None:
+        """Forgets a token."""
+        await self._store.drop_token(_digest(token))
+
+    def whose(self, token: str | None) -> str:
+        """The name that a token logs in. Raises `LoginError`."""
+        name = self._store.token(_digest(token), self._ports.at()) if token else None
+        if name is None:
+            raise LoginError("this needs a login", hint="sign a challenge of POST /v1/login/challenge")
+        return name
+
+    def _check_origin(self, origin: str) -> None:
+        if origin != self._origin:
+            raise ForbiddenError(
+                f"it was signed for {origin}, and this service is {self._origin}",
+                hint=f"register with `hkoji register --server {self._origin}`",
+            )

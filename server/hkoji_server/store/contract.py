@@ -1,0 +1,147 @@
+"""What the service needs of a store: values in and out, and the promises that every backend keeps.
+
+- A write has returned means that it is on disk: it survives a crash of the process, the system and the power.
+- `append` is compare-and-swap on (game, seq, head): of two racing writes for one place exactly one succeeds, and all
+  of a write happens or none of it.
+- A read that begins after a write has returned sees it, in every process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from hkoji.game.hidden import Opening
+from hkoji.log.line import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A registered player: name, public key text, time, and the signed statement that made it so."""
+
+    name: str
+    key: str
+    registered: str
+    text: str
+    sig: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A game as lists show it. It repeats what the log says, for queries; the log is the truth."""
+
+    game: str
+    ruleset: str
+    """The ruleset object, as canonical text."""
+    status: str
+    host: str | None
+    guest: str | None
+    invite: str | None
+    seq: int
+    head: str
+    round: int
+    actor: int | None
+    to_move: str | None
+    """Who owes the next entry, or is invited to join; None if nobody known does."""
+    created: str
+    updated: str
+    reason: str | None = None
+    winner: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewGame:
+    """A game to be: its first line, the player who may open it, and the committed seed."""
+
+    summary: Summary
+    line: Line
+    seed: str
+    offered_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Lines to follow the entry numbered `seq` with that `head`, the openings to keep, and the summary after them."""
+
+    game: str
+    seq: int
+    head: str
+    lines: tuple[Line, ...]
+    openings: tuple[Opening, ...]
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What the service keeps to itself until the log reveals it."""
+
+    seed: str
+    offered_to: str
+    openings: tuple[Opening, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which games to list, newest first. `player` is in either seat or invited; `after` is the last one's cursor."""
+
+    status: str | None = None
+    player: str | None = None
+    waiting: bool = False
+    prefix: str | None = None
+    after: str | None = None
+    limit: int = 50
+
+
+class Store(Protocol):
+    """Reads are quick and direct; writes are awaited and durable when they return."""
+
+    def close(self) -> None:
+        """Finishes what was begun and closes files."""
+
+    def identity(self) -> tuple[str, str] | None:
+        """The service's OpenSSH private key text and its origin; None in a new store."""
+
+    async def set_identity(self, key: str, origin: str) -> None:
+        """Keeps key and origin, if there are none yet; else only the origin changes."""
+
+    def player(self, name: str) -> Player | None:
+        """A registered player."""
+
+    async def add_player(self, player: Player) -> Player | None:
+        """Registers. Returns the player that holds the name or the key already, or None if it is done."""
+
+    async def add_challenge(self, digest: str, expires: str) -> None:
+        """Keeps a login challenge by its digest."""
+
+    async def take_challenge(self, digest: str, now: str) -> bool:
+        """Uses a challenge up. False if there is none that is still good."""
+
+    async def add_token(self, digest: str, name: str, expires: str) -> None:
+        """Keeps a login token by its digest."""
+
+    async def drop_token(self, digest: str) -> None:
+        """Forgets a token."""
+
+    def token(self, digest: str, now: str) -> str | None:
+        """Whose token it is, if it is still good."""
+
+    async def add_game(self, new: NewGame) -> None:
+        """Keeps a new game."""
+
+    async def append(self, append: Append) -> None:
+        """Appends, or raises `ConflictError` with the current head and changes nothing."""
+
+    def head(self, game: str) -> tuple[int, str] | None:
+        """The last entry's number and head."""
+
+    def summary(self, game: str) -> Summary | None:
+        """A game's summary."""
+
+    def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
+        """A game's lines with receipts, from the one after number `after` on."""
+
+    def secrets(self, game: str) -> Secrets | None:
+        """A game's secrets."""
+
+    def games(self, query: Query) -> tuple[Summary, ...]:
+        """Games that match, most recently changed first."""

@@ -1,0 +1,121 @@
+"""The tables. Each row is a `…Record`; what it means is in `contract`.
+
+Every key begins with the game, so that a database split by game can take over. Times are the log's text, which sorts.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Index, Text, text
+from sqlmodel import Field, SQLModel
+
+_KEEP_TOGETHER = {"sqlite_with_rowid": False}
+# Clustered on the key: a game's entries lie side by side, which makes reading one several times faster.
+
+
+class ServiceRecord(SQLModel, table=True):
+    """The service itself: one row."""
+
+    __tablename__ = "service"
+
+    id: int = Field(default=1, primary_key=True)
+    private_key: str = Field(sa_type=Text)
+    origin: str = Field(sa_type=Text)
+
+
+class PlayerRecord(SQLModel, table=True):
+    """A registered player."""
+
+    __tablename__ = "player"
+
+    name: str = Field(primary_key=True, sa_type=Text)
+    key: str = Field(unique=True, sa_type=Text)
+    registered: str = Field(sa_type=Text)
+    text: str = Field(sa_type=Text)
+    sig: str = Field(sa_type=Text)
+
+
+class ChallengeRecord(SQLModel, table=True):
+    """A login challenge that waits, by the digest of its nonce."""
+
+    __tablename__ = "challenge"
+
+    digest: str = Field(primary_key=True, sa_type=Text)
+    expires: str = Field(index=True, sa_type=Text)
+
+
+class TokenRecord(SQLModel, table=True):
+    """A login token, by its digest."""
+
+    __tablename__ = "token"
+
+    digest: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    expires: str = Field(index=True, sa_type=Text)
+
+
+class GameRecord(SQLModel, table=True):
+    """A game's summary and head."""
+
+    __tablename__ = "game"
+    __table_args__ = (
+        Index("game_to_move", "to_move", "updated", sqlite_where=text("to_move IS NOT NULL")),
+        Index("game_open", "updated", sqlite_where=text("status = 'open'")),
+        Index("game_host", "host", "updated"),
+        Index("game_guest", "guest", "updated"),
+        Index("game_updated", "updated"),
+        _KEEP_TOGETHER,
+    )
+
+    game: str = Field(primary_key=True, sa_type=Text)
+    ruleset: str = Field(sa_type=Text)
+    status: str = Field(sa_type=Text)
+    host: str | None = Field(default=None, sa_type=Text)
+    guest: str | None = Field(default=None, sa_type=Text)
+    invite: str | None = Field(default=None, sa_type=Text)
+    seq: int
+    head: str = Field(sa_type=Text)
+    round: int
+    actor: int | None = None
+    to_move: str | None = Field(default=None, sa_type=Text)
+    created: str = Field(sa_type=Text)
+    updated: str = Field(sa_type=Text)
+    reason: str | None = Field(default=None, sa_type=Text)
+    winner: int | None = None
+
+
+class SecretRecord(SQLModel, table=True):
+    """A game's seed, and who may open it."""
+
+    __tablename__ = "secret"
+    __table_args__ = (_KEEP_TOGETHER,)
+
+    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    seed: str = Field(sa_type=Text)
+    offered_to: str = Field(sa_type=Text)
+
+
+class EntryRecord(SQLModel, table=True):
+    """One line of a log: exact texts and signatures."""
+
+    __tablename__ = "entry"
+    __table_args__ = (_KEEP_TOGETHER,)
+
+    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    seq: int = Field(primary_key=True)
+    text: str = Field(sa_type=Text)
+    sig: bytes
+    receipt: str = Field(sa_type=Text)
+    receipt_sig: bytes
+
+
+class OpeningRecord(SQLModel, table=True):
+    """An opening that the service holds; private until the log publishes it."""
+
+    __tablename__ = "opening"
+    __table_args__ = (_KEEP_TOGETHER,)
+
+    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    seq: int = Field(primary_key=True)
+    part: int = Field(primary_key=True)
+    cards: str = Field(sa_type=Text)
+    salt: str = Field(sa_type=Text)
