@@ -1,101 +1,115 @@
 """Canonical text: the one way to write a value, so that signing and hashing text is signing and hashing the value.
 
 docs/spec/log.md, "Canonical text". One line of JSON with sorted keys and no spaces; integers without sign, fraction
-or exponent, below 2^53; strings of printable ASCII without `"` and `\\`. Reading decodes, checks what JSON would let
-pass, encodes again and compares: that one comparison refuses duplicate keys, escapes, spaces and every other spelling.
+or exponent, below 2^53; strings of printable ASCII without `"` and `\\`. Reading decodes, encodes again and compares:
+that one comparison refuses duplicate keys, escapes, spaces, leading zeros and every other second spelling. What it
+cannot refuse, because Python writes it back as it was, is refused before: floats, negative and large numbers.
+
+What the values mean is not known here.
 """
 
 from __future__ import annotations
 
-import binascii
 import json
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from typing import Final, NoReturn, TypeAlias
 
-from hkoji.errors import MalformedError
+from hkoji.errors import MalformedError, NotUnderstoodError, shorten
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | bool | None"
 
 MAX_INTEGER: Final = 2**53 - 1
+"""The largest integer that every JSON reader keeps exact (RFC 8259, section 6)."""
 
-_PLAIN = re.compile(r"[ !#-\[\]-~]*")
-# A text of whole JSON: printable ASCII, and no backslash, since no string has anything to escape.
-_LINE = re.compile(r"[ -\[\]-~]*")
+MAX_DEPTH: Final = 16
+"""How deep arrays and objects may nest. Without a fixed limit, what is malformed would depend on the reader's stack."""
+
+VERSION: Final = 1
+"""The `v` of every signed text."""
+
+_TEXT = re.compile(r"[ -\[\]-~]*")  # no string has anything to escape, so no canonical text has a backslash
+_STRANGE = re.compile(r"[^ -\[\]-~]")
+_STRING = re.compile(r"[ !#-\[\]-~]*")
+_NESTING = re.compile(r'"[^"]*"?|[\[{]|[\]}]')
 _HEX = re.compile(r"[0-9a-f]*")
 _DIGITS: Final = len(str(MAX_INTEGER))
 
 
-class _RefusedError(ValueError):
-    """What the decoder's hooks raise; never leaves this module."""
-
-
-def _refuse(_: str) -> NoReturn:
-    raise _RefusedError("numbers are integers without sign, fraction or exponent")
+def _no_fraction(text: str) -> NoReturn:
+    raise ValueError(f"{shorten(text, 24)} is not an integer written without fraction and exponent")
 
 
 def _integer(text: str) -> int:
-    if len(text) > _DIGITS or text[0] == "-" or int(text) > MAX_INTEGER:
-        raise _RefusedError("numbers are integers from 0 to 2^53 - 1")
+    # The length comes first: int() of a very long text is slow, and raises an error of its own.
+    if text[0] == "-":
+        raise ValueError("a number is negative")
+    if len(text) > _DIGITS or int(text) > MAX_INTEGER:
+        raise ValueError("a number is not below 2^53")
     return int(text)
 
 
-_DECODER: Final = json.JSONDecoder(parse_float=_refuse, parse_int=_integer, parse_constant=_refuse)
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
-encode_json: Final = _ENCODER.encode
-"""Compact JSON with sorted keys, without the checks of `encode`."""
+_decode = json.JSONDecoder(parse_float=_no_fraction, parse_int=_integer, parse_constant=_no_fraction).raw_decode
+# Depth is bounded before anything is written, so there is no circle to look for.
+_encode = json.JSONEncoder(check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
 
 def encode(value: JsonValue) -> str:
-    """Canonical text of `value`. Raises `MalformedError` if it has none (floats, negatives, other characters)."""
-    _check(value, "value", 0)
-    return encode_json(value)
+    """The canonical text of `value`. Raises `MalformedError` if it has none (floats, negatives, other characters)."""
+    _check(value, MAX_DEPTH)
+    return _encode(value)
 
 
 def decode(text: str, what: str) -> JsonValue:
-    """The value of a canonical text. Raises `MalformedError` for `what` if it is not exactly canonical."""
-    if not _LINE.fullmatch(text):
-        raise MalformedError(what, "it is not one line of printable ASCII without backslashes")
-    value = decode_json(text, what)
-    if encode_json(value) != text:
-        raise MalformedError(what, "it is not canonical: keys sorted and each once, no spaces, no other spelling")
-    return value
-
-
-def decode_json(text: str, what: str) -> JsonValue:
-    """Decodes JSON with the project's numbers, without comparing the spelling. Raises `MalformedError`."""
+    """The value of a canonical text. Raises `MalformedError` for `what` if it is anything but canonical."""
+    if not _TEXT.fullmatch(text):
+        raise MalformedError(what, _describe_strange(text))
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise MalformedError(what, f"it is nested more than {MAX_DEPTH} deep")
     try:
-        value: JsonValue = _DECODER.decode(text)
-    except _RefusedError as error:
+        value: JsonValue = _decode(text)[0]
+    except json.JSONDecodeError as error:
+        raise MalformedError(what, f"it is not JSON at column {error.pos + 1}") from None
+    except ValueError as error:
         raise MalformedError(what, str(error)) from None
-    except (ValueError, RecursionError):
-        raise MalformedError(what, "it is not JSON") from None
+    if _encode(value) != text:
+        raise MalformedError(what, "it is not written canonically: one value, keys sorted and each once, no spaces")
     return value
 
 
-def decode_object(text: str, what: str, keys: frozenset[str]) -> dict[str, JsonValue]:
-    """`decode` for an object with exactly `keys`."""
+def decode_signed(text: str, what: str, keys: frozenset[str]) -> dict[str, JsonValue]:
+    """`decode` for a text of this version that is signed as a whole: an object with exactly `keys`, `v` among them.
+
+    Raises `MalformedError`, or `NotUnderstoodError` for another version, whatever its keys are.
+    """
     value = decode(text, what)
+    version = value.get("v") if isinstance(value, dict) else None
+    if type(version) is int and version != VERSION:  # isinstance would take true, which equals 1
+        raise NotUnderstoodError(f"{what} version", str(version))
     if not isinstance(value, dict) or value.keys() != keys:
-        raise MalformedError(what, f"it is not an object with exactly the keys {', '.join(sorted(keys))}")
+        return fields(value, what, *keys)
+    if type(version) is not int:
+        raise MalformedError(what, "v is not a number")
     return value
 
 
-def _check(value: JsonValue, what: str, depth: int) -> None:
-    if depth > 16:
-        raise MalformedError(what, "it is nested too deeply")
-    if isinstance(value, str):
-        if not _PLAIN.fullmatch(value):
-            raise MalformedError(what, 'strings are printable ASCII without " and backslash')
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _check(key, what, depth + 1)
-            _check(item, what, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            _check(item, what, depth + 1)
-    elif value is not None and not isinstance(value, bool) and not (type(value) is int and 0 <= value <= MAX_INTEGER):
-        raise MalformedError(what, "numbers are integers from 0 to 2^53 - 1")
+def fields(value: object, what: str, *names: str, optional: Iterable[str] = ()) -> dict[str, JsonValue]:
+    """`value` if it is an object with exactly the keys `names`, and perhaps some `optional`; else `MalformedError`."""
+    if not isinstance(value, dict):
+        raise MalformedError(what, "it is not an object")
+    for name in sorted(names):
+        if name not in value:
+            raise MalformedError(what, f"{name} is missing")
+    for name in value:
+        if name not in names and name not in optional:
+            raise MalformedError(what, f"{shorten(str(name), 24)} does not belong in it")
+    return value
+
+
+def message(text: str) -> bytes:
+    """What is signed and hashed for a canonical text: its bytes and one LF."""
+    return text.encode("ascii") + b"\n"
 
 
 def is_hex(value: JsonValue, digits: int) -> bool:
@@ -105,15 +119,55 @@ def is_hex(value: JsonValue, digits: int) -> bool:
 
 def encode_base64(data: bytes) -> str:
     """Padded base64 (RFC 4648, section 4)."""
-    return b64encode(data).decode()
+    return b64encode(data).decode("ascii")
 
 
 def decode_base64(text: str, what: str) -> bytes:
     """Bytes of padded base64 in its one spelling. Raises `MalformedError` for `what`."""
     try:
         data = b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise MalformedError(what, "it is not base64") from None
-    if b64encode(data).decode() != text:
+    if b64encode(data).decode("ascii") != text:
         raise MalformedError(what, "it is not the one base64 spelling of its bytes")
     return data
+
+
+def _describe_strange(text: str) -> str:
+    found = _STRANGE.search(text)
+    assert found
+    return f"column {found.start() + 1} is U+{ord(found[0]):04X}; only printable ASCII without backslash is allowed"
+
+
+def _depth(text: str) -> int:
+    """How deep brackets nest outside of strings, whether or not they match."""
+    level = deepest = 0
+    for token in _NESTING.finditer(text):
+        if token[0] in "[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif token[0] in "]}":
+            level -= 1
+    return deepest
+
+
+def _check(value: JsonValue, depth: int) -> None:
+    # Exact types: a subclass of str or int may be written as something else.
+    kind = type(value)
+    if isinstance(value, str) and kind is str:
+        if not _STRING.fullmatch(value):
+            raise MalformedError("value", f'the text {shorten(value)!r} is not printable ASCII without " and backslash')
+    elif isinstance(value, int) and kind is int:
+        if not 0 <= value <= MAX_INTEGER:
+            raise MalformedError("value", "a number is negative or not below 2^53")
+    elif isinstance(value, dict | list) and kind in (dict, list):
+        if not depth:
+            raise MalformedError("value", f"it is nested more than {MAX_DEPTH} deep")
+        for key in value if isinstance(value, dict) else ():
+            if type(key) is not str:
+                raise MalformedError("value", "a key is not text")
+            _check(key, depth)
+        for item in value.values() if isinstance(value, dict) else value:
+            _check(item, depth - 1)
+    elif value is not None and kind is not bool:
+        raise MalformedError("value", f"a {kind.__name__} cannot be written")

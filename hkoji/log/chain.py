@@ -5,6 +5,7 @@ docs/spec/log.md, "Chain". Signatures are not in the chain, since a signer can m
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from hkoji.errors import MalformedError
@@ -15,15 +16,28 @@ GENESIS: Final = "0" * 64
 
 def verify_start(entry: Entry) -> None:
     """Checks that `entry` can be a log's first. Raises `MalformedError`."""
-    if entry.seq != 0 or entry.prev != GENESIS:
-        raise MalformedError("chain", "the log does not begin with entry 0 after 64 zeros")
+    if entry.seq != 0:
+        raise MalformedError("chain", f"it begins with entry {entry.seq}, not with entry 0")
+    if entry.prev != GENESIS:
+        raise MalformedError("chain", "prev of entry 0 is not 64 zeros")
 
 
 def verify_link(entry: Entry, seq: int, head: str, game: str) -> None:
-    """Checks that `entry` follows the entry numbered `seq` of `game` with that head. Raises `MalformedError`."""
+    """Checks that `entry` comes right after entry `seq` of `game`, which has that `head`. Raises `MalformedError`."""
     if entry.game != game:
-        raise MalformedError("chain", f"entry {entry.seq} belongs to another game")
+        raise MalformedError("chain", f"entry {entry.seq} after entry {seq} belongs to another game")
     if entry.seq != seq + 1:
         raise MalformedError("chain", f"entry {entry.seq} does not follow entry {seq}")
     if entry.prev != head:
-        raise MalformedError("chain", f"entry {entry.seq} does not follow the head {head[:16]}")
+        raise MalformedError("chain", f"prev of entry {entry.seq} is not the hash of entry {seq}")
+
+
+def verify_chain(entries: Iterable[Entry]) -> None:
+    """Checks a whole log from its first entry on; no entries at all are a chain. Raises `MalformedError`."""
+    before: Entry | None = None
+    for entry in entries:
+        if before is None:
+            verify_start(entry)
+        else:
+            verify_link(entry, before.seq, before.head, before.game)
+        before = entry

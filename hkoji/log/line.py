@@ -1,28 +1,31 @@
 """Lines of a log file: an entry's exact text with its signature and, in exports, its receipt.
 
-docs/spec/log.md, "Files". A line is canonical like an entry, but that its strings may hold quotes.
+docs/spec/log.md, "Files". A line is canonical like an entry, but that its strings may hold quotes, written `\\"`.
 """
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from hkoji.errors import MalformedError
+from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, decode_base64, decode_json, encode_base64, encode_json
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, fields
 from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
-from hkoji.log.keys import Signer
+from hkoji.log.keys import PublicKey, Signer
 from hkoji.log.receipt import Receipt, parse_receipt
 
-MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 4096
+MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
+"""No line is longer: an entry, a backslash for each of its quotes, two signatures and a receipt."""
 
-_ASCII = re.compile(r"[ -~]*")
-_LINE_KEYS: Final = frozenset({"entry", "sig"})
-_EXPORT_KEYS: Final = _LINE_KEYS | {"receipt"}
-_SIGNED_KEYS: Final = frozenset({"text", "sig"})
+
+class Signed(NamedTuple):
+    """A text and its SSHSIG blob; on the wire `{"sig": base64, "text": …}`."""
+
+    text: str
+    sig: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,27 @@ class Line:
     receipt: SignedReceipt | None = None
 
 
+def entry_namespace(entry: Entry) -> str:
+    """The namespace in which an entry is signed: the service's own, or the players'."""
+    return sshsig.SERVER if entry.by == SERVER_NAME else sshsig.ENTRY
+
+
 def sign_entry(entry: Entry, signer: Signer) -> bytes:
-    """The blob of an entry in the namespace of its author: the service's, or the players'."""
-    return signer.sign(sshsig.SERVER if entry.by == SERVER_NAME else sshsig.ENTRY, entry.message)
+    """The SSHSIG blob of an entry."""
+    return signer.sign(entry_namespace(entry), entry.message)
+
+
+def verify_entry(entry: Entry, sig: bytes, author: PublicKey) -> None:
+    """Checks that `sig` is its author's signature of `entry`. Raises `SignatureError`."""
+    sshsig.verify(sig, author, entry_namespace(entry), entry.message, entry.by)
+
+
+def verify_receipt(signed: SignedReceipt, entry: Entry, server: PublicKey) -> None:
+    """Checks that `signed` is the service's receipt for `entry`. Raises `SignatureError`."""
+    receipt = signed.receipt
+    if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
+        raise SignatureError(SERVER_NAME, f"the receipt is not for this entry {entry.seq}")
+    sshsig.verify(signed.sig, server, sshsig.RECEIPT, receipt.message, SERVER_NAME)
 
 
 def line_to_json(line: Line, *, receipts: bool = True) -> dict[str, JsonValue]:
@@ -57,7 +78,11 @@ def line_to_json(line: Line, *, receipts: bool = True) -> dict[str, JsonValue]:
 
 def format_line(line: Line, *, receipts: bool = True) -> str:
     """A line's text, without the newline."""
-    return encode_json(line_to_json(line, receipts=receipts))
+    receipt = ""
+    if receipts and line.receipt:
+        sig = encode_base64(line.receipt.sig)
+        receipt = f'"receipt":{{"sig":"{sig}","text":{_quote(line.receipt.receipt.text)}}},'
+    return f'{{"entry":{_quote(line.entry.text)},{receipt}"sig":"{encode_base64(line.sig)}"}}'
 
 
 def format_log(lines: Iterable[Line], *, receipts: bool = True) -> str:
@@ -69,57 +94,75 @@ def parse_line(text: str) -> Line:
     """Reads one line without its newline. Raises `MalformedError` or `NotUnderstoodError`."""
     if len(text) > MAX_LINE_BYTES:
         raise MalformedError("line", f"it is longer than {MAX_LINE_BYTES} bytes")
-    if not _ASCII.fullmatch(text):
-        raise MalformedError("line", "it is not printable ASCII")
-    value = decode_json(text, "line")
-    if encode_json(value) != text:
-        raise MalformedError("line", "it is not canonical: keys sorted and each once, no spaces, no other spelling")
-    return read_line(value)
+    try:
+        value = _decode(text)
+    except (ValueError, RecursionError):
+        raise MalformedError("line", "it is not JSON") from None
+    line = read_line(value)
+    if format_line(line) != text:
+        raise MalformedError("line", "it is not written canonically: keys sorted and each once, no spaces")
+    return line
 
 
-def read_line(value: JsonValue) -> Line:
+def read_line(value: object) -> Line:
     """Reads a decoded line. Raises `MalformedError` or `NotUnderstoodError`."""
-    if not isinstance(value, dict) or value.keys() not in (_LINE_KEYS, _EXPORT_KEYS):
-        raise MalformedError("line", "it is not an object with entry, sig and perhaps receipt")
-    entry, sig = value["entry"], value["sig"]
-    if not isinstance(entry, str) or not isinstance(sig, str):
-        raise MalformedError("line", "entry and sig are not text")
-    receipt = read_signed_receipt(value["receipt"]) if "receipt" in value else None
-    return Line(parse_entry(entry), decode_base64(sig, "signature"), receipt)
+    line = fields(value, "line", "entry", "sig", optional=("receipt",))
+    receipt = read_signed_receipt(line["receipt"]) if "receipt" in line else None
+    return Line(
+        parse_entry(_text(line, "entry", "line")), decode_base64(_text(line, "sig", "line"), "signature"), receipt
+    )
 
 
-def read_signed(value: JsonValue, what: str) -> tuple[str, bytes]:
-    """Text and blob of a decoded `{"text", "sig"}`. Raises `MalformedError` for `what`."""
-    if not isinstance(value, dict) or value.keys() != _SIGNED_KEYS:
-        raise MalformedError(what, "it is not an object with text and sig")
-    text, sig = value["text"], value["sig"]
-    if not isinstance(text, str) or not isinstance(sig, str):
-        raise MalformedError(what, "text and sig are not text")
-    return text, decode_base64(sig, "signature")
+def read_signed(value: object, what: str) -> Signed:
+    """Reads a decoded `{"sig", "text"}`, whatever its text is. Raises `MalformedError` for `what`."""
+    signed = fields(value, what, "sig", "text")
+    return Signed(_text(signed, "text", what), decode_base64(_text(signed, "sig", what), "signature"))
 
 
-def read_signed_receipt(value: JsonValue) -> SignedReceipt:
+def read_signed_receipt(value: object) -> SignedReceipt:
     """Reads a decoded receipt with its signature. Raises `MalformedError` or `NotUnderstoodError`."""
-    text, sig = read_signed(value, "receipt")
-    return SignedReceipt(parse_receipt(text), sig)
+    signed = read_signed(value, "receipt")
+    return SignedReceipt(parse_receipt(signed.text), signed.sig)
 
 
 def parse_lines(log: str | bytes) -> Iterator[Line]:
-    """Reads a log file line by line, lazily; every line ends in a newline.
+    """Reads a log file line by line, lazily; every line ends in LF.
 
-    Raises `MalformedError` or `NotUnderstoodError` at the first line that cannot be read.
+    Raises `MalformedError` or `NotUnderstoodError` at the first line that cannot be read, and counts it from 1.
     """
     # Latin-1 keeps every byte a character of its own, and parse_line refuses those that are not ASCII.
     text = log.decode("latin-1") if isinstance(log, bytes) else log
-    start = 0
+    start = number = 0
     while start < len(text):
+        number += 1
         end = text.find("\n", start)
         if end < 0:
-            raise MalformedError("line", "it does not end in a newline: the file is cut short")
-        yield parse_line(text[start:end])
+            raise MalformedError(f"line {number}", "it does not end in LF: the file is cut short")
+        try:
+            line = parse_line(text[start:end])
+        except MalformedError as error:
+            reason = error.reason if error.what == "line" else f"its {error.what}: {error.reason}"
+            raise MalformedError(f"line {number}", reason) from None
+        except NotUnderstoodError as error:
+            raise NotUnderstoodError(f"line {number}: {error.what}", error.value) from None
+        yield line
         start = end + 1
 
 
 def parse_log(log: str | bytes) -> tuple[Line, ...]:
-    """Reads a whole log file. Raises like `parse_lines`."""
+    """Reads a whole log file; an empty one has no lines. Raises like `parse_lines`."""
     return tuple(parse_lines(log))
+
+
+_decode = json.JSONDecoder().decode
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _text(value: dict[str, JsonValue], name: str, what: str) -> str:
+    text = value[name]
+    if not isinstance(text, str):
+        raise MalformedError(what, f"{name} is not text")
+    return text

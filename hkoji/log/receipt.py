@@ -5,12 +5,14 @@ docs/spec/log.md, "Receipts". A receipt's time is the time of record; an entry's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from hkoji.errors import MalformedError, NotUnderstoodError
-from hkoji.log.canonical import decode_object, encode, is_hex
-from hkoji.log.entry import VERSION, is_time
+from hkoji.errors import MalformedError
+from hkoji.log.canonical import VERSION, decode_signed, encode, is_hex, message
+from hkoji.log.entry import is_time
+
+MAX_RECEIPT_BYTES: Final = 1024
 
 _KEYS: Final = frozenset({"at", "game", "head", "seq", "v"})
 
@@ -19,31 +21,31 @@ _KEYS: Final = frozenset({"at", "game", "head", "seq", "v"})
 class Receipt:
     """That entry `seq` with that `head` was taken into `game` at `at`. `text` is its exact line."""
 
-    at: str
-    game: str
-    head: str
-    seq: int
+    at: str = field(compare=False)
+    game: str = field(compare=False)
+    head: str = field(compare=False)
+    seq: int = field(compare=False)
     text: str
 
     @property
     def message(self) -> bytes:
-        """The signed bytes."""
-        return self.text.encode() + b"\n"
+        """The signed bytes, in namespace `hkoji.receipt.v1`."""
+        return message(self.text)
 
 
 def parse_receipt(text: str) -> Receipt:
     """Reads a receipt's exact text. Raises `MalformedError`, or `NotUnderstoodError` for another version."""
-    fields = decode_object(text, "receipt", _KEYS)
-    at, game, head, seq = fields["at"], fields["game"], fields["head"], fields["seq"]
-    if type(fields["v"]) is not int:
-        raise MalformedError("receipt", "v is not a number")
-    if fields["v"] != VERSION:
-        raise NotUnderstoodError("receipt version", str(fields["v"]))
+    if len(text) > MAX_RECEIPT_BYTES:
+        raise MalformedError("receipt", f"it is longer than {MAX_RECEIPT_BYTES} bytes")
+    value = decode_signed(text, "receipt", _KEYS)
+    at, game, head, seq = value["at"], value["game"], value["head"], value["seq"]
     if not isinstance(at, str) or not is_time(at):
-        raise MalformedError("receipt", "at is not a time")
-    if not isinstance(game, str) or not is_hex(game, 32) or not isinstance(head, str) or not is_hex(head, 64):
-        raise MalformedError("receipt", "game and head are 32 and 64 hex digits")
-    if type(seq) is not int:
+        raise MalformedError("receipt", "at is not a time like 2026-11-20T12:00:00Z")
+    if not isinstance(game, str) or not is_hex(game, 32):
+        raise MalformedError("receipt", "game is not 32 lower case hex digits")
+    if not isinstance(head, str) or not is_hex(head, 64):
+        raise MalformedError("receipt", "head is not 64 lower case hex digits")
+    if type(seq) is not int:  # isinstance would take true and false
         raise MalformedError("receipt", "seq is not a number")
     return Receipt(at, game, head, seq, text)
 

@@ -1,22 +1,21 @@
 """SSHSIG signatures, as `ssh-keygen -Y` makes and verifies them, for Ed25519 and SHA-512 only.
 
-docs/spec/log.md, "Signatures"; OpenSSH PROTOCOL.sshsig. For one key and namespace all of a blob but its last 64 bytes
-is fixed, so verifying compares that prefix: nothing in it is left to an attacker's choice.
+docs/spec/log.md, "Signatures"; OpenSSH's PROTOCOL.sshsig. All of a blob but its last 64 bytes follows from key and
+namespace. So verifying compares that prefix instead of reading it: nothing in it is left to the sender's choice.
+
+What a namespace allows its signer to say is not known here, only that a signature for one is none for another.
 """
 
 from __future__ import annotations
 
-import binascii
-import struct
 from base64 import b64decode
 from functools import lru_cache
 from hashlib import sha512
-from textwrap import wrap
 from typing import Final, NamedTuple
 
-from hkoji.errors import MalformedError, SignatureError
+from hkoji.errors import InvalidError, MalformedError, SignatureError
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keys import KEY_TYPE, PublicKey, public_key_blob
+from hkoji.log.publickey import KEY_TYPE, PublicKey, decode_public_key
 
 ENTRY: Final = "hkoji.entry.v1"
 SERVER: Final = "hkoji.server.v1"
@@ -26,31 +25,24 @@ LOGIN: Final = "hkoji.login.v1"
 REGISTER: Final = "hkoji.register.v1"
 GATEWAY: Final = "hkoji.gateway.v1"
 
+SIGNATURE_BYTES: Final = 64
+
 _MAGIC: Final = b"SSHSIG"
-_VERSION: Final = struct.pack(">I", 1)
+_VERSION: Final = b"\x00\x00\x00\x01"
 _HASH: Final = b"sha512"
+_GROUP_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
+_MAX_BLOB_BYTES: Final = 1024
 _BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
 _END: Final = "-----END SSH SIGNATURE-----"
-_SIGNATURE_BYTES: Final = 64
-_GROUP_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
-_MOST_BYTES: Final = 1024
+_ARMOR_WIDTH: Final = 70
 
 
 class Signature(NamedTuple):
-    """What a blob says: who claims to have signed, for what use, and the 64 bytes."""
+    """What a blob says: who claims to have signed, for what use, and the 64 bytes of Ed25519."""
 
     public: PublicKey
     namespace: str
     signature: bytes
-
-
-def _string(data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + data
-
-
-@lru_cache(maxsize=64)
-def _signed_prefix(namespace: str) -> bytes:
-    return _MAGIC + _string(namespace.encode()) + _string(b"") + _string(_HASH) + struct.pack(">I", 64)
 
 
 def signed_data(namespace: str, message: bytes) -> bytes:
@@ -58,93 +50,117 @@ def signed_data(namespace: str, message: bytes) -> bytes:
     return _signed_prefix(namespace) + sha512(message).digest()
 
 
-@lru_cache(maxsize=4096)
-def _prefix(public: PublicKey, namespace: str) -> bytes:
-    head = _MAGIC + _VERSION + _string(public.blob) + _string(namespace.encode()) + _string(b"") + _string(_HASH)
-    inner = _string(KEY_TYPE.encode()) + struct.pack(">I", _SIGNATURE_BYTES)
-    return head + struct.pack(">I", len(inner) + _SIGNATURE_BYTES) + inner
-
-
 def build(public: PublicKey, namespace: str, signature: bytes) -> bytes:
-    """The blob of a 64-byte Ed25519 signature."""
-    return _prefix(public, namespace) + signature
+    """The blob of a 64-byte Ed25519 signature, such as an agent makes. Raises `MalformedError` for another length."""
+    if len(signature) != SIGNATURE_BYTES:
+        raise MalformedError("signature", f"it has {len(signature)} bytes, not {SIGNATURE_BYTES}")
+    return _prefix(public.raw, namespace) + signature
 
 
 def parse(blob: bytes) -> Signature:
     """Reads a blob. Raises `MalformedError`, or `WeakKeyError` for a key that must not be used."""
-    if len(blob) > _MOST_BYTES:
-        raise MalformedError("signature", "it is too long")
-    reader = _Reader(blob)
-    if reader.take(len(_MAGIC) + len(_VERSION)) != _MAGIC + _VERSION:
-        raise MalformedError("signature", "it is no SSHSIG of version 1")
-    public = public_key_blob(reader.string())
-    namespace = reader.string()
-    if not namespace or not namespace.isascii():
-        raise MalformedError("signature", "its namespace is not plain text")
-    signature = blob[-_SIGNATURE_BYTES:]
-    if build(public, namespace.decode(), signature) != blob:
-        raise MalformedError("signature", "it is not SSHSIG with sha512, an empty reserved field and ssh-ed25519")
-    return Signature(public, namespace.decode(), signature)
+    if len(blob) > _MAX_BLOB_BYTES:
+        raise MalformedError("signature", f"it is longer than {_MAX_BLOB_BYTES} bytes")
+    start = len(_MAGIC) + len(_VERSION)
+    if blob[:start] != _MAGIC + _VERSION:
+        raise MalformedError("signature", "it is not an SSHSIG blob of version 1")
+    key, start = _take(blob, start)
+    namespace, start = _take(blob, start)
+    reserved, start = _take(blob, start)
+    algorithm, start = _take(blob, start)
+    inner, start = _take(blob, start)
+    if start != len(blob):
+        raise MalformedError("signature", "bytes follow its end")
+    if not namespace or not namespace.isascii() or not namespace.decode("ascii").isprintable():
+        raise MalformedError("signature", "its namespace is not printable ASCII")
+    if reserved:
+        raise MalformedError("signature", "its reserved field is not empty")
+    if algorithm != _HASH:
+        raise MalformedError("signature", "its hash is not sha512")
+    kind, start = _take(inner, 0)
+    if kind != KEY_TYPE.encode("ascii"):
+        raise MalformedError("signature", f"its type is not {KEY_TYPE}")
+    signature, start = _take(inner, start)
+    if start != len(inner) or len(signature) != SIGNATURE_BYTES:
+        raise MalformedError("signature", f"it does not end in {SIGNATURE_BYTES} bytes of Ed25519")
+    if not _is_reduced(signature):
+        raise MalformedError("signature", _NOT_REDUCED)
+    return Signature(decode_public_key(key), namespace.decode("ascii"), signature)
 
 
 def verify(blob: bytes, public: PublicKey, namespace: str, message: bytes, signer: str) -> None:
     """Checks that `blob` is a signature of `message` by `public` in `namespace`.
 
-    Raises `SignatureError` naming `signer` as the one who should have signed. S must be below the group's order, so
-    that nobody can make a second signature of another's (RFC 8032, section 8.4).
+    Raises `SignatureError`, also for a blob that cannot be read; `signer` names there who should have signed.
     """
-    prefix = _prefix(public, namespace)
-    if not blob.startswith(prefix) or len(blob) != len(prefix) + _SIGNATURE_BYTES:
-        raise SignatureError(signer, _why(blob, public, namespace))
-    signature = blob[-_SIGNATURE_BYTES:]
-    if int.from_bytes(signature[32:], "little") >= _GROUP_ORDER:
-        raise SignatureError(signer, "its S is not below the group's order")
+    prefix = _prefix(public.raw, namespace)
+    if not blob.startswith(prefix) or len(blob) != len(prefix) + SIGNATURE_BYTES:
+        raise SignatureError(signer, _describe_other(blob, public, namespace))
+    signature = blob[-SIGNATURE_BYTES:]
+    if not _is_reduced(signature):
+        raise SignatureError(signer, _NOT_REDUCED)
     if not public.accepts(signature, signed_data(namespace, message)):
-        raise SignatureError(signer, "it does not fit text and key")
-
-
-def _why(blob: bytes, public: PublicKey, namespace: str) -> str:
-    try:
-        given = parse(blob)
-    except MalformedError as error:
-        return error.message
-    if given.public != public:
-        return f"it is by the key {given.public.fingerprint}, not {public.fingerprint}"
-    return f"it was made for {given.namespace}, not {namespace}"
+        raise SignatureError(signer, "it does not fit the text and the key")
 
 
 def armor(blob: bytes) -> str:
-    """The text form of ssh-keygen's `.sig` files."""
-    return "\n".join([_BEGIN, *wrap(encode_base64(blob), 70), _END]) + "\n"
+    """The text form that ssh-keygen writes to `.sig` files."""
+    text = encode_base64(blob)
+    lines = (text[start : start + _ARMOR_WIDTH] for start in range(0, len(text), _ARMOR_WIDTH))
+    return "\n".join((_BEGIN, *lines, _END, ""))
 
 
 def dearmor(text: str) -> bytes:
-    """The blob of a `.sig` file. Raises `MalformedError`."""
-    lines = text.split("\n")
-    if lines[0] != _BEGIN or lines[-2:] != [_END, ""]:
-        raise MalformedError("signature", "it is not between the lines of an SSH signature")
+    """The blob of a `.sig` file, exactly as ssh-keygen writes it. Raises `MalformedError`."""
+    body = text.removeprefix(_BEGIN + "\n").removesuffix(_END + "\n")
     try:
-        blob = b64decode("".join(lines[1:-2]), validate=True)
-    except (binascii.Error, ValueError):
-        raise MalformedError("signature", "it is not base64") from None
-    if armor(blob) != text:
-        raise MalformedError("signature", "it is not in the form that ssh-keygen writes")
+        blob = b64decode(body.replace("\n", ""), validate=True)
+    except ValueError:
+        raise MalformedError("signature file", "it is not base64 between the lines of an SSH signature") from None
+    if not blob or armor(blob) != text:
+        raise MalformedError("signature file", "it is not in the form that ssh-keygen writes")
     return blob
 
 
-class _Reader:
-    """Length-prefixed fields from the front of a blob."""
+_NOT_REDUCED: Final = "its S is not below the order of the group"
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
 
-    def take(self, count: int) -> bytes:
-        part = self._data[self._at : self._at + count]
-        if len(part) != count:
-            raise MalformedError("signature", "it is cut short")
-        self._at += count
-        return part
+def _is_reduced(signature: bytes) -> bool:
+    # With S + L in place of S anybody could make a second signature from one they have seen (RFC 8032, section 8.4).
+    return int.from_bytes(signature[32:], "little") < _GROUP_ORDER
 
-    def string(self) -> bytes:
-        return self.take(int.from_bytes(self.take(4), "big"))
+
+def _string(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+def _take(data: bytes, start: int) -> tuple[bytes, int]:
+    """The length-prefixed field of `data` at `start`, and where the next one starts."""
+    end = start + 4 + int.from_bytes(data[start : start + 4], "big")
+    if start + 4 > len(data) or end > len(data):
+        raise MalformedError("signature", "it is cut short")
+    return data[start + 4 : end], end
+
+
+@lru_cache(maxsize=64)
+def _signed_prefix(namespace: str) -> bytes:
+    return _MAGIC + _string(namespace.encode()) + _string(b"") + _string(_HASH) + (64).to_bytes(4, "big")
+
+
+@lru_cache(maxsize=4096)
+def _prefix(key: bytes, namespace: str) -> bytes:
+    inner = _string(KEY_TYPE.encode()) + SIGNATURE_BYTES.to_bytes(4, "big")
+    claims = (PublicKey(key).blob, namespace.encode(), b"", _HASH)
+    size = (len(inner) + SIGNATURE_BYTES).to_bytes(4, "big")
+    return _MAGIC + _VERSION + b"".join(map(_string, claims)) + size + inner
+
+
+def _describe_other(blob: bytes, public: PublicKey, namespace: str) -> str:
+    """Why `blob` is not even a false signature of `public` in `namespace`."""
+    try:
+        given = parse(blob)
+    except InvalidError as error:
+        return error.message
+    if given.public != public:
+        return f"it is by the key {given.public.fingerprint}, not by {public.fingerprint}"
+    return f"it was made for {given.namespace}, not for {namespace}"

@@ -1,24 +1,34 @@
 """Signed statements beside the log: a seat's private view, a registration, a login.
 
-docs/spec/log.md, "Statements". Each has its own namespace, so none can be taken for another or for an entry.
+docs/spec/log.md, "Statements". Each has its own namespace, so none can be taken for another or for an entry. Whether
+what they say is true (a time, a nonce, an origin, a hand) is for the reader to judge.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
-from hkoji.errors import MalformedError, NotUnderstoodError
-from hkoji.log.canonical import JsonValue, decode_object, encode, is_hex
-from hkoji.log.entry import VERSION, is_name, is_time
-from hkoji.log.keys import PublicKey, parse_public_key
+from hkoji.errors import MalformedError
+from hkoji.log.canonical import VERSION, JsonValue, decode_signed, encode, fields, is_hex, message
+from hkoji.log.entry import MAX_ENTRY_BYTES, is_name, is_time
+from hkoji.log.publickey import PublicKey, parse_public_key
 
-MAX_STATEMENT_BYTES: Final = 65536
+MAX_STATEMENT_BYTES: Final = MAX_ENTRY_BYTES
+"""No statement is longer. The longest is a view of a long game, with the cards of each of its rounds."""
+
+_VIEW: Final = frozenset({"dealt", "game", "head", "seat", "seq", "v"})
+_REGISTRATION: Final = frozenset({"at", "key", "name", "origin", "v"})
+_LOGIN: Final = frozenset({"expires", "nonce", "origin", "v"})
+_CARDS = re.compile(r"[A-Z0-9]+")
+_ORIGIN = re.compile(r"[!#-\[\]-~]{1,256}")
 
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """The cards of one seat in one round, in order: its deal, then its draws."""
+    """The cards of one seat in one round, in order: its deal, then its draws. Rounds count from 1."""
 
     cards: str
     round: int
@@ -26,102 +36,66 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the service shows `seat` of its own cards at the entry `seq` with that `head`."""
+    """What the service shows `seat` (0 or 1) of its own cards at the entry `seq` with that `head`."""
 
-    dealt: tuple[Dealt, ...]
-    game: str
-    head: str
-    seat: int
-    seq: int
+    dealt: tuple[Dealt, ...] = field(compare=False)
+    game: str = field(compare=False)
+    head: str = field(compare=False)
+    seat: int = field(compare=False)
+    seq: int = field(compare=False)
     text: str
 
     @property
     def message(self) -> bytes:
         """The signed bytes, in namespace `hkoji.view.v1`."""
-        return self.text.encode() + b"\n"
+        return message(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
     """That the holder of `key` wants to be `name` at the service of `origin`."""
 
-    at: str
-    key: PublicKey
-    name: str
-    origin: str
+    at: str = field(compare=False)
+    key: PublicKey = field(compare=False)
+    name: str = field(compare=False)
+    origin: str = field(compare=False)
     text: str
 
     @property
     def message(self) -> bytes:
         """The signed bytes, in namespace `hkoji.register.v1`."""
-        return self.text.encode() + b"\n"
+        return message(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A challenge of the service of `origin`, good until `expires`."""
+    """A challenge of the service of `origin`, good until `expires`; `nonce` is 64 hex digits."""
 
-    expires: str
-    nonce: str
-    origin: str
+    expires: str = field(compare=False)
+    nonce: str = field(compare=False)
+    origin: str = field(compare=False)
     text: str
 
     @property
     def message(self) -> bytes:
         """The signed bytes, in namespace `hkoji.login.v1`."""
-        return self.text.encode() + b"\n"
-
-
-def _fields(text: str, what: str, *keys: str) -> dict[str, JsonValue]:
-    if len(text) > MAX_STATEMENT_BYTES:
-        raise MalformedError(what, f"it is longer than {MAX_STATEMENT_BYTES} bytes")
-    fields = decode_object(text, what, frozenset({*keys, "v"}))
-    if type(fields["v"]) is not int:
-        raise MalformedError(what, "v is not a number")
-    if fields["v"] != VERSION:
-        raise NotUnderstoodError(f"{what} version", str(fields["v"]))
-    return fields
-
-
-def _text(value: JsonValue, what: str, name: str) -> str:
-    if not isinstance(value, str) or len(value) > 256:
-        raise MalformedError(what, f"{name} is not text")
-    return value
-
-
-def _moment(value: JsonValue, what: str, name: str) -> str:
-    if not isinstance(value, str) or not is_time(value):
-        raise MalformedError(what, f"{name} is not a time")
-    return value
-
-
-def _hex(value: JsonValue, digits: int, what: str, name: str) -> str:
-    if not isinstance(value, str) or not is_hex(value, digits):
-        raise MalformedError(what, f"{name} is not {digits} hex digits")
-    return value
+        return message(self.text)
 
 
 def parse_view(text: str) -> View:
     """Reads a view's exact text. Raises `MalformedError` or `NotUnderstoodError`."""
-    fields = _fields(text, "view", "dealt", "game", "head", "seat", "seq")
-    dealt, seat, seq = fields["dealt"], fields["seat"], fields["seq"]
+    value = _decode(text, "view", _VIEW)
+    dealt, seat, seq = value["dealt"], value["seat"], value["seq"]
     if not isinstance(dealt, list):
         raise MalformedError("view", "dealt is not a list")
-    if type(seat) is not int or seat not in (0, 1) or type(seq) is not int:
-        raise MalformedError("view", "seat and seq are not numbers")
-    rounds = tuple(_parse_dealt(item, number) for number, item in enumerate(dealt, 1))
-    return View(
-        rounds, _hex(fields["game"], 32, "view", "game"), _hex(fields["head"], 64, "view", "head"), seat, seq, text
-    )
-
-
-def _parse_dealt(value: JsonValue, number: int) -> Dealt:
-    if not isinstance(value, dict) or value.keys() != {"cards", "round"}:
-        raise MalformedError("view", "a round of dealt is not an object with cards and round")
-    cards, round_number = value["cards"], value["round"]
-    if not isinstance(cards, str) or not cards.isalnum() or type(round_number) is not int or round_number != number:
-        raise MalformedError("view", "dealt is not the cards of each round in turn")
-    return Dealt(cards, round_number)
+    if type(seat) is not int or seat > 1:
+        raise MalformedError("view", "seat is not 0 or 1")
+    if type(seq) is not int:
+        raise MalformedError("view", "seq is not a number")
+    rounds = tuple(_read_dealt(item, number) for number, item in enumerate(dealt, 1))
+    game = _text(value, "game", "view", lambda found: is_hex(found, 32), "32 lower case hex digits")
+    head = _text(value, "head", "view", lambda found: is_hex(found, 64), "64 lower case hex digits")
+    return View(rounds, game, head, seat, seq, text)
 
 
 def make_view(*, dealt: tuple[Dealt, ...], game: str, head: str, seat: int, seq: int) -> View:
@@ -132,19 +106,13 @@ def make_view(*, dealt: tuple[Dealt, ...], game: str, head: str, seat: int, seq:
 
 def parse_registration(text: str) -> Registration:
     """Reads a registration's exact text. Raises `MalformedError`, `WeakKeyError` or `NotUnderstoodError`."""
-    fields = _fields(text, "registration", "at", "key", "name", "origin")
-    name = _text(fields["name"], "registration", "name")
-    if not is_name(name):
-        raise MalformedError(
-            "registration", "name is not 2 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit"
-        )
-    return Registration(
-        _moment(fields["at"], "registration", "at"),
-        parse_public_key(_text(fields["key"], "registration", "key")),
-        name,
-        _text(fields["origin"], "registration", "origin"),
-        text,
+    value = _decode(text, "registration", _REGISTRATION)
+    at = _text(value, "at", "registration", is_time, "a time like 2026-11-20T12:00:00Z")
+    key = parse_public_key(_text(value, "key", "registration", _is_any, "text"))
+    name = _text(
+        value, "name", "registration", is_name, "a name: 2 to 32 of a-z, 0-9, _ and -, first a letter or digit"
     )
+    return Registration(at, key, name, _origin(value, "registration"), text)
 
 
 def make_registration(*, at: str, key: PublicKey, name: str, origin: str) -> Registration:
@@ -154,15 +122,49 @@ def make_registration(*, at: str, key: PublicKey, name: str, origin: str) -> Reg
 
 def parse_login(text: str) -> Login:
     """Reads a login challenge's exact text. Raises `MalformedError` or `NotUnderstoodError`."""
-    fields = _fields(text, "login", "expires", "nonce", "origin")
-    return Login(
-        _moment(fields["expires"], "login", "expires"),
-        _hex(fields["nonce"], 64, "login", "nonce"),
-        _text(fields["origin"], "login", "origin"),
-        text,
-    )
+    value = _decode(text, "login", _LOGIN)
+    expires = _text(value, "expires", "login", is_time, "a time like 2026-11-20T12:00:00Z")
+    nonce = _text(value, "nonce", "login", lambda found: is_hex(found, 64), "64 lower case hex digits")
+    return Login(expires, nonce, _origin(value, "login"), text)
 
 
 def make_login(*, expires: str, nonce: str, origin: str) -> Login:
     """A login challenge from its fields; `nonce` is 64 fresh hex digits. Raises what `parse_login` raises."""
     return parse_login(encode({"expires": expires, "nonce": nonce, "origin": origin, "v": VERSION}))
+
+
+def _decode(text: str, what: str, keys: frozenset[str]) -> dict[str, JsonValue]:
+    if len(text) > MAX_STATEMENT_BYTES:
+        raise MalformedError(what, f"it is longer than {MAX_STATEMENT_BYTES} bytes")
+    return decode_signed(text, what, keys)
+
+
+def _read_dealt(value: JsonValue, number: int) -> Dealt:
+    dealt = fields(value, "view", "cards", "round")
+    cards = _text(dealt, "cards", "view", _is_cards, "cards")
+    if type(dealt["round"]) is not int or dealt["round"] != number:
+        raise MalformedError("view", f"round {number} is not in its place")
+    return Dealt(cards, number)
+
+
+def _origin(value: dict[str, JsonValue], what: str) -> str:
+    return _text(value, "origin", what, _is_origin, "1 to 256 characters without spaces")
+
+
+def _text(value: dict[str, JsonValue], name: str, what: str, accepts: Callable[[str], bool], wanted: str) -> str:
+    found = value[name]
+    if not isinstance(found, str) or not accepts(found):
+        raise MalformedError(what, f"{name} is not {wanted}")
+    return found
+
+
+def _is_any(_: str) -> bool:
+    return True
+
+
+def _is_cards(text: str) -> bool:
+    return _CARDS.fullmatch(text) is not None
+
+
+def _is_origin(text: str) -> bool:
+    return _ORIGIN.fullmatch(text) is not None
