@@ -22,7 +22,7 @@ from hkoji.errors import (
 )
 from hkoji.game import bodies
 from hkoji.game.dealer import ServerDealer
-from hkoji.game.hidden import Opening, entropy_commit, verify_openings
+from hkoji.game.hidden import Opening, entropy_commit, seed_commit, verify_openings
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.chain import GENESIS, verify_link
 from hkoji.log.entry import SERVER_NAME, Entry
@@ -317,6 +317,8 @@ class Course(NamedTuple):
     def _end(self, _: Entry, body: bodies.End, __: Knowledge) -> _Applied:
         if body.result != self.state.outcome:
             raise IllegalError("the result is not the one that the game has come to")
+        if seed_commit(self.setup.game, body.seed) != self.setup.offer.seed_commit:
+            raise CommitmentError("the seed does not give its commitment", seq=self.seq + 1, part=0)
         self._open_cards(body.openings)
         return self._replace(stage=Stage.OVER, face_down=()), ()
 

@@ -1,0 +1,69 @@
+"""A key in ssh-agent: signs without the private key ever being read here.
+
+Source: draft-ietf-sshm-ssh-agent, SSH_AGENTC_SIGN_REQUEST. What is signed is the SSHSIG data, as ssh-keygen does it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from typing import Final
+
+from hkoji.errors import LoginError
+from hkoji.log import sshsig
+from hkoji.log.keys import KEY_TYPE, PublicKey
+
+_SIGN_REQUEST: Final = 13
+_SIGN_RESPONSE: Final = 14
+_MOST_BYTES: Final = 4096
+
+
+class AgentSigner:
+    """Signs with the agent's key `public`. Raises `LoginError` when there is no agent or it does not hold the key."""
+
+    def __init__(self, public: PublicKey) -> None:
+        self.public: Final = public
+
+    def sign(self, namespace: str, message: bytes) -> bytes:
+        """The SSHSIG blob of `message` in `namespace`."""
+        data = sshsig.signed_data(namespace, message)
+        request = bytes([_SIGN_REQUEST]) + _string(self.public.blob) + _string(data) + struct.pack(">I", 0)
+        answer = self._ask(request)
+        inner = _string(KEY_TYPE.encode()) + struct.pack(">I", 64)
+        head = bytes([_SIGN_RESPONSE]) + struct.pack(">I", len(inner) + 64) + inner
+        if not answer.startswith(head) or len(answer) != len(head) + 64:
+            raise LoginError(
+                f"ssh-agent does not sign with {self.public.fingerprint}", hint="add the key with `ssh-add`"
+            )
+        return sshsig.build(self.public, namespace, answer[len(head) :])
+
+    def _ask(self, request: bytes) -> bytes:
+        path = os.environ.get("SSH_AUTH_SOCK")
+        if not path:
+            raise LoginError("the key is in ssh-agent, and no agent runs here", hint="start one: `eval $(ssh-agent)`")
+        try:
+            with socket.socket(socket.AF_UNIX) as agent:
+                agent.settimeout(60)
+                agent.connect(path)
+                agent.sendall(_string(request))
+                (length,) = struct.unpack(">I", _receive(agent, 4))
+                if length > _MOST_BYTES:
+                    raise LoginError("ssh-agent gave an answer that is too long")
+                return _receive(agent, length)
+        except OSError as error:
+            raise LoginError(f"ssh-agent does not answer: {error.strerror or error}", hint="is it running?") from error
+
+
+def _string(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
+
+
+def _receive(agent: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = agent.recv(count - len(data))
+        if not part:
+            raise LoginError("ssh-agent broke off")
+        data += part
+    return data

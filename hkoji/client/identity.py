@@ -1,0 +1,79 @@
+"""Who the player is: a name, and a key made here, an existing SSH key file, or one in ssh-agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hkoji.client.agent import AgentSigner
+from hkoji.client.home import Home, write_file
+from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
+from hkoji.log.entry import SERVER_NAME, is_name
+from hkoji.log.keys import PrivateKey, PublicKey, Signer, parse_public_key
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A name and what signs for it."""
+
+    name: str
+    signer: Signer
+
+    @property
+    def key(self) -> PublicKey:
+        """The public key."""
+        return self.signer.public
+
+
+def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
+    """Makes the player of `home`: with the key file `key`, or with a new key from 32 fresh random bytes.
+
+    Raises `ExistsError` if there is one already, `MalformedError` for a name that no player may have.
+    """
+    if not is_name(name) or name == SERVER_NAME:
+        raise MalformedError(
+            "name", "it is 2 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit, and not 'server'"
+        )
+    if home.config_file.exists():
+        raise ExistsError("player", str(home.config().get("name")), hint=f"use another HKOJI_HOME than {home.path}")
+    if key is None:
+        private = PrivateKey.from_seed(seed)
+        write_file(home.key_file, private.to_openssh())
+        write_file(home.key_file.with_suffix(".pub"), f"{private.public.text}\n".encode())
+        home.update_config(name=name, key=private.public.text, key_file=home.key_file.name)
+        return Identity(name, private)
+    file = key.expanduser().absolute()
+    signer = _load(file)
+    home.update_config(name=name, key=signer.public.text, key_file=str(file))
+    return Identity(name, signer)
+
+
+def load(home: Home) -> Identity:
+    """The player of `home`. Raises `LoginError` when there is none or the key cannot be used."""
+    config = home.config()
+    signer = _load(home.path / config["key_file"])
+    if signer.public.text != config["key"]:
+        raise LoginError(f"{config['key_file']} holds another key than the one you play with")
+    return Identity(config["name"], signer)
+
+
+def _load(file: Path) -> Signer:
+    """A key file's signer; the agent's for a public key or one that needs a passphrase."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise StorageError(f"cannot read {file}: {error.strerror}", hint="give a key file with --key") from error
+    if data.startswith(b"ssh-"):
+        return AgentSigner(_public(data))
+    try:
+        return PrivateKey.from_openssh(data)
+    except LoginError:
+        beside = file.with_name(file.name + ".pub")
+        if not beside.is_file():
+            raise
+        return AgentSigner(_public(beside.read_bytes()))
+
+
+def _public(data: bytes) -> PublicKey:
+    words = data.decode("ascii", "replace").split()
+    return parse_public_key(" ".join(words[:2]))
