@@ -267,7 +267,7 @@ class Client:
 
     def join(self, game: str) -> Course:
         """Joins a game, and reveals the own entropy on the join's receipt."""
-        server, identity = self._server_of(game), self.identity
+        server, identity = self.server_of(game), self.identity
         vault = self._vault(game)
         with self.home.lock():
             vault.begin(server)
@@ -285,7 +285,7 @@ class Client:
 
     def position(self, game: str) -> Position:
         """A game as it stands now: fetched, verified, and the own entropy revealed if that is due."""
-        server = self._server_of(game)
+        server = self.server_of(game)
         vault = self._vault(game)
         with self.home.lock():
             vault.begin(server)
@@ -300,7 +300,7 @@ class Client:
 
     def move(self, game: str, notation: str) -> Position:
         """Makes a move. Everything is checked here first; the service checks it again."""
-        server = self._server_of(game)
+        server = self.server_of(game)
         vault = self._vault(game)
         with self.home.lock():
             vault.begin(server)
@@ -340,7 +340,7 @@ class Client:
         return self._leave(game, bodies.Cancel())
 
     def _leave(self, game: str, body: bodies.Body) -> Position:
-        server = self._server_of(game)
+        server = self.server_of(game)
         vault = self._vault(game)
         with self.home.lock():
             vault.begin(server)
@@ -356,7 +356,7 @@ class Client:
         pause = _FASTEST_POLL
         seen = -2
         while True:
-            server = self._server_of(game)
+            server = self.server_of(game)
             vault = self._vault(game)
             lines = vault.lines()
             if seen != (lines[-1].entry.seq if lines else -1) or self.api(server).log(game, seen):
@@ -375,7 +375,7 @@ class Client:
 
     def log(self, game: str) -> tuple[Line, ...]:
         """The public log, verified."""
-        server = self._server_of(game)
+        server = self.server_of(game)
         vault = self._vault(game)
         with self.home.lock():
             vault.begin(server)
@@ -387,7 +387,8 @@ class Client:
     def _vault(self, game: str) -> Vault:
         return Vault(self.home.game_folder(game))
 
-    def _server_of(self, game: str) -> str:
+    def server_of(self, game: str) -> str:
+        """The URL of the service that keeps a game."""
         return self._vault(game).server or self.server
 
     def _current(self, vault: Vault, server: str) -> Position:

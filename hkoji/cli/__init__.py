@@ -1,0 +1,1 @@
+"""The command line: Typer commands over `hkoji.client`, rendering for people and as JSON, exit codes."""

@@ -1,0 +1,50 @@
+"""Exit codes: one enum, and the one table from error class to code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from hkoji import errors
+
+
+class Exit(IntEnum):
+    """What a command's exit says. docs/cli.md."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    CANCELLED = 3
+    KEY = 4
+    MOVE = 5
+    CONFLICT = 6
+    NETWORK = 7
+    AUDIT = 8
+    TURN = 9
+    INTERRUPTED = 130
+
+
+_CODES: Final[dict[type[errors.HkojiError], Exit]] = {
+    errors.HkojiError: Exit.FAILURE,
+    errors.UsageError: Exit.USAGE,
+    errors.NotFoundError: Exit.USAGE,
+    errors.CancelledError: Exit.CANCELLED,
+    errors.LoginError: Exit.KEY,
+    errors.ForbiddenError: Exit.KEY,
+    errors.SignatureError: Exit.KEY,
+    errors.WeakKeyError: Exit.KEY,
+    errors.InvalidError: Exit.MOVE,
+    errors.IllegalError: Exit.MOVE,
+    errors.CommitmentError: Exit.MOVE,
+    errors.ConflictError: Exit.CONFLICT,
+    errors.NetworkError: Exit.NETWORK,
+    errors.AuditError: Exit.AUDIT,
+    errors.TrustError: Exit.AUDIT,
+    errors.NotYourTurnError: Exit.TURN,
+    errors.GameOverError: Exit.TURN,
+}
+
+
+def exit_code(error: errors.HkojiError) -> Exit:
+    """The exit code of an error: that of the nearest class in its ancestry."""
+    return next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
