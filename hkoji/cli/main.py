@@ -72,7 +72,9 @@ def serve(
     data: Annotated[Path, typer.Option("--data", help="Folder of the database; made if missing.")],
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
-    log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info",
+    log_level: Annotated[
+        str, typer.Option("--log-level", help="debug, info (a line a request), warning or error.")
+    ] = "warning",
 ) -> None:
     """Run a service: one folder, one SQLite file."""
     from importlib.metadata import entry_points

@@ -308,6 +308,9 @@ class Client:
             submission = self._prepare_move(position, notation)
             self._warn_signed(vault, submission)
             self._send(vault, submission)
+            course = self._public(vault)
+            if course.actor == position.seat or course.state.round != position.course.state.round:
+                self._fetch(vault, server, private=True)  # the move has brought this player new cards
             return self._position(vault)
 
     def sign(self, game: str, notation: str) -> Submission:
@@ -499,11 +502,7 @@ class Client:
             if result.stop is not None:
                 raise TrustError(f"the log does not hold: {result.stop}") from result.stop
         else:
-            view = vault.view()
-            if view is not None and view.head != course.head and course.stage is not Stage.OVER:
-                # Lines that a submission has brought may run ahead of the cards shown: they wait for the next fetch.
-                view = view if course.actor != seat else None
-            result = replay_own(lines, seat, view, vault.openings())
+            result = replay_own(lines, seat, vault.view(), vault.openings())
         after = result.course
         assert after is not None
         mine = seat is not None and after.stage is Stage.PLAY and after.actor == seat

@@ -72,11 +72,11 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             app.include_router(api.make_router(players, games, ports, origin=origin, key=key.public.text))
             gc.collect()
             gc.freeze()
-            log.info("ready", origin=origin, database=str(settings.database), key=key.public.fingerprint)
+            log.debug("ready", origin=origin, database=str(settings.database), key=key.public.fingerprint)
             yield
         finally:
             store.close()
-            log.info("stopped")
+            log.debug("stopped")
 
     app = FastAPI(title="hkoji", version=__version__, description=_DESCRIPTION, lifespan=lifespan)
     problems.install(app)
@@ -86,7 +86,7 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
         """Whether the process answers."""
         return {"status": "ok"}
 
-    if settings.log_level == "debug":
+    if settings.log_level in ("debug", "info"):
         app.middleware("http")(_log_request)
     app.add_middleware(BodyLimit, limit=settings.max_body)
     return app
@@ -96,7 +96,7 @@ async def _log_request(request: Request, call: Callable[[Request], Awaitable[Res
     started = perf_counter()
     response = await call(request)
     took = round((perf_counter() - started) * 1000, 1)
-    log.debug("request", method=request.method, path=request.url.path, status=response.status_code, ms=took)
+    log.info("request", method=request.method, path=request.url.path, status=response.status_code, ms=took)
     return response
 
 
@@ -114,7 +114,7 @@ def configure_logging(level: Level) -> None:
     )
 
 
-def serve(data: Path, host: str, port: int, *, log_level: Level = "info") -> None:
+def serve(data: Path, host: str, port: int, *, log_level: Level = "warning") -> None:
     """Serves until told to stop. Raises `StorageError` if the address or the folder cannot be used.
 
     The socket is bound before anything else, so that port 0 (any free port) can be named in the origin.

@@ -25,7 +25,7 @@ class Settings(BaseSettings):
     cached_games: int = Field(default=10_000, ge=1)
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
     @property
     def database(self) -> Path:

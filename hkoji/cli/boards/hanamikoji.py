@@ -30,10 +30,10 @@ _REASONS: Final = {
     "cancel": "cancelled",
 }
 _HELP: Final = {
-    1: ("1 card face down, which counts", "1A"),
-    2: ("2 cards face down, which do not count", "2AB"),
-    3: ("3 cards shown: the opponent takes 1, you get 2", "3ABC"),
-    4: ("2 pairs shown: the opponent takes one, you get the other", "4ABCD"),
+    1: "1 card face down; it counts",
+    2: "2 cards face down; out of play",
+    3: "3 shown: they take 1, you 2",
+    4: "2 pairs shown: they take one",
 }
 
 
@@ -146,8 +146,7 @@ class _Board:
             yield f"{'deck':{_SIDE}}{len(state.deck)} cards to draw, 1 removed unseen"
         if state.offer:
             yield style.paint(f"{'on offer':{_SIDE}}{_spread(state.offer[1:], int(state.offer[0]))}", "bold")
-        if self.you and state.round:
-            yield f"{'your hand':{_SIDE}}" + self._cards(PACK.decode(state.hands[self.me]))
+        yield from self._hands()
         news = self.news()
         if news:
             yield ""
@@ -155,6 +154,14 @@ class _Board:
         yield ""
         yield style.paint(self.turn(), "bold", *(["green"] if self._my_turn() else []))
         yield from self._choices()
+
+    def _hands(self) -> Iterator[str]:
+        """The own hand; for a spectator the hands that the log has revealed."""
+        for seat in (self.me,) if self.you else (0, 1):
+            hand = self.state.hands[seat]
+            if self.state.round and (self.you or 0 < hand < PACK.unknown):
+                label = "your hand" if self.you else f"{self.name(seat)[:7]} holds"
+                yield f"{label:{_SIDE}}{self._cards(PACK.decode(hand))}"
 
     def _rule(self) -> str:
         return self.style.paint("─" * _WIDTH, "dim")
@@ -216,7 +223,7 @@ class _Board:
             examples = [action for action in self.position.legal if action[0] == str(number)]
             if examples:
                 command = f"hkoji move {game} {examples[0]}"
-                yield f"  {number} {NAMES[number]:12}{command:30}{_HELP[number][0]}"[:_WIDTH]
+                yield f"  {number} {NAMES[number]:12}{command:30}{_HELP[number]}"
 
     # --- linear -----------------------------------------------------------------------------------------------
 
