@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable
 from typing import Final, NoReturn, TypeAlias
 
-from hkoji.errors import MalformedError, NotUnderstoodError, shorten
+from hkoji.errors import MalformedError, shorten
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | bool | None"
 
@@ -61,12 +61,15 @@ def encode(value: JsonValue) -> str:
     return _encode(value)
 
 
-def decode(text: str, what: str) -> JsonValue:
-    """The value of a canonical text. Raises `MalformedError` for `what` if it is anything but canonical."""
+def decode(text: str, what: str, depth: int = MAX_DEPTH) -> JsonValue:
+    """The value of a canonical text. Raises `MalformedError` for `what` if it is anything but canonical.
+
+    `depth` is how deep it may nest; less than `MAX_DEPTH` if it is a part of a text.
+    """
     if not _TEXT.fullmatch(text):
         raise MalformedError(what, _describe_strange(text))
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
-        raise MalformedError(what, f"it is nested more than {MAX_DEPTH} deep")
+    if text.count("[") + text.count("{") > depth and _depth(text) > depth:
+        raise MalformedError(what, f"it is nested more than {depth} deep")
     try:
         value: JsonValue = _decode(text)[0]
     except json.JSONDecodeError as error:
@@ -75,22 +78,6 @@ def decode(text: str, what: str) -> JsonValue:
         raise MalformedError(what, str(error)) from None
     if _encode(value) != text:
         raise MalformedError(what, "it is not written canonically: one value, keys sorted and each once, no spaces")
-    return value
-
-
-def decode_signed(text: str, what: str, keys: frozenset[str]) -> dict[str, JsonValue]:
-    """`decode` for a text of this version that is signed as a whole: an object with exactly `keys`, `v` among them.
-
-    Raises `MalformedError`, or `NotUnderstoodError` for another version, whatever its keys are.
-    """
-    value = decode(text, what)
-    version = value.get("v") if isinstance(value, dict) else None
-    if type(version) is int and version != VERSION:  # isinstance would take true, which equals 1
-        raise NotUnderstoodError(f"{what} version", str(version))
-    if not isinstance(value, dict) or value.keys() != keys:
-        return fields(value, what, *keys)
-    if type(version) is not int:
-        raise MalformedError(what, "v is not a number")
     return value
 
 
@@ -119,16 +106,16 @@ def is_hex(value: JsonValue, digits: int) -> bool:
 
 def encode_base64(data: bytes) -> str:
     """Padded base64 (RFC 4648, section 4)."""
-    return b64encode(data).decode("ascii")
+    return b2a_base64(data, newline=False).decode("ascii")
 
 
 def decode_base64(text: str, what: str) -> bytes:
     """Bytes of padded base64 in its one spelling. Raises `MalformedError` for `what`."""
     try:
-        data = b64decode(text, validate=True)
+        data = a2b_base64(text, strict_mode=True)
     except ValueError:
         raise MalformedError(what, "it is not base64") from None
-    if b64encode(data).decode("ascii") != text:
+    if encode_base64(data) != text:
         raise MalformedError(what, "it is not the one base64 spelling of its bytes")
     return data
 

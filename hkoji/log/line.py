@@ -6,6 +6,7 @@ docs/spec/log.md, "Files". A line is canonical like an entry, but that its strin
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,6 +20,11 @@ from hkoji.log.receipt import Receipt, parse_receipt
 
 MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
 """No line is longer: an entry, a backslash for each of its quotes, two signatures and a receipt."""
+
+# Possessive (+): a string of a wrapped text can end in one place only, so nothing is remembered to try again.
+_BASE64: Final = r'"([A-Za-z0-9+/]++={0,2})"'
+_WRAPPED: Final = r'"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"'
+_LINE = re.compile(rf'\{{"entry":{_WRAPPED},(?:"receipt":\{{"sig":{_BASE64},"text":{_WRAPPED}\}},)?"sig":{_BASE64}\}}')
 
 
 class Signed(NamedTuple):
@@ -92,16 +98,14 @@ def format_log(lines: Iterable[Line], *, receipts: bool = True) -> str:
 
 def parse_line(text: str) -> Line:
     """Reads one line without its newline. Raises `MalformedError` or `NotUnderstoodError`."""
-    if len(text) > MAX_LINE_BYTES:
-        raise MalformedError("line", f"it is longer than {MAX_LINE_BYTES} bytes")
-    try:
-        value = _decode(text)
-    except (ValueError, RecursionError):
-        raise MalformedError("line", "it is not JSON") from None
-    line = read_line(value)
-    if format_line(line) != text:
-        raise MalformedError("line", "it is not written canonically: keys sorted and each once, no spaces")
-    return line
+    match = _LINE.fullmatch(text) if len(text) <= MAX_LINE_BYTES else None
+    if match is None:
+        raise _explain(text)
+    entry, receipt_sig, receipt, sig = match.groups()
+    signed = None
+    if receipt is not None:
+        signed = SignedReceipt(parse_receipt(_unquote(receipt)), decode_base64(receipt_sig, "signature of the receipt"))
+    return Line(parse_entry(_unquote(entry)), decode_base64(sig, "signature"), signed)
 
 
 def read_line(value: object) -> Line:
@@ -154,11 +158,24 @@ def parse_log(log: str | bytes) -> tuple[Line, ...]:
     return tuple(parse_lines(log))
 
 
-_decode = json.JSONDecoder().decode
+def _explain(text: str) -> MalformedError:
+    """What is wrong with a line that does not have the form of one; may raise instead of returning."""
+    if len(text) > MAX_LINE_BYTES:
+        return MalformedError("line", f"it is longer than {MAX_LINE_BYTES} bytes")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return MalformedError("line", "it is not JSON")
+    read_line(value)
+    return MalformedError("line", "it is not written canonically: keys sorted and each once, no spaces")
 
 
 def _quote(text: str) -> str:
     return '"' + text.replace('"', '\\"') + '"'
+
+
+def _unquote(text: str) -> str:
+    return text.replace('\\"', '"')
 
 
 def _text(value: dict[str, JsonValue], name: str, what: str) -> str:
