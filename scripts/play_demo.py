@@ -78,7 +78,8 @@ def main(program: str) -> None:
     say("    game.jsonl    the finished game, signed and complete")
     say("Try next:")
     say(f"    {program} replay {folder}/game.jsonl --at 9")
-    say(f"    {program} serve --data {folder}/service --port 8000      # and play on: docs in README.md")
+    say(f"    {program} serve --data {folder}/service --port {address.rpartition(':')[2]}")
+    say(f"    HKOJI_HOME={folder}/alice {program} new      # with that service running; then bob joins")
 
 
 def play(program: str, folder: Path, address: str) -> None:
@@ -100,9 +101,10 @@ def play(program: str, folder: Path, address: str) -> None:
         if not seen["legal"]:
             mover = None if seen["status"] == "finished" else (bob if seen["actor"] == 1 else alice)
             continue
-        if moves in (4, 5):
+        if moves == 5:
             say()
-            mover.run("show", game[:8], quiet=False)
+            for player in (alice, bob):
+                player.run("show", game[:8], quiet=False)
         move = chance.choice(seen["legal"])
         after = json.loads(mover.run("move", game, move, "--json"))
         moves += 1
