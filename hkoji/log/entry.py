@@ -5,9 +5,8 @@ docs/spec/log.md, "Entries". The kinds and their bodies are the game's; here a b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.log.canonical import MAX_DEPTH, VERSION, JsonValue, decode, encode, message
 from hkoji.log.form import GAME, HASH, KIND, NAME, NUMBER, OBJECT, TIME, Form, is_name, is_time
@@ -26,24 +25,23 @@ _FORM: Final = Form(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry, made by `parse_entry` or `make_entry`. Entries are equal when their texts are.
+class Entry(NamedTuple):
+    """One entry, made by `parse_entry` or `make_entry`. A named tuple, because logs are read entry by entry.
 
     `text` is the exact line, `message` the bytes that are signed and hashed (with the LF), and `head` the SHA-256 of
     these in hex, which the next entry names as its `prev`.
     """
 
-    at: str = field(compare=False)
-    body: dict[str, JsonValue] = field(compare=False)
-    by: str = field(compare=False)
-    game: str = field(compare=False)
-    kind: str = field(compare=False)
-    prev: str = field(compare=False)
-    seq: int = field(compare=False)
+    at: str
+    body: dict[str, JsonValue]
+    by: str
+    game: str
+    kind: str
+    prev: str
+    seq: int
     text: str
-    message: bytes = field(compare=False, repr=False)
-    head: str = field(compare=False)
+    message: bytes
+    head: str
 
 
 def parse_entry(text: str) -> Entry:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError
@@ -34,16 +33,14 @@ class Signed(NamedTuple):
     sig: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SignedReceipt:
+class SignedReceipt(NamedTuple):
     """A receipt with the service's SSHSIG blob."""
 
     receipt: Receipt
     sig: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """An entry with its author's SSHSIG blob and perhaps its receipt."""
 
     entry: Entry

@@ -65,9 +65,22 @@ class PublicKey:
         """`SHA256:…` as `ssh-keygen -l` prints it."""
         return "SHA256:" + encode_base64(sha256(self.blob).digest()).rstrip("=")
 
-    def accepts(self, signature: bytes, data: bytes) -> bool:
-        """Whether `signature` (64 bytes) is this key's Ed25519 signature of `data`."""
-        return _verifier(self.raw)(signature, data)
+    def verifier(self) -> Callable[[bytes, bytes], bool]:
+        """A function that says whether its first argument (64 bytes) is this key's Ed25519 signature of its second."""
+        # Imported here because loading it takes longer than everything else that a command does without keys.
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        verify = Ed25519PublicKey.from_public_bytes(self.raw).verify
+
+        def fits(signature: bytes, data: bytes) -> bool:
+            try:
+                verify(signature, data)
+            except InvalidSignature:
+                return False
+            return True
+
+        return fits
 
 
 @lru_cache(maxsize=4096)
@@ -84,21 +97,3 @@ def decode_public_key(blob: bytes) -> PublicKey:
     if len(blob) != len(_PREFIX) + KEY_BYTES or not blob.startswith(_PREFIX):
         raise MalformedError("key", "it is not an Ed25519 key in SSH form")
     return PublicKey(blob[len(_PREFIX) :])
-
-
-@lru_cache(maxsize=4096)
-def _verifier(raw: bytes) -> Callable[[bytes, bytes], bool]:
-    # Imported here because loading it takes longer than everything else that a command does without keys.
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    verify = Ed25519PublicKey.from_public_bytes(raw).verify
-
-    def accepts(signature: bytes, data: bytes) -> bool:
-        try:
-            verify(signature, data)
-        except InvalidSignature:
-            return False
-        return True
-
-    return accepts

@@ -5,8 +5,7 @@ docs/spec/log.md, "Receipts". A receipt's time is the time of record; an entry's
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.log.canonical import VERSION, encode, message
 from hkoji.log.form import GAME, HASH, NUMBER, TIME, Form
@@ -16,14 +15,13 @@ MAX_RECEIPT_BYTES: Final = 1024
 _FORM: Final = Form("receipt", MAX_RECEIPT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER})
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """That entry `seq` with that `head` was taken into `game` at `at`. `text` is its exact line."""
 
-    at: str = field(compare=False)
-    game: str = field(compare=False)
-    head: str = field(compare=False)
-    seq: int = field(compare=False)
+    at: str
+    game: str
+    head: str
+    seq: int
     text: str
 
     @property

@@ -9,6 +9,7 @@ What a namespace allows its signer to say is not known here, only that a signatu
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha512
 from typing import Final, NamedTuple
@@ -31,6 +32,7 @@ _MAGIC: Final = b"SSHSIG"
 _VERSION: Final = b"\x00\x00\x00\x01"
 _HASH: Final = b"sha512"
 _GROUP_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
+_DIGEST_BYTES: Final = 64
 _MAX_BLOB_BYTES: Final = 1024
 _BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
 _END: Final = "-----END SSH SIGNATURE-----"
@@ -54,7 +56,7 @@ def build(public: PublicKey, namespace: str, signature: bytes) -> bytes:
     """The blob of a 64-byte Ed25519 signature, such as an agent makes. Raises `MalformedError` for another length."""
     if len(signature) != SIGNATURE_BYTES:
         raise MalformedError("signature", f"it has {len(signature)} bytes, not {SIGNATURE_BYTES}")
-    return _prefix(public.raw, namespace) + signature
+    return _blob_prefix(public, namespace) + signature
 
 
 def parse(blob: bytes) -> Signature:
@@ -93,13 +95,13 @@ def verify(blob: bytes, public: PublicKey, namespace: str, message: bytes, signe
 
     Raises `SignatureError`, also for a blob that cannot be read; `signer` names there who should have signed.
     """
-    prefix = _prefix(public.raw, namespace)
-    if not blob.startswith(prefix) or len(blob) != len(prefix) + SIGNATURE_BYTES:
-        raise SignatureError(signer, _describe_other(blob, public, namespace))
+    prefix, signed, fits = _expected(public.raw, namespace)
     signature = blob[-SIGNATURE_BYTES:]
+    if blob != prefix + signature:
+        raise SignatureError(signer, _describe_other(blob, public, namespace))
     if not _is_reduced(signature):
         raise SignatureError(signer, _NOT_REDUCED)
-    if not public.accepts(signature, signed_data(namespace, message)):
+    if not fits(signature, signed + sha512(message).digest()):
         raise SignatureError(signer, "it does not fit the text and the key")
 
 
@@ -142,17 +144,21 @@ def _take(data: bytes, start: int) -> tuple[bytes, int]:
     return data[start + 4 : end], end
 
 
-@lru_cache(maxsize=64)
 def _signed_prefix(namespace: str) -> bytes:
-    return _MAGIC + _string(namespace.encode()) + _string(b"") + _string(_HASH) + (64).to_bytes(4, "big")
+    return _MAGIC + b"".join(map(_string, (namespace.encode(), b"", _HASH))) + _DIGEST_BYTES.to_bytes(4, "big")
+
+
+def _blob_prefix(public: PublicKey, namespace: str) -> bytes:
+    inner = _string(KEY_TYPE.encode()) + SIGNATURE_BYTES.to_bytes(4, "big")
+    claims = b"".join(map(_string, (public.blob, namespace.encode(), b"", _HASH)))
+    return _MAGIC + _VERSION + claims + (len(inner) + SIGNATURE_BYTES).to_bytes(4, "big") + inner
 
 
 @lru_cache(maxsize=4096)
-def _prefix(key: bytes, namespace: str) -> bytes:
-    inner = _string(KEY_TYPE.encode()) + SIGNATURE_BYTES.to_bytes(4, "big")
-    claims = (PublicKey(key).blob, namespace.encode(), b"", _HASH)
-    size = (len(inner) + SIGNATURE_BYTES).to_bytes(4, "big")
-    return _MAGIC + _VERSION + b"".join(map(_string, claims)) + size + inner
+def _expected(key: bytes, namespace: str) -> tuple[bytes, bytes, Callable[[bytes, bytes], bool]]:
+    """All that verifying needs of a key and a namespace: how the blob begins, how the signed data begins, the check."""
+    public = PublicKey(key)
+    return _blob_prefix(public, namespace), _signed_prefix(namespace), public.verifier()
 
 
 def _describe_other(blob: bytes, public: PublicKey, namespace: str) -> str:
