@@ -103,11 +103,11 @@ class _Work:
     notes: dict[AuditStep, str] = field(default_factory=dict)
     parties: dict[str, Party] = field(default_factory=dict)
 
-    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, signer: str | None = None) -> None:
-        """Notes a finding and cuts the log before `entry`."""
-        party = self.parties.get(signer) if signer and step in CONVICTING else None
+    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: str) -> None:
+        """Notes a finding against `signers` and cuts the log before `entry`."""
+        named = [str(self.parties[name]) for name in signers if name in self.parties and step in CONVICTING]
         understood = not isinstance(error, NotUnderstoodError)
-        self.findings.append(Finding(step, entry, str(party) if party else None, str(error), understood))
+        self.findings.append(Finding(step, entry, " and ".join(named) or None, str(error), understood))
         if entry is not None:
             del self.lines[entry:]
             del self.bodies[entry:]
@@ -345,6 +345,8 @@ class _Facts:
                     raise CommitmentError("the seed does not give its commitment", seq=entry.seq, part=0)
                 self.opened += 1
                 self._open(entry.game, openings)
+                for seq, part in self.commits:
+                    raise CommitmentError("the end leaves it closed", seq=seq, part=part)
             case _:
                 pass
 
@@ -381,7 +383,10 @@ def _replay(work: _Work) -> Course | None:
             course, _ = course.apply(line.entry, body, knowledge)
             moves += isinstance(body, bodies.Move)
         except HkojiError as error:
-            work.fail(step, number, error, line.entry.by)
+            # A move that the rules forbid: its player has signed it, and the service has taken it. The log alone cannot
+            # tell a player who played cards not held from a service that had shown them another hand.
+            took = (SERVER_NAME,) if line.receipt and line.entry.by != SERVER_NAME else ()
+            work.fail(step, number, error, line.entry.by, *took)
             return course
     if course is None:
         return None

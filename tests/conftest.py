@@ -1,0 +1,14 @@
+"""Hypothesis profiles: `default` is the same on every run, `long` goes further (HYPOTHESIS_PROFILE=long)."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile(
+    "default", derandomize=True, database=None, deadline=None, max_examples=60, suppress_health_check=_SLOW_OK
+)
+settings.register_profile("long", database=None, deadline=None, max_examples=5000, suppress_health_check=_SLOW_OK)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

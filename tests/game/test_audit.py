@@ -1,0 +1,305 @@
+"""The audit: what it finds in damaged, dishonest and unfinished logs, at which step, and whom it names."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hkoji.game import bodies
+from hkoji.game.audit import Audit, AuditStep, audit
+from hkoji.game.bodies import parse_body
+from hkoji.game.course import Stage
+from hkoji.game.hidden import Opening, seed_commit
+from hkoji.log import sshsig
+from hkoji.log.entry import Entry, make_entry
+from hkoji.log.keys import PrivateKey, PublicKey
+from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
+from hkoji.log.receipt import make_receipt
+from hkoji.rules.events import Outcome
+from tests.support.table import Table, new_game, whole_game
+
+
+def pins(table: Table) -> dict[str, PublicKey]:
+    return {"alice": table.keys[0].public, "bob": table.keys[1].public, "server": table.server.public}
+
+
+def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:
+    """The log with some entries changed and everything after them chained, signed and receipted anew: what a cheat
+    who holds all keys could publish."""
+    lines: list[Line] = []
+    keys = {"alice": table.keys[0], "bob": table.keys[1], "server": table.server}
+    for line in table.lines:
+        old = line.entry
+        fields: dict[str, object] = {
+            name: getattr(old, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")
+        }
+        fields.update(changes.get(old.seq, {}))
+        fields["prev"] = lines[-1].entry.head if lines else old.prev
+        entry: Entry = make_entry(**fields)  # type: ignore[arg-type] # fields by name
+        receipt = make_receipt(at=old.at, game=entry.game, head=entry.head, seq=entry.seq)
+        signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
+        lines.append(Line(entry, sign_entry(entry, keys[entry.by]), signed))
+    return format_log(lines)
+
+
+def only(result: Audit) -> tuple[AuditStep, int | None, str | None]:
+    (finding,) = result.findings
+    assert result.holds == (finding.entry if finding.entry is not None else result.holds)
+    assert not result.ok
+    return finding.step, finding.entry, finding.signer
+
+
+def entry_number(table: Table, kind: str) -> int:
+    return next(line.entry.seq for line in table.lines if line.entry.kind == kind)
+
+
+def changed_body(table: Table, number: int, **changes: object) -> dict[int, dict[str, object]]:
+    return {number: {"body": {**table.lines[number].entry.body, **changes}}}
+
+
+def test_an_honest_rewriting_holds() -> None:
+    table = whole_game(1)
+    assert audit(rewrite(table, {}), pins(table)).ok
+
+
+def test_an_empty_file_is_no_log() -> None:
+    assert only(audit("")) == (AuditStep.PARSE, None, None)
+    assert only(audit(b"\xff\xfe\n")) == (AuditStep.PARSE, 0, None)
+
+
+def test_unfinished_and_truncated_logs_hold_as_far_as_they_go() -> None:
+    table = new_game(7).play(8)
+    result = audit(table.text, pins(table))
+    assert result.ok
+    assert not result.finished
+    assert "running" in result.notes[AuditStep.RESULT]
+    whole = whole_game(7)
+    for count in range(1, len(whole.lines)):
+        cut = audit(format_log(whole.lines[:count]), pins(whole))
+        assert cut.ok
+        assert not cut.finished
+        assert cut.holds == count
+    half = whole.text[: len(whole.text) // 2]
+    result = audit(half, pins(whole))
+    assert only(result)[0] is AuditStep.PARSE
+    assert result.holds == half.count("\n")
+
+
+def test_any_changed_byte_is_found() -> None:
+    table = whole_game(9)
+    data = bytearray(table.text.encode())
+    generator = random.Random(1)
+    for _ in range(300):
+        place = generator.randrange(len(data))
+        old = data[place]
+        data[place] = (old + generator.randrange(1, 256)) % 256
+        result = audit(bytes(data), pins(table))
+        assert not result.ok, place
+        assert all(f.signer is None for f in result.findings if f.step <= AuditStep.SIGNATURES), place
+        data[place] = old
+    assert audit(bytes(data), pins(table)).ok
+
+
+def test_lines_taken_out_doubled_or_swapped_are_found() -> None:
+    table = whole_game(9)
+    lines = table.lines
+    assert only(audit(format_log(lines[:5] + lines[6:])))[:2] == (AuditStep.CHAIN, 5)
+    assert only(audit(format_log([*lines[:5], lines[4], *lines[5:]])))[:2] == (AuditStep.CHAIN, 5)
+    assert only(audit(format_log([*lines[:5], lines[6], lines[5], *lines[7:]])))[:2] == (AuditStep.CHAIN, 5)
+    assert only(audit(format_log(lines[1:])))[:2] == (AuditStep.CHAIN, 0)
+    assert only(audit(format_log([*lines, lines[-1]])))[:2] == (AuditStep.CHAIN, len(lines))
+
+
+def test_another_key_than_expected_names_nobody() -> None:
+    table = whole_game(2)
+    expected = {**pins(table), "bob": PrivateKey.from_seed(bytes(32)).public}
+    assert only(audit(table.text, expected)) == (AuditStep.KEYS, 2, None)
+
+
+def test_a_foreign_signature_names_nobody() -> None:
+    table = whole_game(2)
+    number = entry_number(table, "move")
+    line = table.lines[number]
+    table.lines[number] = Line(line.entry, sign_entry(line.entry, table.keys[1]), line.receipt)
+    assert only(audit(table.text, pins(table))) == (AuditStep.SIGNATURES, number, None)
+
+
+def test_a_receipt_for_another_entry_convicts_the_server() -> None:
+    table = whole_game(2)
+    table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, table.lines[5].receipt)
+    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, "server")
+
+
+def test_receipts_that_go_back_in_time_convict_the_server() -> None:
+    table = whole_game(2)
+    entry = table.lines[6].entry
+    early = make_receipt(at="2026-11-20T11:00:00Z", game=entry.game, head=entry.head, seq=entry.seq)
+    signed = SignedReceipt(early, table.server.sign(sshsig.RECEIPT, early.message))
+    table.lines[6] = Line(entry, table.lines[6].sig, signed)
+    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, "server")
+
+
+def test_one_missing_receipt_is_found_and_none_at_all_is_allowed() -> None:
+    table = whole_game(2)
+    assert audit(format_log(table.lines, receipts=False), pins(table)).ok
+    table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig)
+    assert only(audit(table.text, pins(table)))[:2] == (AuditStep.RECEIPTS, 6)
+
+
+def test_another_seed_convicts_the_server() -> None:
+    table = whole_game(3)
+    end = len(table.lines) - 1
+    log = rewrite(table, changed_body(table, end, seed="ab" * 32))
+    assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, end, "server")
+
+
+def test_a_changed_seed_commitment_after_the_fact_convicts_the_server() -> None:
+    table = whole_game(3)
+    dealer = {"name": "server/v1", "seed_commit": "cd" * 32}
+    log = rewrite(table, changed_body(table, 0, dealer=dealer))
+    assert only(audit(log, pins(table)))[2] == "server"
+
+
+def test_other_entropy_convicts_its_player() -> None:
+    table = whole_game(3)
+    log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
+    assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, 3, "bob")
+
+
+def test_other_cards_in_a_reveal_convict_the_server() -> None:
+    table = whole_game(3)
+    number = entry_number(table, "reveal")
+    openings = [dict(o) for o in table.lines[number].entry.body["openings"]]  # type: ignore[union-attr, arg-type]
+    openings[0]["cards"] = "A" if openings[0]["cards"] != "A" else "B"
+    log = rewrite(table, changed_body(table, number, openings=openings))
+    assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, number, "server")
+
+
+def test_a_false_result_convicts_the_server() -> None:
+    table = whole_game(3)
+    end = len(table.lines) - 1
+    outcome = table.course.outcome
+    assert outcome is not None
+    winner = 1 - (outcome.winner or 0)
+    log = rewrite(table, changed_body(table, end, result={"reason": outcome.reason, "winner": winner}))
+    assert only(audit(log, pins(table))) == (AuditStep.RESULT, end, "server")
+
+
+def test_an_end_before_the_game_has_ended_convicts_the_server() -> None:
+    table = new_game(3).play(6)
+    body = bodies.End((), Outcome("charm", 0), table.hosted.seed)
+    entry = make_entry(
+        at="2026-11-20T12:00:00Z",
+        body=body.to_json(),
+        by="server",
+        game=table.game,
+        kind="end",
+        prev=table.course.head,
+        seq=table.course.seq + 1,
+    )
+    receipt = make_receipt(at=entry.at, game=entry.game, head=entry.head, seq=entry.seq)
+    signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
+    table.lines.append(Line(entry, sign_entry(entry, table.server), signed))
+    step, number, signer = only(audit(table.text, pins(table)))
+    assert number == len(table.lines) - 1
+    assert signer == "server"
+    assert step in (AuditStep.REPLAY, AuditStep.RESULT)
+
+
+def test_a_card_that_was_not_in_the_hand_convicts_its_player() -> None:
+    """Service and player together: the service takes a move with cards that the player does not hold."""
+    table = next(t for t in map(whole_game, range(50)) if len(set(t.course.dealt[0][0])) < 7)
+    number = next(
+        line.entry.seq for line in table.lines if line.entry.body.get("action") == "1X" and line.entry.by == "alice"
+    )
+    opening = next(o for o in table.hosted.openings if o.seq == number)
+    seat = table.course.setup.seat_of(table.lines[number].entry.by)
+    assert seat is not None
+    dealt = table.course.dealt[0][seat]
+    absent = next(card for card in "ABCDEFG" if card not in dealt)
+    forged = Opening(number, 0, absent, opening.salt)
+    changes = changed_body(table, number, commit=[forged.commitment(table.game)])
+    for line in table.lines:
+        body = line.entry.body
+        if "openings" in body:
+            swapped = [
+                forged.to_json() if o["seq"] == number else o  # type: ignore[index, call-overload] # decoded JSON
+                for o in body["openings"]  # type: ignore[union-attr] # decoded JSON
+            ]
+            changes[line.entry.seq] = {"body": {**body, "openings": swapped}}
+    name = ("alice", "bob")[seat]
+    assert only(audit(rewrite(table, changes), pins(table))) == (AuditStep.REPLAY, number, f"{name} and server")
+    unpinned = only(audit(rewrite(table, changes)))[2]
+    assert unpinned is not None
+    assert "SHA256:" in unpinned
+    assert name in unpinned
+
+
+def test_an_end_that_leaves_cards_closed_convicts_the_server_and_no_player() -> None:
+    table = whole_game(17)
+    end = len(table.lines) - 1
+    openings = table.lines[end].entry.body["openings"]
+    assert isinstance(openings, list)
+    log = rewrite(table, changed_body(table, end, openings=openings[1:]))
+    assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, end, "server")
+
+
+def test_a_stacked_deck_shows_as_an_impossible_move() -> None:
+    """A service that commits to one seed and deals from another: the moves do not fit the deck that the log gives."""
+    table = whole_game(17)
+    other = "77" * 32
+    dealer = {"name": "server/v1", "seed_commit": seed_commit(table.game, other)}
+    changes = {**changed_body(table, 0, dealer=dealer), **changed_body(table, len(table.lines) - 1, seed=other)}
+    log = rewrite(table, changes)
+    step, number, signer = only(audit(log, pins(table)))
+    assert step is AuditStep.REPLAY
+    assert number is not None
+    assert table.lines[number].entry.kind == "move"
+    assert signer is not None
+    assert "server" in signer
+
+
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [
+        (0, {"requires": ["tea"]}),
+        (0, {"dealer": {"name": "sealed/v1", "joint": "ab"}}),
+        (0, {"ruleset": {"name": "go", "version": 1}}),
+        (0, {"ruleset": {"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 2}}),
+        (1, {"colour": "red"}),
+    ],
+)
+def test_a_later_version_is_not_understood_rather_than_forged(number: int, changes: dict[str, object]) -> None:
+    table = whole_game(1)
+    result = audit(rewrite(table, changed_body(table, number, **changes)), pins(table))
+    (finding,) = result.findings
+    assert finding.step is AuditStep.PARSE
+    assert finding.entry == number
+    assert not finding.understood
+    assert "not understood" in finding.reason
+
+
+def test_data_that_a_reader_may_ignore_lives_in_ext() -> None:
+    table = whole_game(1)
+    log = rewrite(table, changed_body(table, 5, ext={"comment": "good luck"}))
+    assert audit(log, pins(table)).ok
+
+
+def test_every_kind_of_body_reads_back() -> None:
+    for seed in range(3):
+        for line in whole_game(seed).lines:
+            body = parse_body(line.entry.kind, line.entry.body)
+            assert body.to_json() == line.entry.body
+
+
+def test_signatures_can_be_verified_by_an_executor() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    table = whole_game(1)
+    with ThreadPoolExecutor(2) as pool:
+        assert audit(table.text, pins(table), each=pool.map) == audit(table.text, pins(table))
+
+
+def test_stage_words() -> None:
+    assert whole_game(1).course.stage is Stage.OVER

@@ -1,0 +1,79 @@
+"""What each seat knows: the own replay is the projection, and depends on nothing it cannot know."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import TrustError
+from hkoji.game import host
+from hkoji.game.view import replay_own, verify_view
+from hkoji.log.statement import Dealt, make_view, parse_view
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.table import new_game, whole_game
+
+
+@given(st.integers(0, 10**6), st.integers(0, 30), st.sampled_from([0, 1]))
+def test_a_players_replay_is_the_projection_of_the_referees(seed: int, moves: int, seat: int) -> None:
+    table = new_game(seed, Hanamikoji(first="random", max_rounds=3)).play(moves)
+    view = host.view(table.hosted, seat)
+    verify_view(view, table.course, seat)
+    assert parse_view(view.text) == view
+    mine = tuple(o for o in table.hosted.openings if table.lines[o.seq].entry.by == ("alice", "bob")[seat])
+    own = replay_own(table.lines, seat, view, mine)
+    assert own.course is not None
+    finished = table.course.status == "finished"
+    assert own.course.state == (table.course.state if finished else table.course.state.project(seat))
+    if not finished and table.course.actor == seat:
+        assert own.course.state.legal_actions() == table.course.state.legal_actions()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30))
+def test_the_services_own_openings_are_enough_for_a_new_machine(seed: int, moves: int) -> None:
+    table = new_game(seed).play(moves)
+    for seat in (0, 1):
+        own = replay_own(table.lines, seat, host.view(table.hosted, seat), host.own_openings(table.hosted, seat))
+        assert own.course is not None
+        assert own.course.head == table.course.head
+
+
+def test_a_view_holds_only_the_own_cards_in_dealing_order() -> None:
+    table = new_game(3).play(5)
+    dealt = table.course.setup.dealer(table.hosted.seed)
+    assert dealt is not None
+    order = dealt.order(1)
+    views = [host.view(table.hosted, seat).dealt for seat in (0, 1)]
+    assert views[0][0].cards.startswith("".join(order[1:7]))
+    assert views[1][0].cards.startswith("".join(order[7:13]))
+    drawn = views[0][0].cards[6:] + views[1][0].cards[6:]
+    assert sorted(drawn) == sorted(order[13 : 13 + len(drawn)])
+
+
+def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:
+    table = new_game(3).play(5)
+    view = host.view(table.hosted, 0)
+    with pytest.raises(TrustError):
+        verify_view(view, table.course, 1)
+    table.play(1)
+    with pytest.raises(TrustError):
+        verify_view(view, table.course, 0)
+
+
+def test_a_hand_that_was_not_dealt_is_found_at_the_end() -> None:
+    table = whole_game(4)
+    view = host.view(table.hosted, 0)
+    assert replay_own(table.lines, 0, view, ()).stop is None
+    first = view.dealt[0].cards
+    swapped = {"A": "B"}.get(first[0], "A") + first[1:]
+    lie = make_view(dealt=(Dealt(swapped, 1), *view.dealt[1:]), game=view.game, head=view.head, seat=0, seq=view.seq)
+    with pytest.raises(TrustError, match="other cards in round 1"):
+        replay_own(table.lines, 0, lie, ())
+
+
+def test_missing_cards_are_said() -> None:
+    table = new_game(4).play(3)
+    view = host.view(table.hosted, 0)
+    short = make_view(dealt=(Dealt(view.dealt[0].cards[:6], 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
+    with pytest.raises(TrustError, match="not shown all own cards"):
+        replay_own(table.lines, 0, short, host.own_openings(table.hosted, 0))

@@ -1,0 +1,120 @@
+"""Two players and a host in memory: a game is played by signed submissions and kept as a list of lines.
+
+Everything random comes from one seeded generator, so that a failing game can be played again.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from hkoji.game import bodies, host
+from hkoji.game.course import Course, Stage
+from hkoji.game.hidden import Opening, entropy_commit
+from hkoji.game.submission import Submission
+from hkoji.log.entry import make_entry
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line, format_log, sign_entry
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Due, Ruleset
+
+AT = "2026-11-20T12:00:00Z"
+NAMES = ("alice", "bob")
+
+
+@dataclass
+class Table:
+    """A game in progress. `keys` are (host, guest); `hosted` changes only when a submission is accepted."""
+
+    ruleset: Ruleset = field(default_factory=Hanamikoji)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self.server = PrivateKey.from_seed(self.bytes(32))
+        self.keys = (PrivateKey.from_seed(self.bytes(32)), PrivateKey.from_seed(self.bytes(32)))
+        self.game = self.bytes(16).hex()
+        offered = host.offer(self.game, self.ruleset, self.bytes(32).hex(), signer=self.server, at=AT)
+        self.lines: list[Line] = list(offered.lines)
+        self.hosted = offered.hosted
+        self.entropy = (self.bytes(32).hex(), self.bytes(32).hex())
+
+    def bytes(self, count: int) -> bytes:
+        return self.random.randbytes(count)
+
+    @property
+    def course(self) -> Course:
+        return self.hosted.course
+
+    @property
+    def text(self) -> str:
+        return format_log(self.lines)
+
+    def entry(self, seat: int, content: bodies.Body, **changes: object) -> Submission:
+        """A signed submission of `seat`; `changes` replace fields of the entry."""
+        fields: dict[str, object] = {
+            "at": AT,
+            "body": content.to_json(),
+            "by": NAMES[seat],
+            "game": self.game,
+            "kind": bodies.KINDS[type(content)],
+            "prev": self.course.head,
+            "seq": self.course.seq + 1,
+        }
+        entry = make_entry(**{**fields, **changes})  # type: ignore[arg-type] # fields by name
+        return Submission(entry, sign_entry(entry, self.keys[seat]))
+
+    def move(self, action: str, seat: int | None = None, salt: str | None = None) -> Submission:
+        """The submission of an action with its cards, by the seat that is to act."""
+        actor = self.course.actor if seat is None else seat
+        assert actor is not None
+        seq = self.course.seq + 1
+        groups = self.ruleset.hidden(action) if self.course.state.due is Due.ACT else ()
+        openings = tuple(Opening(seq, part, g.cards, salt or self.bytes(32).hex()) for part, g in enumerate(groups))
+        shown = self.ruleset.public(action) if groups else action
+        submission = self.entry(actor, bodies.Move(shown, tuple(o.commitment(self.game) for o in openings)))
+        return Submission(submission.entry, submission.sig, openings)
+
+    def send(self, submission: Submission, at: str = AT) -> tuple[Line, ...]:
+        """Gives a submission to the host and keeps what it brings."""
+        accepted = host.accept(self.hosted, submission, signer=self.server, at=at)
+        self.hosted = accepted.hosted
+        self.lines.extend(accepted.lines)
+        return accepted.lines
+
+    def open(self, invite: bodies.Invite | None = None) -> None:
+        commit = entropy_commit(self.game, 0, self.entropy[0])
+        self.send(self.entry(0, bodies.Open(commit, self.keys[0].public, invite)))
+
+    def join(self) -> None:
+        commit = entropy_commit(self.game, 1, self.entropy[1])
+        self.send(self.entry(1, bodies.Join(commit, self.keys[1].public)))
+
+    def reveal_seeds(self) -> None:
+        for seat in (1, 0):
+            self.send(self.entry(seat, bodies.Seed(self.entropy[seat])))
+
+    def begin(self) -> Table:
+        """Up to the first decision."""
+        self.open()
+        self.join()
+        self.reveal_seeds()
+        return self
+
+    def play(self, moves: int | None = None) -> Table:
+        """Plays random legal moves: so many, or to the end."""
+        played = 0
+        while self.course.stage is Stage.PLAY and played != moves:
+            self.send(self.move(self.random.choice(self.course.state.legal_actions())))
+            played += 1
+        return self
+
+
+def new_game(seed: int = 0, ruleset: Ruleset | None = None) -> Table:
+    """A game up to its first decision."""
+    return Table(ruleset or Hanamikoji(), seed).begin()
+
+
+def whole_game(seed: int = 0, ruleset: Ruleset | None = None) -> Table:
+    """A finished game."""
+    return new_game(seed, ruleset).play()
