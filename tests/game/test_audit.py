@@ -188,7 +188,7 @@ def test_a_false_result_convicts_the_server() -> None:
 
 def test_an_end_before_the_game_has_ended_convicts_the_server() -> None:
     table = new_game(3).play(6)
-    body = bodies.End((), Outcome("charm", 0), table.hosted.seed)
+    body = bodies.End(table.hosted.openings, Outcome("charm", 0), table.hosted.seed)
     entry = make_entry(
         at="2026-11-20T12:00:00Z",
         body=body.to_json(),
