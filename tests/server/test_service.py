@@ -1,0 +1,482 @@
+"""The service over real HTTP: whole games, refusals that change nothing, races, restarts, and silence about secrets."""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hkoji.game import bodies
+from hkoji.game.audit import audit
+from hkoji.game.hidden import entropy_commit
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.line import sign_entry
+from hkoji.log.statement import make_registration
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.service import Answer, Player, Service, begin, play, serving, start
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("service") / "data") as running:
+        yield running
+
+
+_NUMBER = iter(range(10**6))
+
+
+@pytest.fixture
+def players(service: Service) -> tuple[Player, Player]:
+    number = next(_NUMBER)
+    return Player(service, f"alice{number}").register(), Player(service, f"bob{number}").register()
+
+
+def dump(service: Service) -> list[str]:
+    """All that the database holds."""
+    connection = sqlite3.connect(service.data / "hkoji.sqlite3")
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
+
+
+def refused(service: Service, answer: Answer, status: int, code: str, before: list[str]) -> dict[str, object]:
+    """A problem document with this status and code, and an untouched database."""
+    assert answer.status == status, answer
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, object] = answer.json
+    assert problem["status"] == status
+    assert problem["code"] == code
+    assert problem["detail"]
+    assert dump(service) == before
+    return problem
+
+
+def test_a_whole_game(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = begin(host, guest, Hanamikoji(first="random", max_rounds=2))
+    course = play(host, guest, game)
+    assert course.status == "finished"
+    log = service.ask("GET", f"/v1/games/{game}/log").body
+    server = service.ask("GET", "/v1/service").json["key"]
+    result = audit(log)
+    assert result.findings == ()
+    assert result.finished
+    assert result.parties[0].key.text == server
+    summary = service.ask("GET", f"/v1/games/{game}").json
+    assert summary["status"] == "finished"
+    assert summary["result"] == {"reason": result.outcome.reason, "winner": result.outcome.winner}  # type: ignore[union-attr]
+    assert summary["to_move"] is None
+
+
+def test_lists_show_what_is_mine_what_waits_and_what_is_open(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+
+    def listed(path: str, player: Player) -> list[str]:
+        return [each["game"] for each in service.ask("GET", path, token=player.token).json["games"]]
+
+    free = host.new()
+    assert free in listed("/v1/games?status=open", guest)
+    assert listed("/v1/me/games", host) == [free]
+    assert listed("/v1/me/games?waiting=true", host) == []
+    invited = host.new(invite=bodies.Invite(guest.name))
+    assert listed("/v1/me/games?waiting=true", guest) == [invited]
+    guest.join(invited)
+    assert listed("/v1/me/games?waiting=true", guest) == [invited]
+    guest.seed(invited)
+    assert listed("/v1/me/games?waiting=true", guest) == []
+    assert listed("/v1/me/games?waiting=true", host) == [invited]
+    host.seed(invited)
+    course = host.course(invited)
+    host.send(host.make_move(course, course.state.legal_actions()[-1]))
+    assert listed("/v1/me/games?waiting=true", guest) == [invited]
+    assert listed(f"/v1/games?prefix={invited[:8]}", guest) == [invited]
+    page = service.ask("GET", "/v1/me/games?limit=1", token=host.token).json
+    rest = service.ask("GET", f"/v1/me/games?limit=1&after={page['next']}", token=host.token).json
+    assert {page["games"][0]["game"], rest["games"][0]["game"]} == {free, invited}
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_abuse_is_refused_and_changes_nothing(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    course = host.course(game)
+    legal = course.state.legal_actions()
+    good = host.make_move(course, legal[-1])
+    guests = guest.make_move(guest.course(game), legal[-1])
+    stranger = Player(service, f"{host.name}x").register()
+    before = dump(service)
+
+    problem = refused(service, guest.send(guests), 409, "not-your-turn", before)
+    assert problem["actor"] == 0
+    refused(service, stranger.send(stranger.make_move(course, legal[-1])), 403, "forbidden", before)
+    forged = dataclasses.replace(good, sig=sign_entry(good.entry, guest.key))
+    refused(service, host.send(forged), 403, "bad-signature", before)
+    weak = bytearray(good.sig)
+    weak[-32:] = (int.from_bytes(weak[-32:], "little") + 2**252 + 27742317777372353535851937790883648493).to_bytes(
+        32, "little"
+    )
+    refused(service, host.send(dataclasses.replace(good, sig=bytes(weak))), 403, "bad-signature", before)
+    problem = refused(service, host.send(host.make_move(course, "3GGG")), 422, "illegal-action", before)
+    assert problem["shape"] == ["1?", "2??", "3???", "4????"]
+    for action in ("3CBA", "1A", "0A", "9ABCDEFGG"):
+        answer = host.send(host.entry(game, (course.seq, course.head), bodies.Move(action)))
+        assert answer.status == 400, (action, answer)
+        assert dump(service) == before
+    ahead = host.entry(game, (course.seq + 1, course.head), bodies.Move(legal[-1]))
+    problem = refused(service, host.send(ahead), 409, "conflict", before)
+    assert (problem["seq"], problem["head"]) == (course.seq, course.head)
+    elsewhere = service.ask("POST", f"/v1/games/{'0' * 32}/entries", good.to_json())
+    refused(service, elsewhere, 400, "malformed", before)
+    unknown = host.entry("0" * 32, (course.seq, course.head), bodies.Move(legal[-1]))
+    refused(service, host.send(unknown), 404, "not-found", before)
+
+    assert host.send(good).status == 201
+    before = dump(service)
+    repeated = service.ask("POST", f"/v1/games/{game}/entries", {**good.to_json(), "extra": 1})
+    refused(service, repeated, 400, "not-understood", before)
+
+
+def test_malformed_requests_are_problems_and_never_faults(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    course = host.course(game)
+    good = host.make_move(course, course.state.legal_actions()[-1]).to_json()
+    entry = str(good["entry"])
+    path = f"/v1/games/{game}/entries"
+    before = dump(service)
+    bad = [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 15000,
+        b'{"entry":' + b"9" * 6000 + b',"sig":"x"}',
+        json.dumps({**good, "entry": entry.replace('"v":1', '"v":1.0')}).encode(),
+        json.dumps({**good, "entry": entry.replace('"v":1', '"v":1,"v":1')}).encode(),
+        json.dumps({**good, "entry": entry + "\n"}).encode(),
+        json.dumps({**good, "entry": " " + entry}).encode(),
+        json.dumps({**good, "entry": entry.replace("alice", "\ud800lice")}).encode(),
+        json.dumps({**good, "entry": entry.replace("alice", "al\\u0069ce")}).encode(),
+        json.dumps({**good, "entry": None}).encode(),
+        json.dumps({**good, "sig": "AAAA"}).encode(),
+        json.dumps({**good, "sig": str(good["sig"]) + "\n"}).encode(),
+        json.dumps({"entry": entry}).encode(),
+        b'{"entry": NaN, "sig": 1e999}',
+    ]
+    for raw in bad:
+        answer = service.ask("POST", path, raw=raw)
+        assert answer.status in (400, 403), (raw[:80], answer)
+        assert answer.json["detail"]
+    refused(service, service.ask("POST", path, raw=b" " * 20000), 413, "too-large", before)
+    for method, address, status in (
+        ("GET", "/v1/games/xyz", 400),
+        ("GET", f"/v1/games/{'0' * 32}", 404),
+        ("GET", f"/v1/games/{'0' * 32}/log", 404),
+        ("GET", f"/v1/games/{game}/log?after=abc", 400),
+        ("GET", f"/v1/games/{game}/log?after=99999999999999999999", 400),
+        ("GET", "/v1/games?after=%00", 400),
+        ("GET", "/v1/games?status=strange", 400),
+        ("GET", "/v1/nothing", 404),
+        ("DELETE", f"/v1/games/{game}", 405),
+        ("GET", f"/v1/games/{game}/view", 401),
+        ("POST", "/v1/offers", 401),
+    ):
+        answer = service.ask(method, address)
+        assert answer.status == status, (address, answer)
+        assert answer.headers["content-type"] == "application/problem+json"
+    assert dump(service) == before
+
+
+def test_a_body_without_a_declared_length_is_capped_as_well(service: Service) -> None:
+
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection.request(
+        "POST", "/v1/players", iter([b" " * 10000] * 5), encode_chunked=True, headers={"Transfer-Encoding": "chunked"}
+    )
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_weak_keys_and_false_registrations_are_refused(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    before = dump(service)
+    origin = service.ask("GET", "/v1/service").json["origin"]
+    low = "ssh-ed25519 " + encode_base64(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + b"\x01" + bytes(31))
+    text = f'{{"at":"2026-11-20T12:00:00Z","key":"{low}","name":"mallory","origin":"{origin}","v":1}}'
+    answer = service.ask("POST", "/v1/players", {"text": text, "sig": guest.signed(text, sshsig.REGISTER)})
+    refused(service, answer, 400, "weak-key", before)
+
+    def register(player: Player, name: str, where: str, namespace: str = sshsig.REGISTER) -> Answer:
+        made = make_registration(at="2026-11-20T12:00:00Z", key=player.key.public, name=name, origin=where)
+        return service.ask("POST", "/v1/players", {"text": made.text, "sig": player.signed(made.text, namespace)})
+
+    refused(service, register(guest, host.name, origin), 409, "exists", before)
+    refused(service, register(guest, "carol", origin), 409, "exists", before)
+    refused(service, register(guest, "server", origin), 409, "exists", before)
+    refused(service, register(Player(service, "carol"), "carol", "http://elsewhere.example"), 403, "forbidden", before)
+    wrong = register(Player(service, "carol"), "carol", origin, sshsig.LOGIN)
+    refused(service, wrong, 403, "bad-signature", before)
+    assert register(host, host.name, origin).status == 200
+
+
+def test_a_login_challenge_is_good_once_and_for_its_signer(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    text = service.ask("POST", "/v1/login/challenge").json["text"]
+    sig = host.signed(text, sshsig.LOGIN)
+    false = service.ask("POST", "/v1/login", {"name": guest.name, "text": text, "sig": sig})
+    assert (false.status, false.json["code"]) == (403, "bad-signature")
+    first = service.ask("POST", "/v1/login", {"name": host.name, "text": text, "sig": sig})
+    assert first.status == 200
+    second = service.ask("POST", "/v1/login", {"name": host.name, "text": text, "sig": sig})
+    assert (second.status, second.json["code"]) == (401, "login-required")
+    assert second.headers["www-authenticate"] == "Bearer"
+    token = first.json["token"]
+    assert service.ask("GET", "/v1/me/games", token=token).status == 200
+    assert service.ask("POST", "/v1/logout", token=token).status == 204
+    assert service.ask("GET", "/v1/me/games", token=token).status == 401
+
+
+def test_only_who_asked_for_an_offer_opens_it(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, host.token).json["game"]
+    opened = bodies.Open(entropy_commit(game, 0, guest.entropy), guest.key.public)
+    before = dump(service)
+    answer = guest.send(guest.entry(game, guest.head(game), opened))
+    refused(service, answer, 403, "forbidden", before)
+    nobody = Player(service, "nobody")
+    opened = bodies.Open(entropy_commit(game, 0, nobody.entropy), nobody.key.public)
+    refused(service, nobody.send(nobody.entry(game, nobody.head(game), opened)), 403, "forbidden", before)
+
+
+# --- the same again, and races ------------------------------------------------------------------------------------
+
+
+def test_the_same_entry_again_gets_the_first_receipt(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    course = host.course(game)
+    move = host.make_move(course, course.state.legal_actions()[0])
+    first = host.send(move)
+    assert first.status == 201
+    before = dump(service)
+    again = host.send(move)
+    assert again.status == 200
+    assert again.body == first.body
+    unsigned = dataclasses.replace(move, sig=sign_entry(move.entry, guest.key))
+    refused(service, host.send(unsigned), 403, "bad-signature", before)
+    play(host, guest, game, 3)
+    assert host.send(move).body == first.body
+
+
+def test_of_two_racing_moves_one_is_accepted(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    for _ in range(5):
+        game = begin(host, guest)
+        course = host.course(game)
+        moves = [host.make_move(course, action) for action in course.state.legal_actions()[-8:]]
+        barrier = threading.Barrier(len(moves))
+
+        def send(move: Submission, together: threading.Barrier = barrier) -> Answer:
+            together.wait()
+            return host.send(move)
+
+        with ThreadPoolExecutor(len(moves)) as pool:
+            answers = list(pool.map(send, moves))
+        assert sorted(answer.status for answer in answers) == [201] + [409] * 7
+        last = host.lines(game)[-1].entry
+        for answer in answers:
+            if answer.status == 409:
+                assert (answer.json["code"], answer.json["head"]) == ("conflict", last.head)
+        with ThreadPoolExecutor(8) as pool:
+            same = list(pool.map(host.send, [moves[[a.status for a in answers].index(201)]] * 8))
+        assert {answer.body for answer in same} == {next(a.body for a in answers if a.status == 201)}
+
+
+def test_two_processes_on_one_database_behave_as_one(tmp_path: Path) -> None:
+    with serving(tmp_path / "data") as one, serving(tmp_path / "data") as two:
+        assert one.ask("GET", "/v1/service").json["key"] == two.ask("GET", "/v1/service").json["key"]
+        host, guest = Player(one, "alice").register(), Player(two, "bob").register()
+        game = begin(host, guest)
+        for _ in range(10):
+            course = host.course(game)
+            if course.actor is None:
+                break
+            mover = (host, guest)[course.actor]
+            own = mover.course(game)
+            moves = [mover.make_move(own, action) for action in own.state.legal_actions()[:2]]
+            barrier = threading.Barrier(len(moves))
+
+            def send(pair: tuple[Service, Submission], together: threading.Barrier = barrier) -> Answer:
+                together.wait()
+                where, move = pair
+                return where.ask("POST", f"/v1/games/{move.entry.game}/entries", move.to_json())
+
+            with ThreadPoolExecutor(2) as pool:
+                answers = list(pool.map(send, zip((one, two), moves, strict=False)))
+            assert sorted(answer.status for answer in answers) == [201, 409][: len(moves)]
+        assert audit(one.ask("GET", f"/v1/games/{game}/log").body).ok
+        assert play(host, guest, game).status == "finished"
+
+
+# --- crash, restart, schema ---------------------------------------------------------------------------------------
+
+
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+    port = 0
+    acknowledged: list[tuple[str, int, str]] = []
+    players: list[Player] = []
+    for _ in range(4):
+        service = start(tmp_path / "data", port=port)
+        port = service.port
+        try:
+            if not players:
+                players = [Player(service, "alice").register(), Player(service, "bob").register()]
+            for player in players:
+                player.service = service
+            host, guest = players
+            for game, seq, head in acknowledged:
+                assert host.lines(game)[seq].entry.head == head
+            games = [begin(host, guest) for _ in range(2)]
+            stop = threading.Event()
+
+            def hammer(game: str, running: threading.Event = stop, one: Player = host, other: Player = guest) -> None:
+                try:
+                    while not running.is_set():
+                        course = one.course(game)
+                        if course.actor is None:
+                            return
+                        mover = (one, other)[course.actor]
+                        own = mover.course(game)
+                        move = mover.make_move(own, own.state.legal_actions()[0])
+                        if mover.send(move).status == 201:
+                            acknowledged.append((game, move.entry.seq, move.entry.head))
+                except (OSError, ValueError, KeyError, http.client.HTTPException):
+                    return
+
+            threads = [threading.Thread(target=hammer, args=(game,)) for game in games]
+            for thread in threads:
+                thread.start()
+            threading.Event().wait(0.25)
+        finally:
+            service.kill()
+            stop.set()
+        for thread in threads:
+            thread.join(20)
+    assert len(acknowledged) > 10
+    with serving(tmp_path / "data", port=port) as service:
+        host.service = service
+        for game, seq, head in acknowledged:
+            assert host.lines(game)[seq].entry.head == head
+        for game in {game for game, _, _ in acknowledged}:
+            assert audit(service.ask("GET", f"/v1/games/{game}/log").body).ok
+
+
+def test_a_newer_database_is_refused_untouched(tmp_path: Path) -> None:
+    from hkoji_server.store.sqlite import SqliteStore
+
+    from hkoji.errors import StorageError
+
+    path = tmp_path / "data" / "hkoji.sqlite3"
+    SqliteStore(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.commit()
+    before = list(connection.iterdump())
+    with pytest.raises(StorageError, match="newer than this program"):
+        SqliteStore(path)
+    assert list(connection.iterdump()) == before
+    connection.close()
+
+
+def test_the_schema_is_the_migrations(tmp_path: Path) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+    from hkoji_server.store.sqlite import SqliteStore
+    from hkoji_server.store.tables import GameRecord
+    from sqlalchemy import create_engine
+
+    path = tmp_path / "hkoji.sqlite3"
+    SqliteStore(path).close()
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), GameRecord.metadata) == []
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    engine.dispose()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+# --- silence ------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_secret_is_said_before_its_time(tmp_path: Path) -> None:
+    """Every answer to anyone but a card's owner, and every log line, through a whole game."""
+    with serving(tmp_path / "data", log_level="debug") as service:
+        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        watcher = Player(service, "carol").register()
+        game = begin(host, guest)
+        said = b""
+        while (course := host.course(game)).actor is not None and course.state.round == 1:
+            for player in (guest, watcher):
+                said += service.ask("GET", f"/v1/games/{game}/view", token=player.token).body
+            said += service.ask("GET", f"/v1/games/{game}").body + service.ask("GET", f"/v1/games/{game}/log").body
+            said += service.ask("GET", "/v1/games").body
+            hidden = {o.salt for o in host.openings.get(game, [])}
+            assert not any(salt.encode() in said for salt in hidden)
+            spectator = service.ask("GET", f"/v1/games/{game}").json["state"]
+            assert spectator["hands"] == ["X" * len(each) for each in spectator["hands"]]
+            theirs = service.ask("GET", f"/v1/games/{game}/view", token=guest.token).json
+            assert theirs["state"] == guest.course(game).state.to_json()
+            assert set(theirs["state"]["hands"][0]) <= {"X"}
+            mover = (host, guest)[course.actor]
+            own = mover.course(game)
+            mover.send(mover.make_move(own, own.state.legal_actions()[0]))
+            if len(host.lines(game)) > 12:
+                break
+        database = sqlite3.connect(service.data / "hkoji.sqlite3")
+        seed = database.execute("SELECT seed FROM secret WHERE game = ?", (game,)).fetchone()[0]
+        key = database.execute("SELECT private_key FROM service").fetchone()[0]
+        database.close()
+        assert seed.encode() not in said
+        assert service.ask("GET", f"/v1/games/{game}/view", token=watcher.token).status == 403
+        play(host, guest, game)
+        logged = service.log.read_text()
+        assert "/v1/games/" in logged
+        secrets = [seed, key.splitlines()[1], host.token, guest.token]
+        secrets += [o.salt for player in (host, guest) for o in player.openings[game]]
+        assert not [secret for secret in secrets if secret in logged]
+
+
+def test_the_api_documents_every_endpoint(service: Service) -> None:
+    document = service.ask("GET", "/openapi.json").json
+    assert set(document["paths"]) == {
+        "/healthz",
+        "/v1/service",
+        "/v1/players",
+        "/v1/players/{name}",
+        "/v1/login/challenge",
+        "/v1/login",
+        "/v1/logout",
+        "/v1/offers",
+        "/v1/games",
+        "/v1/me/games",
+        "/v1/games/{game}",
+        "/v1/games/{game}/log",
+        "/v1/games/{game}/entries",
+        "/v1/games/{game}/view",
+    }
+    entries = document["paths"]["/v1/games/{game}/entries"]["post"]["responses"]
+    assert set(entries) == {"200", "201", "400", "403", "404", "409", "413", "422"}
+    assert "application/problem+json" in entries["409"]["content"]

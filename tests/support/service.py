@@ -1,0 +1,225 @@
+"""A real service process on a loopback port, and players that speak plain HTTP to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hkoji.game import bodies
+from hkoji.game.course import Course
+from hkoji.game.hidden import Opening, entropy_commit
+from hkoji.game.submission import Submission
+from hkoji.game.view import replay_own
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.entry import make_entry
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line, parse_log, sign_entry
+from hkoji.log.statement import make_registration, parse_login, parse_view
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Due, Ruleset
+
+HKOJI = Path(sys.executable).with_name("hkoji")
+
+
+class Answer(NamedTuple):
+    """An answer of the service."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # Any: JSON
+        return json.loads(self.body)
+
+
+@dataclass
+class Service:
+    """A running service."""
+
+    process: subprocess.Popen[str]
+    url: str
+    data: Path
+    log: Path
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
+    ) -> Answer:  # Any: JSON
+        """One request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        headers = {"Content-Type": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        try:
+            connection.request(method, path, raw if raw is not None else json.dumps(body) if body else None, headers)
+            response = connection.getresponse()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        finally:
+            connection.close()
+
+    def stop(self) -> None:
+        """Asks it to stop, and waits."""
+        self.process.terminate()
+        self.process.wait(20)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self.process.kill()
+        self.process.wait(20)
+
+
+def start(data: Path, *, port: int = 0, log_level: str = "info") -> Service:
+    """Starts a service on `data`, which may have been used before."""
+    log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
+    with log.open("w") as stderr:
+        process = subprocess.Popen(
+            [str(HKOJI), "serve", "--data", str(data), "--port", str(port), "--log-level", log_level],
+            stderr=stderr,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    end = time.monotonic() + 30
+    while time.monotonic() < end and process.poll() is None:
+        for line in log.read_text().splitlines():
+            if line.startswith("hkoji is serving on "):
+                return Service(process, line.split()[4].rstrip(","), data, log)
+        time.sleep(0.02)
+    process.kill()
+    raise AssertionError(f"the service did not start: {log.read_text()}")
+
+
+@contextmanager
+def serving(data: Path, **options: Any) -> Iterator[Service]:  # Any: options of `start`
+    """A service for the length of a block."""
+    service = start(data, **options)
+    try:
+        yield service
+    finally:
+        if service.process.poll() is None:
+            service.stop()
+
+
+@dataclass
+class Player:
+    """A player over plain HTTP: signs with `key`, keeps openings, believes what it is told."""
+
+    service: Service
+    name: str
+    key: PrivateKey = field(default_factory=lambda: PrivateKey.from_seed(secrets.token_bytes(32)))
+    entropy: str = field(default_factory=lambda: secrets.token_hex(32))
+    openings: dict[str, list[Opening]] = field(default_factory=dict)
+    token: str = ""
+
+    def signed(self, text: str, namespace: str) -> str:
+        return encode_base64(self.key.sign(namespace, text.encode() + b"\n"))
+
+    def register(self) -> Player:
+        origin = self.service.ask("GET", "/v1/service").json["origin"]
+        statement = make_registration(at="2026-11-20T12:00:00Z", key=self.key.public, name=self.name, origin=origin)
+        answer = self.service.ask(
+            "POST", "/v1/players", {"text": statement.text, "sig": self.signed(statement.text, sshsig.REGISTER)}
+        )
+        assert answer.status in (200, 201), answer
+        return self.login()
+
+    def login(self) -> Player:
+        text = self.service.ask("POST", "/v1/login/challenge").json["text"]
+        parse_login(text)
+        sig = self.signed(text, sshsig.LOGIN)
+        self.token = self.service.ask("POST", "/v1/login", {"name": self.name, "text": text, "sig": sig}).json["token"]
+        return self
+
+    def lines(self, game: str) -> tuple[Line, ...]:
+        return parse_log(self.service.ask("GET", f"/v1/games/{game}/log").body)
+
+    def course(self, game: str) -> Course:
+        """The game as this player knows it."""
+        lines = self.lines(game)
+        shown = self.service.ask("GET", f"/v1/games/{game}/view", token=self.token).json
+        view = parse_view(shown["view"]["text"])
+        own = replay_own(lines, view.seat, view, self.openings.get(game, []))
+        assert own.course is not None
+        return own.course
+
+    def entry(self, game: str, head: tuple[int, str], content: bodies.Body) -> Submission:
+        entry = make_entry(
+            at="2026-11-20T12:00:00Z",
+            body=content.to_json(),
+            by=self.name,
+            game=game,
+            kind=bodies.KINDS[type(content)],
+            prev=head[1],
+            seq=head[0] + 1,
+        )
+        return Submission(entry, sign_entry(entry, self.key))
+
+    def make_move(self, course: Course, action: str) -> Submission:
+        game, ruleset, seq = course.setup.game, course.setup.ruleset, course.seq + 1
+        groups = ruleset.hidden(action) if course.state.due is Due.ACT else ()
+        openings = tuple(Opening(seq, part, g.cards, secrets.token_hex(32)) for part, g in enumerate(groups))
+        self.openings.setdefault(game, []).extend(openings)
+        shown = ruleset.public(action) if groups else action
+        content = bodies.Move(shown, tuple(o.commitment(game) for o in openings))
+        submission = self.entry(game, (course.seq, course.head), content)
+        return Submission(submission.entry, submission.sig, openings)
+
+    def send(self, submission: Submission) -> Answer:
+        return self.service.ask("POST", f"/v1/games/{submission.entry.game}/entries", submission.to_json())
+
+    def new(self, ruleset: Ruleset | None = None, invite: bodies.Invite | None = None) -> str:
+        answer = self.service.ask("POST", "/v1/offers", {"ruleset": (ruleset or Hanamikoji()).to_json()}, self.token)
+        assert answer.status == 201, answer
+        game = str(answer.json["game"])
+        commit = entropy_commit(game, 0, self.entropy)
+        opened = bodies.Open(commit, self.key.public, invite)
+        assert self.send(self.entry(game, self.head(game), opened)).status == 201
+        return game
+
+    def head(self, game: str) -> tuple[int, str]:
+        last = self.lines(game)[-1].entry
+        return last.seq, last.head
+
+    def join(self, game: str) -> None:
+        joined = bodies.Join(entropy_commit(game, 1, self.entropy), self.key.public)
+        assert self.send(self.entry(game, self.head(game), joined)).status == 201
+
+    def seed(self, game: str) -> None:
+        assert self.send(self.entry(game, self.head(game), bodies.Seed(self.entropy))).status == 201
+
+
+def begin(host: Player, guest: Player, ruleset: Ruleset | None = None) -> str:
+    """A game up to its first decision."""
+    game = host.new(ruleset)
+    guest.join(game)
+    guest.seed(game)
+    host.seed(game)
+    return game
+
+
+def play(host: Player, guest: Player, game: str, moves: int = 1000) -> Course:
+    """Plays the first legal move again and again."""
+    while True:
+        course = host.course(game)
+        if course.actor is None or moves == 0:
+            return course
+        player = (host, guest)[course.actor]
+        own = player.course(game)
+        legal = own.state.legal_actions()
+        answer = player.send(player.make_move(own, legal[(course.seq * 5) % len(legal)]))
+        assert answer.status == 201, answer
+        moves -= 1
