@@ -87,7 +87,7 @@ def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
         return load_ssh_private_key(data, None)
     except TypeError:  # it has a passphrase
         pass
-    except UnsupportedAlgorithm:
+    except (UnsupportedAlgorithm, NotImplementedError):
         raise LoginError("the key in the file is of a kind that cannot be used here", hint=_MAKE_ONE) from None
     except ValueError:
         raise MalformedError("key file", "it is not an OpenSSH private key") from None
@@ -95,7 +95,7 @@ def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
         raise LoginError("the key file is protected by a passphrase", hint=_USE_AGENT)
     try:
         return load_ssh_private_key(data, password)
-    except UnsupportedAlgorithm:  # a cipher, or bcrypt, that is not installed
+    except (UnsupportedAlgorithm, NotImplementedError):  # a cipher, or bcrypt, that is not installed
         raise LoginError("a key file protected like this cannot be opened here", hint=_USE_AGENT) from None
     except ValueError:
         raise LoginError("the passphrase does not open the key file", hint="check the passphrase") from None

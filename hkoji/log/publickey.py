@@ -26,7 +26,7 @@ _PREFIX: Final = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
 _FIELD: Final = 2**255 - 19
 _SIGN: Final = 2**255
 # y of a point of order 8; the others are its negative and, of order 4, 1 and 2, the points with y = 0, 1 and -1.
-_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD83D3D706A17C7
+_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 
 

@@ -1,0 +1,245 @@
+"""Keys: the text of a public key, the keys that are refused, OpenSSH's key files."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import subprocess
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import InvalidError, LoginError, MalformedError, WeakKeyError
+from hkoji.log import sshsig
+from hkoji.log.keys import PrivateKey, PublicKey, parse_public_key
+from hkoji.log.publickey import decode_public_key
+from tests.log.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, point_at, small_order, times
+from tests.log.samples import ALICE, attempt, edits, reason
+
+SMALL = sorted(encode_point(point) for point in small_order())
+SECOND = sorted(encodings())
+
+
+def _text(raw: bytes) -> str:
+    blob = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20" + raw
+    return "ssh-ed25519 " + base64.b64encode(blob).decode()
+
+
+def _keygen(*arguments: str | Path) -> str:
+    return subprocess.run(["ssh-keygen", *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+
+def _new_key(path: Path, *arguments: str) -> bytes:
+    _keygen("-q", "-C", "a comment", "-f", path, *arguments)
+    return path.read_bytes()
+
+
+def test_there_are_8_points_of_small_order_and_40_second_encodings() -> None:
+    assert len(SMALL) == 8
+    assert len(SECOND) == 2 * 19 + 2
+    assert not set(SMALL) & set(SECOND)
+
+
+@pytest.mark.parametrize("raw", SMALL, ids=bytes.hex)
+def test_points_of_small_order_are_refused(raw: bytes) -> None:
+    with pytest.raises(WeakKeyError) as error:
+        PublicKey(raw)
+    assert "small order" in reason(error.value)
+    with pytest.raises(WeakKeyError):
+        parse_public_key(_text(raw))
+
+
+@pytest.mark.parametrize("raw", SECOND, ids=bytes.hex)
+def test_second_encodings_are_refused(raw: bytes) -> None:
+    with pytest.raises(WeakKeyError):
+        PublicKey(raw)
+    with pytest.raises(WeakKeyError):
+        parse_public_key(_text(raw))
+
+
+def test_the_neighbours_of_refused_encodings_are_not_refused() -> None:
+    for y in [2, 3, 4, 18, 19, FIELD - 2, FIELD - 3, *(int.from_bytes(raw, "little") % 2**255 - 1 for raw in SMALL)]:
+        for sign in (0, 1):
+            raw = (y % 2**255 | sign << 255).to_bytes(32, "little")
+            if raw not in SMALL and raw not in SECOND:
+                assert PublicKey(raw).raw == raw
+
+
+def test_why_small_order_is_refused(tmp_path: Path) -> None:
+    """OpenSSL and ssh-keygen take the neutral point as a key, and one signature of it fits every message."""
+    neutral = encode_point(NEUTRAL)
+    forged = neutral + bytes(32)
+    for message in (b"a move\n", b"another move\n"):
+        Ed25519PublicKey.from_public_bytes(neutral).verify(forged, sshsig.signed_data(sshsig.ENTRY, message))
+        blob = sshsig.build(ALICE.public, sshsig.ENTRY, forged).replace(ALICE.public.raw, neutral)
+        (tmp_path / "sig").write_text(sshsig.armor(blob))
+        (tmp_path / "signers").write_text(f"alice {_text(neutral)}\n")
+        command = ["ssh-keygen", "-Y", "verify", "-f", "signers", "-I", "alice", "-n", sshsig.ENTRY, "-s", "sig"]
+        assert subprocess.run(command, cwd=tmp_path, input=message, capture_output=True, check=False).returncode == 0
+        with pytest.raises(WeakKeyError):
+            sshsig.parse(blob)
+
+
+def test_a_key_with_a_part_of_small_order_is_a_key_of_its_own() -> None:
+    """Such keys are not refused: their signatures fit one message like any other's."""
+    point = next(found for y in range(2, 1000) if (found := point_at(y)) and times(ORDER, found) != NEUTRAL)
+    assert times(8, point) != NEUTRAL
+    assert PublicKey(encode_point(point)).raw == encode_point(point)
+
+
+def test_a_key_that_is_no_point_verifies_nothing() -> None:
+    raw = next(y for y in range(2, 1000) if point_at(y) is None).to_bytes(32, "little")
+    assert not PublicKey(raw).verifier()(bytes(64), b"data")
+
+
+@pytest.mark.parametrize("length", [0, 31, 33, 64])
+def test_a_key_has_32_bytes(length: int) -> None:
+    with pytest.raises(MalformedError, match=f"{length} bytes"):
+        PublicKey(bytes(length))
+    with pytest.raises(MalformedError, match=f"{length} bytes"):
+        PrivateKey.from_seed(bytes(length))
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_text_is_undone(seed: bytes) -> None:
+    key = PrivateKey.from_seed(seed).public
+    assert parse_public_key(key.text) == key
+    assert decode_public_key(key.blob) == key
+    assert hash(parse_public_key(key.text)) == hash(key)
+
+
+def test_text_and_fingerprint_are_those_of_ssh_keygen(tmp_path: Path) -> None:
+    private = PrivateKey.from_openssh(_new_key(tmp_path / "key", "-t", "ed25519", "-N", ""))
+    text = (tmp_path / "key.pub").read_text()
+    assert text == f"{private.public.text} a comment\n"
+    assert _keygen("-l", "-f", tmp_path / "key.pub").split()[1] == private.public.fingerprint
+
+
+def test_every_edit_of_a_key_is_refused_or_the_text_of_another() -> None:
+    for text in edits(ALICE.public.text):
+        key = attempt(partial(parse_public_key, text))
+        assert key is None or key.text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ssh-ed25519",
+        "ssh-ed25519 ",
+        ALICE.public.text + " alice@home",
+        ALICE.public.text + "\n",
+        " " + ALICE.public.text,
+        ALICE.public.text.replace(" ", "  "),
+        ALICE.public.text.replace(" ", "\t"),
+        ALICE.public.text.split()[1],
+        "ssh-rsa " + ALICE.public.text.split()[1],
+        "SSH-ED25519 " + ALICE.public.text.split()[1],
+        'namespaces="x" ' + ALICE.public.text,
+        "ssh-ed25519 " + base64.b64encode(b"\x00\x00\x00\x07ssh-rsa\x00\x00\x00\x20" + bytes(range(32))).decode(),
+        "ssh-ed25519 " + base64.b64encode(ALICE.public.blob + b"\x00").decode(),
+        "ssh-ed25519 " + base64.b64encode(ALICE.public.blob[:-1]).decode(),
+        "ssh-ed25519 " + base64.urlsafe_b64encode(b"\xff" * 51).decode(),
+        "ssh-ed25519 \u0661",
+    ],
+    ids=ascii,
+)
+def test_malformed_key_texts(text: str) -> None:
+    with pytest.raises(MalformedError) as error:
+        parse_public_key(text)
+    assert error.value.what == "key"
+    assert reason(error.value)
+
+
+@given(st.text(max_size=100))
+def test_any_text_is_a_key_or_refused(text: str) -> None:
+    with pytest.raises(InvalidError):
+        parse_public_key(text)
+    with pytest.raises(InvalidError):
+        parse_public_key("ssh-ed25519 " + text)
+
+
+def test_a_private_key_is_not_in_its_repr() -> None:
+    seed = bytes(range(32))
+    shown = repr(PrivateKey.from_seed(seed))
+    assert "public=" in shown
+    assert seed.hex() not in shown
+    assert repr(seed) not in shown
+    assert "_key" not in shown
+
+
+def test_key_files_go_both_ways(tmp_path: Path) -> None:
+    data = ALICE.to_openssh()
+    assert data.startswith(b"-----BEGIN OPENSSH PRIVATE KEY-----\n")
+    assert PrivateKey.from_openssh(data).public == ALICE.public
+    assert PrivateKey.from_openssh(data, b"not needed").public == ALICE.public
+    path = tmp_path / "key"
+    path.write_bytes(data)
+    path.chmod(0o600)
+    assert _keygen("-y", "-f", path).strip() == ALICE.public.text
+
+
+def test_a_key_file_with_a_passphrase(tmp_path: Path) -> None:
+    data = _new_key(tmp_path / "key", "-t", "ed25519", "-N", "secret", "-a", "1")
+    with pytest.raises(LoginError) as error:
+        PrivateKey.from_openssh(data)
+    assert "passphrase" in error.value.message
+    assert "ssh-add" in error.value.hint
+    with pytest.raises(LoginError) as error:
+        PrivateKey.from_openssh(data, b"wrong")
+    assert error.value.hint
+    # Without bcrypt installed, cryptography cannot open these files at all.
+    if importlib.util.find_spec("bcrypt"):
+        assert PrivateKey.from_openssh(data, b"secret").public.text in (tmp_path / "key.pub").read_text()
+    else:
+        assert "ssh-add" in error.value.hint
+
+
+@pytest.mark.parametrize("kind", [("rsa", "-b", "2048"), ("ecdsa",)], ids=lambda kind: kind[0])
+def test_key_files_of_another_kind(tmp_path: Path, kind: tuple[str, ...]) -> None:
+    data = _new_key(tmp_path / "key", "-N", "", "-t", *kind)
+    with pytest.raises(LoginError) as error:
+        PrivateKey.from_openssh(data)
+    assert "not an Ed25519 key" in error.value.message
+    assert "ssh-keygen -t ed25519" in error.value.hint
+
+
+def test_what_is_no_key_file(tmp_path: Path) -> None:
+    pkcs8 = Ed25519PrivateKey.from_private_bytes(bytes(32)).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    whole = ALICE.to_openssh()
+    for data in (b"", b"\xff\xfe", b"\x00" * 100, ALICE.public.text.encode(), pkcs8, whole[:100], whole[40:]):
+        for password in (None, b"secret"):
+            with pytest.raises(MalformedError) as error:
+                PrivateKey.from_openssh(data, password)
+            assert "not an OpenSSH private key" in reason(error.value)
+
+
+@given(st.data())
+def test_a_damaged_key_file_is_refused_or_a_key(data: st.DataObject) -> None:
+    lines = ALICE.to_openssh().splitlines()
+    blob = bytearray(base64.b64decode(b"".join(lines[1:-1])))
+    for _ in range(data.draw(st.integers(1, 3))):
+        blob[data.draw(st.integers(0, len(blob) - 1))] = data.draw(st.integers(0, 255))
+    damaged = b"\n".join([lines[0], base64.b64encode(blob), lines[-1], b""])
+    with suppress(MalformedError, LoginError):
+        key = PrivateKey.from_openssh(damaged, data.draw(st.sampled_from([None, b"secret"])))
+        sshsig.verify(key.sign(sshsig.ENTRY, b"text"), key.public, sshsig.ENTRY, b"text", "alice")
+
+
+def test_a_key_file_of_a_curve_that_nobody_implements(tmp_path: Path) -> None:
+    """cryptography raises NotImplementedError for compressed ECDSA points."""
+    lines = _new_key(tmp_path / "key", "-t", "ecdsa", "-N", "").splitlines()
+    blob = base64.b64decode(b"".join(lines[1:-1]))
+    point = blob.index(b"nistp256\x00\x00\x00A\x04", blob.index(b"nistp256") + 8 + 8 + 60) + 12
+    damaged = blob[:point] + b"\x02" + blob[point + 1 :]
+    with pytest.raises(LoginError) as error:
+        PrivateKey.from_openssh(b"\n".join([lines[0], base64.b64encode(damaged), lines[-1], b""]))
+    assert error.value.hint
