@@ -24,6 +24,7 @@ MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
 _BASE64: Final = r'"([A-Za-z0-9+/]++={0,2})"'
 _WRAPPED: Final = r'"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"'
 _LINE = re.compile(rf'\{{"entry":{_WRAPPED},(?:"receipt":\{{"sig":{_BASE64},"text":{_WRAPPED}\}},)?"sig":{_BASE64}\}}')
+_STRANGE = re.compile(r"[^ -~]")
 
 
 class Signed(NamedTuple):
@@ -159,6 +160,12 @@ def _explain(text: str) -> MalformedError:
     """What is wrong with a line that does not have the form of one; may raise instead of returning."""
     if len(text) > MAX_LINE_BYTES:
         return MalformedError("line", f"it is longer than {MAX_LINE_BYTES} bytes")
+    if not text:
+        return MalformedError("line", "it is empty")
+    strange = _STRANGE.search(text)
+    if strange:
+        found = f"column {strange.start() + 1} is U+{ord(strange[0]):04X}"
+        return MalformedError("line", f"{found}; only printable ASCII and, at the end, LF are allowed")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

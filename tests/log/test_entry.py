@@ -1,0 +1,266 @@
+"""Entries and receipts: one text, one value, one head."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, decode, encode
+from hkoji.log.chain import GENESIS
+from hkoji.log.entry import MAX_ENTRY_BYTES, Entry, is_name, is_time, make_entry, parse_entry
+from hkoji.log.receipt import make_receipt, parse_receipt
+from tests.log.samples import AT, GAME, LOG, MOVE, attempt, edits, reason, texts, values
+
+RECEIPT = LOG[3].receipt.receipt if LOG[3].receipt else make_receipt(at=AT, game=GAME, head=MOVE.head, seq=3)
+moments = st.datetimes().map(lambda moment: moment.strftime("%Y").zfill(4) + moment.strftime("-%m-%dT%H:%M:%SZ"))
+names = st.from_regex(r"[a-z0-9][a-z0-9_-]{1,31}", fullmatch=True)
+kinds = st.from_regex(r"[a-z][a-z0-9_-]{0,31}", fullmatch=True)
+numbers = st.integers(0, MAX_INTEGER)
+
+
+def digits(count: int) -> st.SearchStrategy[str]:
+    """Hex of `count` digits."""
+    return st.text(alphabet="0123456789abcdef", min_size=count, max_size=count)
+
+
+def changed(text: str, **change: JsonValue) -> str:
+    """A canonical text with other values, or further ones."""
+    value = decode(text, "sample")
+    assert isinstance(value, dict)
+    return encode({**value, **change})
+
+
+@given(st.data())
+def test_an_entry_is_its_text(data: st.DataObject) -> None:
+    fields: dict[str, Any] = {
+        "at": data.draw(moments),
+        "body": data.draw(st.dictionaries(texts, values, max_size=3)),
+        "by": data.draw(names),
+        "game": data.draw(digits(32)),
+        "kind": data.draw(kinds),
+        "prev": data.draw(digits(64)),
+        "seq": data.draw(numbers),
+    }
+    entry = make_entry(**fields)
+    assert {name: getattr(entry, name) for name in fields} == fields
+    assert json.loads(entry.text) == {**fields, "v": 1}
+    assert entry.message == entry.text.encode() + b"\n"
+    assert entry.head == hashlib.sha256(entry.text.encode() + b"\n").hexdigest()
+    assert parse_entry(entry.text) == entry
+
+
+@given(moments, digits(32), digits(64), numbers)
+def test_a_receipt_is_its_text(at: str, game: str, head: str, seq: int) -> None:
+    receipt = make_receipt(at=at, game=game, head=head, seq=seq)
+    assert (receipt.at, receipt.game, receipt.head, receipt.seq) == (at, game, head, seq)
+    assert json.loads(receipt.text) == {"at": at, "game": game, "head": head, "seq": seq, "v": 1}
+    assert receipt.message == receipt.text.encode() + b"\n"
+    assert parse_receipt(receipt.text) == receipt
+
+
+def test_every_edit_of_an_entry_is_refused_or_another_entry() -> None:
+    heads = {MOVE.head}
+    for text in edits(MOVE.text):
+        entry = attempt(partial(parse_entry, text))
+        if entry is not None:
+            assert entry.text == text
+            assert _says(entry) != _says(MOVE)
+            assert entry.head not in heads
+            heads.add(entry.head)
+    assert len(heads) > 500
+
+
+@given(st.integers(0, len(MOVE.text)), st.integers(0, 1), st.text(max_size=1))
+def test_any_edit_of_an_entry_is_refused_or_another_entry(at: int, removed: int, added: str) -> None:
+    text = MOVE.text[:at] + added + MOVE.text[at + removed :]
+    entry = attempt(partial(parse_entry, text))
+    assert entry is None or (entry.text == text and (entry == MOVE) == (entry.head == MOVE.head) == (text == MOVE.text))
+
+
+def _says(entry: Entry) -> tuple[str, ...]:
+    # repr, because to == True is 1.
+    return (entry.at, repr(entry.body), entry.by, entry.game, entry.kind, entry.prev, str(entry.seq))
+
+
+def test_every_edit_of_a_receipt_is_refused_or_another_receipt() -> None:
+    for text in edits(RECEIPT.text):
+        receipt = attempt(partial(parse_receipt, text))
+        assert receipt is None or (receipt.text == text and receipt != RECEIPT)
+
+
+@given(st.text(max_size=40) | st.text(alphabet='{}[]",:abknpsv01e.-', max_size=40))
+def test_any_text_is_refused(text: str) -> None:
+    assert attempt(partial(parse_entry, text)) is None
+    assert attempt(partial(parse_receipt, text)) is None
+    inside = MOVE.text.replace('{"action":"2XX"', "{" + text)
+    entry = attempt(partial(parse_entry, inside))
+    assert entry is None or encode(entry.body) in inside
+
+
+WRONG: dict[str, list[JsonValue]] = {
+    "at": [None, 0, "", "2026-11-20", "2026-02-30T00:00:00Z", "2026-11-20T12:00:00+00:00"],
+    "body": [None, [], "", 0, "{}", True],
+    "by": [None, 0, "", "a", "Alice", "a" * 33, "-a", "al ice", ["alice"]],
+    "game": [None, 0, "", GAME[:-1], GAME + "0", GAME.upper(), GAME[:-1] + "g"],
+    "kind": [None, 0, "", "Move", "0move", "a" * 33, "mo ve", "mo.ve"],
+    "prev": [None, 0, "", GENESIS[:-1], GENESIS + "0", "A" * 64],
+    "head": [None, 0, "", GENESIS[:-1], GENESIS + "0", "A" * 64],
+    "seq": [None, True, False, "3", [], {}],
+    "v": [None, True, False, "1", [], {}],
+}
+
+
+@pytest.mark.parametrize("key", ["at", "body", "by", "game", "kind", "prev", "seq", "v"])
+def test_malformed_fields_of_an_entry(key: str) -> None:
+    for value in WRONG[key]:
+        with pytest.raises(MalformedError) as error:
+            parse_entry(changed(MOVE.text, **{key: value}))
+        assert error.value.what == "entry"
+        assert f"{key} is not" in reason(error.value)
+
+
+@pytest.mark.parametrize("key", ["at", "game", "head", "seq", "v"])
+def test_malformed_fields_of_a_receipt(key: str) -> None:
+    for value in WRONG[key]:
+        with pytest.raises(MalformedError) as error:
+            parse_receipt(changed(RECEIPT.text, **{key: value}))
+        assert error.value.what == "receipt"
+        assert f"{key} is not" in reason(error.value)
+
+
+def test_keys_are_exactly_those() -> None:
+    for text in (MOVE.text, RECEIPT.text):
+        read = parse_entry if text == MOVE.text else parse_receipt
+        with pytest.raises(MalformedError, match="ext does not belong"):
+            read(changed(text, ext={}))
+        value = decode(text, "sample")
+        assert isinstance(value, dict)
+        for key in value:
+            with pytest.raises(MalformedError, match=f"{key} is missing"):
+                read(encode({name: item for name, item in value.items() if name != key}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('"seq":3', '"seq":3.0', "not an integer"),
+        ('"seq":3', '"seq":3e0', "not an integer"),
+        ('"seq":3', '"seq":-3', "negative"),
+        ('"seq":3', '"seq":-0', "negative"),
+        ('"seq":3', '"seq":03', "not JSON"),
+        ('"seq":3', '"seq":NaN', "not an integer"),
+        ('"seq":3', f'"seq":{2**53}', "2^53"),
+        ('"seq":3', '"seq":12345678901234567', "2^53"),
+        ('"seq":3', '"seq":' + "9" * 10_000, "2^53"),
+        ('"seq":3', '"seq": 3', "canonical"),
+        ('"seq":3', '"seq":3,"seq":3', "each once"),
+        ('"v":1', '"v":1.0', "not an integer"),
+        ('"v":1', '"v":01', "not JSON"),
+        ('"action":"2XX"', '"action":"2XX","action":"1X"', "each once"),
+        ('"action":"2XX"', '"action":2.5', "not an integer"),
+        ('"action":"2XX"', '"action":-1', "negative"),
+        ('"action":"2XX"', '"action":' + "9" * 10_000, "2^53"),
+        ('"action":"2XX"', '"action":"2\\u0058X"', "U+005C"),
+        ('"action":"2XX"', '"action":"2\u00d7X"', "U+00D7"),
+        ('"action":"2XX"', '"action": "2XX"', "canonical"),
+        ('"action":"2XX"', '"action":"2XX","a":1', "keys sorted"),
+        ('"action":"2XX"', '"action":"2XX"', "nothing is wrong"),
+    ],
+)
+def test_other_spellings_inside_an_entry(old: str, new: str, why: str) -> None:
+    text = MOVE.text.replace(old, new)
+    if old == new:
+        assert parse_entry(text) == MOVE
+        return
+    assert text != MOVE.text
+    with pytest.raises(MalformedError) as error:
+        parse_entry(text)
+    assert why in reason(error.value)
+
+
+@pytest.mark.parametrize(
+    "around", ["{}\n", "{}\r", "{}\r\n", "\ufeff{}", " {}", "{} ", "{}{}", "[{}]", "\n{}", "{}\x00"]
+)
+def test_nothing_stands_around_an_entry(around: str) -> None:
+    for text, read in ((MOVE.text, parse_entry), (RECEIPT.text, parse_receipt)):
+        with pytest.raises(MalformedError) as error:
+            read(around.replace("{}", text))
+        assert reason(error.value)
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, MAX_INTEGER])
+def test_another_version_is_not_understood(version: int) -> None:
+    for text, read in ((MOVE.text, parse_entry), (RECEIPT.text, parse_receipt)):
+        with pytest.raises(NotUnderstoodError) as error:
+            read(changed(text, v=version, more={"new": True}))
+        assert error.value.value == str(version)
+
+
+def test_unknown_kinds_are_read() -> None:
+    assert parse_entry(changed(MOVE.text, kind="rekey", body={"anything": [{}]})).kind == "rekey"
+
+
+def test_nesting_is_bounded_in_an_entry_as_a_whole() -> None:
+    body: JsonValue = {}
+    for _ in range(MAX_DEPTH - 2):
+        body = {"a": body}
+    assert parse_entry(changed(MOVE.text, body=body)).body == body
+    with pytest.raises(MalformedError, match="nested"):
+        make_entry(at=AT, body={"a": body}, by="alice", game=GAME, kind="move", prev=GENESIS, seq=0)
+    text = MOVE.text.replace(encode(MOVE.body), encode({"a": body}))
+    with pytest.raises(MalformedError, match="nested"):
+        parse_entry(text)
+    for nested in ("[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000):
+        with pytest.raises(MalformedError, match="nested"):
+            parse_entry(MOVE.text.replace('"2XX"', nested))
+
+
+def test_length_is_bounded() -> None:
+    room = MAX_ENTRY_BYTES - len(changed(MOVE.text, body={"a": ""}))
+    longest = changed(MOVE.text, body={"a": "a" * room})
+    assert len(parse_entry(longest).text) == MAX_ENTRY_BYTES
+    with pytest.raises(MalformedError, match="longer than"):
+        parse_entry(changed(MOVE.text, body={"a": "a" * (room + 1)}))
+    with pytest.raises(MalformedError, match="longer than"):
+        parse_receipt(RECEIPT.text + " " * 10_000)
+
+
+def test_making_refuses_what_reading_refuses() -> None:
+    good: dict[str, Any] = {
+        "at": AT,
+        "body": {},
+        "by": "alice",
+        "game": GAME,
+        "kind": "move",
+        "prev": GENESIS,
+        "seq": 0,
+    }
+    assert make_entry(**good)
+    wrong: list[dict[str, Any]] = [
+        {"seq": -1},
+        {"seq": 1.0},
+        {"seq": True},
+        {"seq": 2**53},
+        {"body": {"a": 0.5}},
+        {"body": {"a": "\n"}},
+        {"body": {1: 2}},
+        {"body": []},
+        {"by": "Al"},
+        {"at": "now"},
+        {"kind": ""},
+    ]
+    for change in wrong:
+        with pytest.raises(MalformedError):
+            make_entry(**{**good, **change})
+
+
+def test_names_and_times_are_known_here_too() -> None:
+    assert is_name("alice")
+    assert is_time(AT)
