@@ -1,0 +1,139 @@
+"""The test vectors, which are made without this package, against this package."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode, encode
+from hkoji.log.entry import parse_entry
+from hkoji.log.keys import PrivateKey, PublicKey, parse_public_key
+from hkoji.log.line import format_line, parse_line
+from hkoji.log.receipt import parse_receipt
+from hkoji.log.statement import parse_login, parse_registration, parse_view
+from scripts import build_vectors
+
+FOLDER: Final = Path(build_vectors.__file__).parents[1] / "tests" / "data" / "vectors"
+ERRORS: Final[dict[str, type[HkojiError]]] = {
+    "malformed": MalformedError,
+    "not-understood": NotUnderstoodError,
+    "weak-key": WeakKeyError,
+}
+READERS: Final[dict[str, Callable[[str], Any]]] = {
+    "entry": parse_entry,
+    "receipt": parse_receipt,
+    "view": parse_view,
+    "registration": parse_registration,
+    "login": parse_login,
+    "line": parse_line,
+}
+
+
+def _load(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="ascii"))
+
+
+KEYS = _load("keys")
+CANONICAL = _load("canonical")
+SIGNATURES = _load("signatures")["signatures"]
+ENTRIES = _load("entries")
+
+
+def _name(vector: dict[str, Any]) -> str:
+    return str(vector.get("reason") or vector.get("form") or "good")[:40]
+
+
+def test_the_files_are_what_the_script_writes() -> None:
+    written = build_vectors.build()
+    assert {path.name for path in FOLDER.glob("*.json")} == written.keys()
+    for name, text in written.items():
+        assert (FOLDER / name).read_text(encoding="ascii") == text
+
+
+def test_the_script_notices_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_vectors, "FOLDER", tmp_path)
+    assert build_vectors.main(["--check"]) == 1
+    assert build_vectors.main([]) == 0
+    assert build_vectors.main(["--check"]) == 0
+    (tmp_path / "keys.json").write_text("{}")
+    assert build_vectors.main(["--check"]) == 1
+    assert build_vectors.main(["--what"]) == 2
+
+
+@pytest.mark.parametrize("vector", KEYS["good"], ids=lambda vector: vector["public"][:16])
+def test_good_keys(vector: dict[str, str]) -> None:
+    public = PrivateKey.from_seed(bytes.fromhex(vector["seed"])).public
+    assert public == PublicKey(bytes.fromhex(vector["public"])) == parse_public_key(vector["text"])
+    assert (public.text, public.fingerprint) == (vector["text"], vector["fingerprint"])
+
+
+@pytest.mark.parametrize("vector", KEYS["bad"], ids=_name)
+def test_bad_keys(vector: dict[str, str]) -> None:
+    with pytest.raises(ERRORS[vector["error"]]):
+        parse_public_key(vector["text"])
+
+
+@pytest.mark.parametrize("vector", CANONICAL["good"], ids=lambda vector: vector["text"][:24])
+def test_good_canonical_texts(vector: dict[str, Any]) -> None:
+    assert encode(vector["value"]) == vector["text"]
+    assert repr(decode(vector["text"], "vector")) == repr(json.loads(vector["text"]))
+
+
+@pytest.mark.parametrize("vector", CANONICAL["bad"], ids=_name)
+def test_bad_canonical_texts(vector: dict[str, str]) -> None:
+    with pytest.raises(MalformedError):
+        decode(vector["text"], "vector")
+
+
+@pytest.mark.parametrize("vector", SIGNATURES, ids=_name)
+def test_signatures(vector: dict[str, Any], tmp_path: Path) -> None:
+    blob = base64.b64decode(vector["blob"])
+    message = vector["message"].encode()
+    assert sshsig.armor(blob) == vector["armored"]
+    assert sshsig.dearmor(vector["armored"]) == blob
+    if vector["verifies"]:
+        key = parse_public_key(vector["key"])
+        sshsig.verify(blob, key, vector["namespace"], message, "signer")
+        assert sshsig.parse(blob).public == key
+    else:
+        with pytest.raises((SignatureError, WeakKeyError)):
+            sshsig.verify(blob, parse_public_key(vector["key"]), vector["namespace"], message, "signer")
+    (tmp_path / "sig").write_text(vector["armored"])
+    (tmp_path / "signers").write_text(f"signer {vector['key']}\n")
+    command = ["ssh-keygen", "-Y", "verify", "-f", "signers", "-I", "signer", "-n", vector["namespace"], "-s", "sig"]
+    done = subprocess.run(command, cwd=tmp_path, input=message, capture_output=True, check=False)
+    assert vector["ssh_keygen"] in (None, done.returncode == 0)
+
+
+@pytest.mark.parametrize("vector", ENTRIES["good"], ids=_name)
+def test_good_entries(vector: dict[str, str]) -> None:
+    value = READERS[vector["form"]](vector["text"])
+    if vector["form"] == "line":
+        assert format_line(value) == vector["text"]
+    else:
+        assert value.text == vector["text"]
+        assert value.message == vector["text"].encode() + b"\n"
+    if vector["form"] == "entry":
+        assert value.head == vector["head"]
+
+
+@pytest.mark.parametrize("vector", ENTRIES["bad"], ids=_name)
+def test_bad_entries(vector: dict[str, str]) -> None:
+    with pytest.raises(ERRORS[vector["error"]]):
+        READERS[vector["form"]](vector["text"])
+
+
+def test_no_bad_text_is_a_good_one() -> None:
+    good = {(vector["form"], vector["text"]) for vector in ENTRIES["good"]}
+    bad = [(vector["form"], vector["text"]) for vector in ENTRIES["bad"]]
+    assert len(set(bad)) == len(bad)
+    assert not good & set(bad)
+    assert {form for form, _ in good} == {form for form, _ in bad} == READERS.keys()
