@@ -29,11 +29,18 @@ def default_home() -> Path:
     return user_data_path("hkoji", appauthor=False)
 
 
+def make_folder(path: Path) -> None:
+    """Makes a folder and those above it that are missing, for their owner only. Raises `OSError`."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_file(path: Path, data: bytes) -> None:
     """Writes a file whole and durably, for its owner only. Raises `StorageError`; then the old file stands."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -126,7 +133,7 @@ class Home:
     def lock(self) -> Iterator[None]:
         """One command at a time changes this folder."""
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self.path)
             handle = os.open(self.path / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
         except OSError as error:
             raise StorageError(f"cannot use {self.path}: {error.strerror}", hint="set HKOJI_HOME") from error

@@ -382,7 +382,7 @@ class Client:
         vault = self._vault(game)
         with self.home.lock():
             vault.begin(server)
-            self._fetch(vault, server)
+            self._settle(vault, server)
             return vault.lines()
 
     # --- the steps ------------------------------------------------------------------------------------------------
