@@ -12,7 +12,7 @@ from typing import Final
 
 from hkoji.errors import LoginError
 from hkoji.log import sshsig
-from hkoji.log.keys import KEY_TYPE, PublicKey
+from hkoji.log.publickey import KEY_TYPE, PublicKey
 
 _SIGN_REQUEST: Final = 13
 _SIGN_RESPONSE: Final = 14

@@ -10,6 +10,7 @@ from hkoji.client.home import Home, write_file
 from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
 from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.keys import PrivateKey, PublicKey, Signer, parse_public_key
+from hkoji.log.publickey import KEY_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +77,8 @@ def _load(file: Path) -> Signer:
 
 def _public(data: bytes) -> PublicKey:
     words = data.decode("ascii", "replace").split()
+    if words[:1] != [KEY_TYPE]:
+        raise LoginError(
+            "the key is not an Ed25519 key", hint="make one with `ssh-keygen -t ed25519`, or leave out --key"
+        )
     return parse_public_key(" ".join(words[:2]))

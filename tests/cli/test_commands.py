@@ -161,7 +161,9 @@ def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp
     assert host.json("show", game)["actor"] == 0
     before = host.run("log", game).stdout
     assert "is not a move" in host.fails(5, "move", game, "7AB")
-    illegal = host.fails(5, "move", game, "3GGG")
+    hand = host.json("show", game)["hand"]
+    lacking = next(f"3{card}{card}{card}" for card in "DEFG" if hand.count(card) < 3)
+    illegal = host.fails(5, "move", game, lacking)
     assert "not legal" in illegal
     assert "legal now" in illegal
     assert "nothing was sent" in illegal
@@ -180,7 +182,7 @@ def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp
     third = Shell(tmp_path / "third")
     third.run("init", host.json("whoami")["name"])
     assert "exists already" in third.fails(1, "register", "--server", service.url)
-    problem = json.loads(host.run("move", game, "3GGG", "--json", code=5).stderr)
+    problem = json.loads(host.run("move", game, lacking, "--json", code=5).stderr)
     assert problem["error"]["code"] == "illegal-action"
     assert problem["error"]["exit_code"] == 5
 

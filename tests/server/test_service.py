@@ -128,7 +128,8 @@ def test_abuse_is_refused_and_changes_nothing(service: Service, players: tuple[P
         32, "little"
     )
     refused(service, host.send(dataclasses.replace(good, sig=bytes(weak))), 403, "bad-signature", before)
-    problem = refused(service, host.send(host.make_move(course, "3GGG")), 422, "illegal-action", before)
+    lacking = next(f"3{card}{card}{card}" for card in "DEFG" if f"3{card}{card}{card}" not in legal)
+    problem = refused(service, host.send(host.make_move(course, lacking)), 422, "illegal-action", before)
     assert problem["shape"] == ["1?", "2??", "3???", "4????"]
     for action in ("3CBA", "1A", "0A", "9ABCDEFGG"):
         answer = host.send(host.entry(game, (course.seq, course.head), bodies.Move(action)))
