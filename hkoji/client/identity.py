@@ -29,14 +29,20 @@ class Identity:
 def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
     """Makes the player of `home`: with the key file `key`, or with a new key from 32 fresh random bytes.
 
-    Raises `ExistsError` if there is one already, `MalformedError` for a name that no player may have.
+    Until the player has registered, the name may be chosen anew.
+    Raises `ExistsError` after that, `MalformedError` for a name that no player may have.
     """
     if not is_name(name) or name == SERVER_NAME:
         raise MalformedError(
             "name", "it is 2 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit, and not 'server'"
         )
     if home.config_file.exists():
-        raise ExistsError("player", str(home.config().get("name")), hint=f"use another HKOJI_HOME than {home.path}")
+        config = home.config()
+        if "server" in config:
+            raise ExistsError("player", str(config["name"]), hint=f"use another HKOJI_HOME than {home.path}")
+        if key is None:  # nobody knows the old name yet: the key stays, the name is chosen anew
+            home.update_config(name=name)
+            return load(home)
     if key is None:
         private = PrivateKey.from_seed(seed)
         write_file(home.key_file, private.to_openssh())
@@ -78,7 +84,5 @@ def _load(file: Path) -> Signer:
 def _public(data: bytes) -> PublicKey:
     words = data.decode("ascii", "replace").split()
     if words[:1] != [KEY_TYPE]:
-        raise LoginError(
-            "the key is not an Ed25519 key", hint="make one with `ssh-keygen -t ed25519`, or leave out --key"
-        )
+        raise LoginError("the key is not an Ed25519 key", hint="make one with `ssh-keygen -t ed25519`")
     return parse_public_key(" ".join(words[:2]))

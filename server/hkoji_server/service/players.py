@@ -52,7 +52,7 @@ class Players:
         if (holder.name, holder.key) == (player.name, player.key):
             return holder, False
         if holder.name == player.name:
-            raise ExistsError("player", player.name, hint="choose another name: `hkoji init NAME`")
+            raise ExistsError("player", player.name, hint="choose another name with `hkoji init NAME`")
         raise ExistsError("key", statement.key.fingerprint, hint=f"it is registered as {holder.name}")
 
     def player(self, name: str) -> Player:
