@@ -99,20 +99,20 @@ def parse_line(text: str) -> Line:
     match = _LINE.fullmatch(text) if len(text) <= MAX_LINE_BYTES else None
     if match is None:
         raise _explain(text)
-    entry, receipt_sig, receipt, sig = match.groups()
-    signed = None
-    if receipt is not None:
-        signed = SignedReceipt(parse_receipt(_unquote(receipt)), decode_base64(receipt_sig, "signature of the receipt"))
-    return Line(parse_entry(_unquote(entry)), decode_base64(sig, "signature"), signed)
+    wrapped, receipt_sig, receipt, sig = match.groups()
+    entry = parse_entry(_unquote(wrapped))
+    if receipt is None:
+        return Line(entry, decode_base64(sig, "signature"))
+    signed = SignedReceipt(parse_receipt(_unquote(receipt)), decode_base64(receipt_sig, "signature of the receipt"))
+    return Line(entry, decode_base64(sig, "signature"), signed)
 
 
 def read_line(value: object) -> Line:
     """Reads a decoded line. Raises `MalformedError` or `NotUnderstoodError`."""
     line = fields(value, "line", "entry", "sig", optional=("receipt",))
-    receipt = read_signed_receipt(line["receipt"]) if "receipt" in line else None
-    return Line(
-        parse_entry(_text(line, "entry", "line")), decode_base64(_text(line, "sig", "line"), "signature"), receipt
-    )
+    entry = parse_entry(_text(line, "entry", "line"))
+    sig = decode_base64(_text(line, "sig", "line"), "signature")
+    return Line(entry, sig, read_signed_receipt(line["receipt"]) if "receipt" in line else None)
 
 
 def read_signed(value: object, what: str) -> Signed:
