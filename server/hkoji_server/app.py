@@ -42,12 +42,11 @@ async def _identify(store: Store, ports: Ports, origin: str | None, fallback: st
     """The service's key and origin: kept ones, or fresh ones in a new store."""
     kept = store.identity()
     if kept is None:
-        key = PrivateKey.from_seed(ports.entropy(32))
-        await store.set_identity(key.to_openssh().decode(), origin or fallback)
-        return key, origin or fallback
+        fresh = PrivateKey.from_seed(ports.entropy(32)).to_openssh().decode()
+        kept = await store.add_identity(fresh, origin or fallback)  # another process may have been first
     text, kept_origin = kept
     if origin and origin != kept_origin:
-        await store.set_identity(text, origin)
+        await store.set_origin(origin)
     return PrivateKey.from_openssh(text.encode()), origin or kept_origin
 
 
@@ -140,7 +139,8 @@ def serve(data: Path, host: str, port: int, *, log_level: Level = "warning") -> 
     app = create_app(settings, address=address)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
     server = _Server(config, f"hkoji is serving on {address}, data in {data}; stop it with Ctrl-C")
-    asyncio.run(server.serve(sockets=[listener]))
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(server.serve(sockets=[listener]))
 
 
 class _Server(uvicorn.Server):

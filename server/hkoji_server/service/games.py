@@ -151,11 +151,10 @@ class Games:
         if hosted is not None:
             self._cache.move_to_end(game)
             return hosted, False
-        lines = self._store.lines(game)
-        secrets = self._store.secrets(game)
-        if not lines or secrets is None:
+        history = self._store.history(game)
+        if history is None:
             raise NotFoundError("game", game)
-        hosted = host.resume(lines, secrets.seed, secrets.openings)
+        hosted = host.resume(history.lines, history.secrets.seed, history.secrets.openings)
         self._remember(hosted)
         return hosted, True
 
@@ -168,11 +167,10 @@ class Games:
 
     def _refresh(self, hosted: host.Hosted) -> host.Hosted:
         game = hosted.course.setup.game
-        lines = self._store.lines(game, hosted.course.seq)
-        secrets = self._store.secrets(game)
-        if not lines or secrets is None:
+        history = self._store.history(game, hosted.course.seq)
+        if history is None or not history.lines:
             return hosted
-        hosted = host.catch_up(hosted, lines, secrets.openings)
+        hosted = host.catch_up(hosted, history.lines, history.secrets.openings)
         self._remember(hosted)
         return hosted
 
@@ -228,8 +226,8 @@ class Games:
                 f"{entry.by} is not registered here with that key", hint="register with `hkoji register --server URL`"
             )
         if isinstance(body, bodies.Open) and course.stage is Stage.OPEN:
-            secrets = self._store.secrets(entry.game)
-            if secrets is None or secrets.offered_to != entry.by:
+            history = self._store.history(entry.game)
+            if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(f"game {entry.game[:8]} was offered to another player")
 
 

@@ -84,7 +84,7 @@ class Players:
             raise LoginError("the challenge is not one of this service, has been used, or has expired")
         token = self._ports.entropy(32).hex()
         expires = self._ports.at(self._token_lifetime)
-        await self._store.add_token(_digest(token), name, expires)
+        await self._store.add_token(_digest(token), name, expires, self._ports.at())
         return token, expires
 
     async def logout(self, token: str) -> None:

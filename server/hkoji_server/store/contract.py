@@ -81,6 +81,14 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """Lines of a game, and its secrets at the same moment."""
+
+    lines: tuple[Line, ...]
+    secrets: Secrets
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """Which games to list, newest first. `player` is in either seat or invited; `after` is the last one's cursor."""
 
@@ -101,8 +109,11 @@ class Store(Protocol):
     def identity(self) -> tuple[str, str] | None:
         """The service's OpenSSH private key text and its origin; None in a new store."""
 
-    async def set_identity(self, key: str, origin: str) -> None:
-        """Keeps key and origin, if there are none yet; else only the origin changes."""
+    async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
+        """Keeps key and origin unless there are some. Returns those that are kept now."""
+
+    async def set_origin(self, origin: str) -> None:
+        """Changes the origin."""
 
     def player(self, name: str) -> Player | None:
         """A registered player."""
@@ -116,8 +127,8 @@ class Store(Protocol):
     async def take_challenge(self, digest: str, now: str) -> bool:
         """Uses a challenge up. False if there is none that is still good."""
 
-    async def add_token(self, digest: str, name: str, expires: str) -> None:
-        """Keeps a login token by its digest."""
+    async def add_token(self, digest: str, name: str, expires: str, now: str) -> None:
+        """Keeps a login token by its digest, and forgets those that have expired."""
 
     async def drop_token(self, digest: str) -> None:
         """Forgets a token."""
@@ -140,8 +151,8 @@ class Store(Protocol):
     def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
 
-    def secrets(self, game: str) -> Secrets | None:
-        """A game's secrets."""
+    def history(self, game: str, after: int = -1) -> History | None:
+        """A game's lines after number `after` and its secrets, of one moment."""
 
     def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, most recently changed first."""

@@ -10,68 +10,38 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import (
+    URL,
     ColumnElement,
     Connection,
-    Executable,
-    bindparam,
+    Select,
     create_engine,
     delete,
     event,
     insert,
+    literal_column,
     or_,
     select,
     tuple_,
+    union,
     update,
 )
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from hkoji.errors import ConflictError, HkojiError, StorageError
+from hkoji.errors import ConflictError, StorageError
 from hkoji.game.hidden import Opening
-from hkoji.log.entry import parse_entry
-from hkoji.log.line import Line, SignedReceipt
-from hkoji.log.receipt import parse_receipt
-from hkoji_server.store.contract import Append, NewGame, Player, Query, Secrets, Summary
+from hkoji.log.line import Line
+from hkoji_server.store import statements
+from hkoji_server.store.contract import Append, History, NewGame, Player, Query, Secrets, Summary
 from hkoji_server.store.migrate import migrate
-from hkoji_server.store.tables import (
-    ChallengeRecord,
-    EntryRecord,
-    GameRecord,
-    OpeningRecord,
-    PlayerRecord,
-    SecretRecord,
-    ServiceRecord,
-    TokenRecord,
-)
+from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, PLAYER, SECRET, SERVICE, TOKEN, Row, Values
 from hkoji_server.store.writer import Writer
 
-_TABLES: Final = GameRecord.metadata.tables
-SERVICE = _TABLES[str(ServiceRecord.__tablename__)]
-PLAYER = _TABLES[str(PlayerRecord.__tablename__)]
-CHALLENGE = _TABLES[str(ChallengeRecord.__tablename__)]
-TOKEN = _TABLES[str(TokenRecord.__tablename__)]
-GAME = _TABLES[str(GameRecord.__tablename__)]
-SECRET = _TABLES[str(SecretRecord.__tablename__)]
-ENTRY = _TABLES[str(EntryRecord.__tablename__)]
-OPENING = _TABLES[str(OpeningRecord.__tablename__)]
-
-_Row = tuple[Any, ...]  # Any: a row has the columns that were asked for
-_Values = dict[str, Any]  # Any: column values
-
 _PRAGMAS: Final = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
-_SUMMARY: Final = tuple(Summary.__dataclass_fields__)
-
-# Compare-and-swap: the row changes only if the game still stands where the writer believed it to stand.
-_ADVANCE: Final = (
-    update(GAME)
-    .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
-    .values({name: bindparam(f"s_{name}") for name in _SUMMARY if name not in ("game", "created")})
-)
 
 
 class SqliteStore:
@@ -80,14 +50,19 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # The file holds private keys and cards: nobody else on the machine may read it.
+            # The file holds private keys and cards: nobody else on the machine may read it. SQLite gives the files
+            # that it makes beside it the same permissions.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise StorageError(
                 f"cannot use {path}: {error.strerror}", hint="give another folder with --data"
             ) from error
+        # Parameters stay out of error messages: they are seeds, salts and keys.
         self._engine = create_engine(
-            f"sqlite:///{path}", poolclass=NullPool, connect_args={"check_same_thread": False, "timeout": 10}
+            URL.create("sqlite", database=str(path)),
+            poolclass=NullPool,
+            hide_parameters=True,
+            connect_args={"check_same_thread": False, "timeout": _PRAGMAS["busy_timeout"] / 1000},
         )
         event.listen(self._engine, "connect", _configure)
         try:
@@ -100,6 +75,7 @@ class SqliteStore:
             self._read.exec_driver_sql("PRAGMA query_only = 1")
         except DBAPIError as error:
             raise StorageError(f"cannot use {path}: {error.orig}", hint="is it an hkoji database?") from error
+        self._driver = driver(self._read)
         self._lock = threading.Lock()
         self._writer = Writer(self._engine.connect, "BEGIN IMMEDIATE")
 
@@ -116,22 +92,29 @@ class SqliteStore:
 
     def identity(self) -> tuple[str, str] | None:
         """The service's OpenSSH private key text and its origin; None in a new store."""
-        row = self._one(select(SERVICE.c.private_key, SERVICE.c.origin))
-        return (row[0], row[1]) if row else None
+        rows = self._select(select(SERVICE.c.private_key, SERVICE.c.origin))
+        return (rows[0][0], rows[0][1]) if rows else None
 
-    async def set_identity(self, key: str, origin: str) -> None:
-        """Keeps key and origin, if there are none yet; else only the origin changes."""
+    async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
+        """Keeps key and origin unless there are some. Returns those that are kept now."""
 
-        def work(connection: Connection) -> None:
-            if not connection.execute(update(SERVICE).values(origin=origin)).rowcount:
-                connection.execute(insert(SERVICE).values(id=1, private_key=key, origin=origin))
+        def work(connection: Connection) -> tuple[str, str]:
+            kept = connection.execute(select(SERVICE.c.private_key, SERVICE.c.origin)).first()
+            if kept:
+                return kept[0], kept[1]
+            connection.execute(insert(SERVICE).values(id=1, private_key=key, origin=origin))
+            return key, origin
 
-        await self._writer.run(work)
+        return await self._writer.run(work)
+
+    async def set_origin(self, origin: str) -> None:
+        """Changes the origin."""
+        await self._writer.run(lambda connection: connection.execute(update(SERVICE).values(origin=origin)).rowcount)
 
     def player(self, name: str) -> Player | None:
         """A registered player."""
-        row = self._one(select(*PLAYER.c).where(PLAYER.c.name == name))
-        return Player(*row) if row else None
+        rows = self._select(select(*PLAYER.c).where(PLAYER.c.name == name))
+        return Player(*rows[0]) if rows else None
 
     async def add_player(self, player: Player) -> Player | None:
         """Registers. Returns the player that holds the name or the key already, or None if it is done."""
@@ -166,13 +149,14 @@ class SqliteStore:
 
         return await self._writer.run(work)
 
-    async def add_token(self, digest: str, name: str, expires: str) -> None:
-        """Keeps a login token by its digest."""
-        await self._writer.run(
-            lambda connection: (
-                connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires)).rowcount
-            )
-        )
+    async def add_token(self, digest: str, name: str, expires: str, now: str) -> None:
+        """Keeps a login token by its digest, and forgets those that have expired."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(delete(TOKEN).where(TOKEN.c.expires <= now))
+            connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires))
+
+        await self._writer.run(work)
 
     async def drop_token(self, digest: str) -> None:
         """Forgets a token."""
@@ -182,8 +166,8 @@ class SqliteStore:
 
     def token(self, digest: str, now: str) -> str | None:
         """Whose token it is, if it is still good."""
-        row = self._one(select(TOKEN.c.name).where(TOKEN.c.digest == digest, TOKEN.c.expires > now))
-        return row[0] if row else None
+        rows = self._rows(statements.NAME_OF_TOKEN, {"b_digest": digest, "b_now": now})
+        return rows[0][0] if rows else None
 
     # --- games ----------------------------------------------------------------------------------------------------
 
@@ -191,98 +175,134 @@ class SqliteStore:
         """Keeps a new game."""
 
         def work(connection: Connection) -> None:
-            connection.execute(insert(GAME), _summary_values(new.summary))
+            connection.execute(insert(GAME), statements.summary_values(new.summary))
             game = new.summary.game
             connection.execute(insert(SECRET), {"game": game, "seed": new.seed, "offered_to": new.offered_to})
-            connection.execute(insert(ENTRY), [_entry_values(new.line)])
+            connection.execute(insert(ENTRY), [statements.entry_values(new.line)])
 
         await self._writer.run(work)
 
     async def append(self, append: Append) -> None:
         """Appends, or raises `ConflictError` with the current head and changes nothing."""
-        values = {f"s_{name}": value for name, value in _summary_values(append.summary).items()}
-        values.update(b_game=append.game, b_seq=append.seq, b_head=append.head)
-        del values["s_game"], values["s_created"]
-        entries = [_entry_values(line) for line in append.lines]
-        openings = [
-            {"game": append.game, "seq": o.seq, "part": o.part, "cards": o.cards, "salt": o.salt}
-            for o in append.openings
-        ]
+        place = statements.advance_values(append)
+        entries = [statements.entry_values(line) for line in append.lines]
+        openings = statements.opening_values(append)
 
         def work(connection: Connection) -> None:
-            if connection.execute(_ADVANCE, values).rowcount != 1:
-                row = connection.execute(_HEAD, {"b_game": append.game}).first()
-                seq, head = (row[0], row[1]) if row else (-1, "")
+            execute = driver(connection).execute
+            if execute(statements.ADVANCE, place).rowcount != 1:
+                row = execute(statements.HEAD_OF, {"b_game": append.game}).fetchone()
+                seq, head = row or (-1, "")
                 raise ConflictError(append.game, seq=seq, head=head)
-            connection.execute(insert(ENTRY), entries)
-            if openings:
-                connection.execute(insert(OPENING), openings)
+            for entry in entries:
+                execute(statements.ADD_ENTRY, entry)
+            for opening in openings:
+                execute(statements.ADD_OPENING, opening)
 
         await self._writer.run(work)
 
     def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""
-        row = self._one(_HEAD, {"b_game": game})
-        return (row[0], row[1]) if row else None
+        rows = self._rows(statements.HEAD_OF, {"b_game": game})
+        return (rows[0][0], rows[0][1]) if rows else None
 
     def summary(self, game: str) -> Summary | None:
         """A game's summary."""
-        row = self._one(select(*(GAME.c[name] for name in _SUMMARY)).where(GAME.c.game == game))
-        return Summary(*row) if row else None
+        rows = self._rows(statements.GAME_OF, {"b_game": game})
+        return Summary(*rows[0]) if rows else None
 
     def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
-        rows = self._all(_LINES, {"b_game": game, "b_after": after})
-        return tuple(_line(row) for row in rows)
+        rows = self._rows(statements.LINES_OF, {"b_game": game, "b_after": after})
+        return tuple(statements.read_line(row) for row in rows)
 
-    def secrets(self, game: str) -> Secrets | None:
-        """A game's secrets."""
-        row = self._one(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == game))
-        if row is None:
+    def history(self, game: str, after: int = -1) -> History | None:
+        """A game's lines after number `after` and its secrets, of one moment."""
+        wanted: Values = {"b_game": game, "b_after": after}
+        lines, secret, openings = self._snapshot(
+            (statements.LINES_OF, wanted), (statements.SECRET_OF, wanted), (statements.OPENINGS_OF, wanted)
+        )
+        if not secret:
             return None
-        columns = (OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
-        kept = self._all(select(*columns).where(OPENING.c.game == game).order_by(OPENING.c.seq, OPENING.c.part))
-        return Secrets(row[0], row[1], tuple(Opening(*each) for each in kept))
+        ((seed, offered_to),) = secret
+        kept = Secrets(seed, offered_to, tuple(Opening(*row) for row in openings))
+        return History(tuple(statements.read_line(row) for row in lines), kept)
 
     def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, most recently changed first."""
-        wanted: list[ColumnElement[bool]] = [GAME.c.status != "offered"]
-        if query.status:
+        wanted: list[ColumnElement[bool]] = [GAME.c.status != literal_column("'offered'")]
+        if query.status == "open":
+            wanted.append(GAME.c.status == literal_column("'open'"))  # written out: a partial index needs to see it
+        elif query.status:
             wanted.append(GAME.c.status == query.status)
-        if query.waiting:
-            wanted.append(GAME.c.to_move == query.player)
-        elif query.player:
-            mine = (GAME.c.host == query.player, GAME.c.guest == query.player, GAME.c.invite == query.player)
-            wanted.append(or_(*mine))
         if query.prefix:
             wanted.append(GAME.c.game.between(query.prefix, query.prefix + "g"))
         if query.after:
             updated, _, game = query.after.partition("~")
             wanted.append(tuple_(GAME.c.updated, GAME.c.game) < tuple_(updated, game))
-        columns = (GAME.c[name] for name in _SUMMARY)
-        newest = (GAME.c.updated.desc(), GAME.c.game.desc())
-        rows = self._all(select(*columns).where(*wanted).order_by(*newest).limit(query.limit))
+        if query.waiting:
+            rows = self._select(_newest([*wanted, GAME.c.to_move == query.player], query.limit))
+        elif query.player:
+            # One ordered walk in an index for each part a player can have, rather than a scan of all games.
+            parts = [
+                select(_newest([*wanted, column == query.player], query.limit).subquery())
+                for column in (GAME.c.host, GAME.c.guest, GAME.c.invite)
+            ]
+            found = union(*parts).subquery()
+            newest = (found.c.updated.desc(), found.c.game.desc())
+            rows = self._select(select(found).order_by(*newest).limit(query.limit))
+        else:
+            rows = self._select(_newest(wanted, query.limit))
         return tuple(Summary(*row) for row in rows)
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def _one(self, statement: Executable, values: _Values | None = None) -> _Row | None:
-        rows = self._all(statement, values)
-        return rows[0] if rows else None
-
-    def _all(self, statement: Executable, values: _Values | None = None) -> Sequence[_Row]:
-        with self._lock:
-            rows = self._read.execute(statement, values).all()
-            self._read.rollback()
+    def _select(self, statement: Select[Any]) -> list[Row]:  # Any: columns of any type
+        """Rows of a statement that is not worth keeping compiled."""
+        try:
+            with self._lock:
+                rows = [tuple(row) for row in self._read.execute(statement)]
+                self._read.rollback()
+        except DBAPIError as error:
+            raise _unreadable(error.orig) from error
         return rows
 
+    def _rows(self, statement: str, values: Values) -> list[Row]:
+        """Rows of a compiled statement."""
+        try:
+            with self._lock:
+                rows: list[Row] = self._driver.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise _unreadable(error) from error
+        return rows
 
-_HEAD: Final = select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game"))
-_LINES: Final = (
-    select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
-    .where(ENTRY.c.game == bindparam("b_game"), ENTRY.c.seq > bindparam("b_after"))
-    .order_by(ENTRY.c.seq)
-)
+    def _snapshot(self, *asked: tuple[str, Values]) -> list[list[Row]]:
+        """Rows of several compiled statements, of one moment."""
+        try:
+            with self._lock:
+                self._driver.execute("BEGIN")
+                try:
+                    return [self._driver.execute(statement, values).fetchall() for statement, values in asked]
+                finally:
+                    self._driver.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise _unreadable(error) from error
+
+
+def driver(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection."""
+    found = connection.connection.driver_connection
+    assert isinstance(found, sqlite3.Connection)
+    return found
+
+
+def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:  # Any: columns of any type
+    newest = (GAME.c.updated.desc(), GAME.c.game.desc())
+    return select(*statements.SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(limit)
+
+
+def _unreadable(error: BaseException | None) -> StorageError:
+    return StorageError(f"the database could not be read: {error}", hint="try again later")
 
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:
@@ -299,25 +319,3 @@ def _check_settings(connection: Connection) -> None:
                 f"SQLite's {name} is {found} and cannot be set to {value}: acknowledged moves would not be safe",
                 hint="use a folder on a local disk",
             )
-
-
-def _summary_values(summary: Summary) -> _Values:
-    return {name: getattr(summary, name) for name in _SUMMARY}
-
-
-def _entry_values(line: Line) -> _Values:
-    if line.receipt is None:
-        raise HkojiError("a line is stored with its receipt")
-    return {
-        "game": line.entry.game,
-        "seq": line.entry.seq,
-        "text": line.entry.text,
-        "sig": line.sig,
-        "receipt": line.receipt.receipt.text,
-        "receipt_sig": line.receipt.sig,
-    }
-
-
-def _line(row: _Row) -> Line:
-    text, sig, receipt, receipt_sig = row
-    return Line(parse_entry(text), sig, SignedReceipt(parse_receipt(receipt), receipt_sig))

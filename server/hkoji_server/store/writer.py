@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import sqlite3
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -32,43 +33,71 @@ class _Job:
         self.error: Exception | None = None
 
 
+class _Gathered(threading.local):
+    """The jobs of the current turn of this thread's loop."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+    jobs: list[_Job] | None = None
+
+
 class Writer:
-    """Runs jobs on `connection` in a thread of its own. `begin` is the statement that opens a transaction."""
+    """Runs jobs on a connection of its own, in a thread of its own. `begin` is the statement that opens a transaction.
+
+    Jobs that arrive in one turn of the event loop are handed over together: waking the thread for each would make it
+    and the loop fight for the interpreter, and make the batches smaller.
+    """
 
     def __init__(self, connect: Callable[[], Connection], begin: str) -> None:
         self._connect = connect
         self._begin = begin
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._gathered = _Gathered()
+        self._turns: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="hkoji-writer", daemon=True)
         self._thread.start()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a transaction; returns when it is durable. Raises what it raises, or `StorageError`."""
-        job = _Job(work, asyncio.get_running_loop())
-        self._jobs.put(job)
+        if self._closed:
+            raise StorageError("the database has been closed")
+        loop = asyncio.get_running_loop()
+        job = _Job(work, loop)
+        gathered = self._gathered
+        if gathered.jobs is None or gathered.loop is not loop:
+            gathered.loop, gathered.jobs = loop, []
+            loop.call_soon(self._hand_over, gathered.jobs)
+        gathered.jobs.append(job)
         result: T = await job.future
         return result
 
     def close(self) -> None:
         """Finishes the jobs that wait and ends the thread."""
-        self._jobs.put(None)
+        self._closed = True
+        if self._gathered.jobs:
+            self._hand_over(self._gathered.jobs)
+        self._turns.put(None)
         self._thread.join()
+
+    def _hand_over(self, jobs: list[_Job]) -> None:
+        if self._gathered.jobs is jobs:
+            self._gathered.jobs = None
+            self._turns.put(jobs)
 
     def _run(self) -> None:
         connection: Connection | None = None
         closing = False
         while not closing:
             batch: list[_Job] = []
-            first = self._jobs.get()
-            while first is not None:
-                batch.append(first)
-                if len(batch) == _MOST_JOBS:
+            turn = self._turns.get()
+            while turn is not None:
+                batch.extend(turn)
+                if len(batch) >= _MOST_JOBS:
                     break
                 try:
-                    first = self._jobs.get_nowait()
+                    turn = self._turns.get_nowait()
                 except queue.Empty:
                     break
-            closing = first is None
+            closing = turn is None
             if batch:
                 try:
                     connection = connection or self._connect()
@@ -77,27 +106,41 @@ class Writer:
                     _discard(connection)
                     connection = None
                     for job in batch:
-                        job.error = StorageError("the database could not be written; nothing was changed")
-                        job.error.__cause__ = error
+                        job.error = _unwritten(error)
                 _answer(batch)
         if connection is not None:
             connection.close()
 
     def _write(self, connection: Connection, batch: list[_Job]) -> None:
-        connection.exec_driver_sql(self._begin)
+        # The driver's own execute, since these four run for every move. What SQLAlchemy believes of the transaction
+        # does not matter: the driver is in autocommit mode and does what these statements say.
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.execute(self._begin)
         try:
             for job in batch:
-                connection.exec_driver_sql("SAVEPOINT job")
+                driver.execute("SAVEPOINT job")
                 try:
                     job.result = job.work(connection)
+                except (SQLAlchemyError, sqlite3.Error) as error:
+                    job.error = _unwritten(error)
+                    driver.execute("ROLLBACK TO job")
                 except Exception as error:  # it is the caller's, and is raised there
                     job.error = error
-                    connection.exec_driver_sql("ROLLBACK TO job")
-                connection.exec_driver_sql("RELEASE job")
-            connection.commit()
+                    driver.execute("ROLLBACK TO job")
+                driver.execute("RELEASE job")
+            driver.execute("COMMIT")
         except BaseException:
-            connection.rollback()
+            driver.rollback()
             raise
+        finally:
+            connection.rollback()
+
+
+def _unwritten(cause: Exception) -> StorageError:
+    error = StorageError("the database could not be written; nothing was changed", hint="try again later")
+    error.__cause__ = cause
+    return error
 
 
 def _discard(connection: Connection | None) -> None:

@@ -1,0 +1,120 @@
+"""The SQLite statements of every move and every view, compiled once.
+
+They are written with the tables' columns and handed to the driver as text with named parameters: the engine's own road
+to the driver costs several times what SQLite takes to run them. Statements that run rarely are written where they run.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import Executable, Table, bindparam, insert, select, update
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
+from sqlmodel import SQLModel
+
+from hkoji.errors import HkojiError
+from hkoji.log.entry import parse_entry
+from hkoji.log.line import Line, SignedReceipt
+from hkoji.log.receipt import parse_receipt
+from hkoji_server.store.contract import Append, Summary
+from hkoji_server.store.tables import (
+    ChallengeRecord,
+    EntryRecord,
+    GameRecord,
+    OpeningRecord,
+    PlayerRecord,
+    SecretRecord,
+    ServiceRecord,
+    TokenRecord,
+)
+
+Row = tuple[Any, ...]  # Any: a row has the columns that were asked for
+Values = dict[str, Any]  # Any: column values
+
+
+def _table(record: type[SQLModel]) -> Table:
+    return SQLModel.metadata.tables[str(record.__tablename__)]
+
+
+def _compiled(statement: Executable) -> str:
+    dialect = SQLiteDialect(paramstyle="named")  # type: ignore[no-untyped-call] # SQLAlchemy leaves it so
+    return str(statement.compile(dialect=dialect))
+
+
+SERVICE: Final = _table(ServiceRecord)
+PLAYER: Final = _table(PlayerRecord)
+CHALLENGE: Final = _table(ChallengeRecord)
+TOKEN: Final = _table(TokenRecord)
+GAME: Final = _table(GameRecord)
+SECRET: Final = _table(SecretRecord)
+ENTRY: Final = _table(EntryRecord)
+OPENING: Final = _table(OpeningRecord)
+
+SUMMARY: Final = tuple(Summary.__dataclass_fields__)
+SUMMARY_COLUMNS: Final = tuple(GAME.c[name] for name in SUMMARY)
+_FIXED: Final = frozenset({"game", "created"})
+
+# Compare-and-swap: the row changes only if the game still stands where the writer believed it to stand.
+ADVANCE: Final = _compiled(
+    update(GAME)
+    .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
+    .values({name: bindparam(f"s_{name}") for name in SUMMARY if name not in _FIXED})
+)
+ADD_ENTRY: Final = _compiled(insert(ENTRY))
+ADD_OPENING: Final = _compiled(insert(OPENING))
+HEAD_OF: Final = _compiled(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")))
+GAME_OF: Final = _compiled(select(*SUMMARY_COLUMNS).where(GAME.c.game == bindparam("b_game")))
+LINES_OF: Final = _compiled(
+    select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
+    .where(ENTRY.c.game == bindparam("b_game"), ENTRY.c.seq > bindparam("b_after"))
+    .order_by(ENTRY.c.seq)
+)
+SECRET_OF: Final = _compiled(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == bindparam("b_game")))
+OPENINGS_OF: Final = _compiled(
+    select(OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
+    .where(OPENING.c.game == bindparam("b_game"))
+    .order_by(OPENING.c.seq, OPENING.c.part)
+)
+NAME_OF_TOKEN: Final = _compiled(
+    select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
+)
+
+
+def advance_values(append: Append) -> Values:
+    """The parameters of `ADVANCE`."""
+    values: Values = {f"s_{name}": getattr(append.summary, name) for name in SUMMARY if name not in _FIXED}
+    values.update(b_game=append.game, b_seq=append.seq, b_head=append.head)
+    return values
+
+
+def opening_values(append: Append) -> list[Values]:
+    """The parameters of `ADD_OPENING`, for each opening."""
+    return [
+        {"game": append.game, "seq": each.seq, "part": each.part, "cards": each.cards, "salt": each.salt}
+        for each in append.openings
+    ]
+
+
+def summary_values(summary: Summary) -> Values:
+    """A summary as a row."""
+    return {name: getattr(summary, name) for name in SUMMARY}
+
+
+def entry_values(line: Line) -> Values:
+    """A line as a row: the parameters of `ADD_ENTRY`."""
+    if line.receipt is None:
+        raise HkojiError("a line is stored with its receipt")
+    return {
+        "game": line.entry.game,
+        "seq": line.entry.seq,
+        "text": line.entry.text,
+        "sig": line.sig,
+        "receipt": line.receipt.receipt.text,
+        "receipt_sig": line.receipt.sig,
+    }
+
+
+def read_line(row: Row) -> Line:
+    """A line from a row of `LINES_OF`."""
+    text, sig, receipt, receipt_sig = row
+    return Line(parse_entry(text), sig, SignedReceipt(parse_receipt(receipt), receipt_sig))
