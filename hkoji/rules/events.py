@@ -98,6 +98,19 @@ class Close:
 
     outcome: Outcome
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether a game can be ended so from outside: whoever resigns or lets time run out loses, else nobody wins.
+
+        What the rules decide is decided by them alone, whatever an event claims.
+        """
+        return self.outcome in _CLOSINGS
+
+
+_CLOSINGS = frozenset(
+    {*(Outcome(reason, seat) for reason in ("resign", "timeout") for seat in SEATS), Outcome("cancel", None)}
+)
+
 
 Event: TypeAlias = Chance | Deal | Draw | Act | Answer | Order | Pick | Reveal | Close
 

@@ -200,7 +200,7 @@ class _Reader:
 
     def _result(self, outcome: Outcome) -> None:
         if self.state.due is not Due.OVER:
-            if outcome.reason not in ("resign", "timeout", "cancel"):
+            if not Close(outcome).is_possible:
                 raise MalformedError("result", f"the game has not ended by {outcome.reason}")
             self._apply(Close(outcome))
         elif self.state.outcome != outcome:

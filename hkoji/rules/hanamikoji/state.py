@@ -123,6 +123,8 @@ class HanamikojiState(NamedTuple):
         step = _MACHINE[self.due].get(type(event))
         if step is None:
             if isinstance(event, Close) and self.due is not Due.OVER:
+                if not event.is_possible:
+                    raise self._contradiction(f"a game is not closed by {event.outcome.reason!r}")
                 return self._replace(due=Due.OVER, actor=None, outcome=event.outcome)
             raise IllegalEventError(
                 f"a {type(event).__name__.lower()} cannot happen now: {self.due.value} is due", due=self.due.value
@@ -271,10 +273,10 @@ class HanamikojiState(NamedTuple):
 
     def _reveal(self, event: Reveal) -> HanamikojiState:
         seat = event.seat
+        if seat not in self.due_reveals():
+            raise self._contradiction(f"no secret of seat {seat} is to be revealed")
         cards = PACK.encode(event.cards)
         hidden = self.secrets[seat]
-        if self.revealed & (1 << seat):
-            raise self._contradiction(f"the secret of seat {seat} has been revealed")
         if cards >= _X or PACK.count(cards) != 1:
             raise self._contradiction("a reveal shows one card")
         if hidden not in (_X, cards):

@@ -1,0 +1,315 @@
+"""The laws of section "rules over partial knowledge", for every game: a new game joins through `GAMES`.
+
+They hold for random games under all options; docs/rules/ has the games themselves.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import HkojiError, IllegalError, InvalidError, UnknownHandError
+from hkoji.rules.events import SEATS, Close, Decision, Outcome
+from hkoji.rules.protocol import DECISION_DUE, Due, State
+from hkoji.rules.registry import RULESETS, parse_ruleset
+from tests.support.rules import (
+    GAMES,
+    KINDS,
+    OBSERVERS,
+    Game,
+    decisions,
+    every_game,
+    fewer,
+    fold,
+    folds,
+    partly_played,
+    played,
+    random_game,
+    refuses,
+    strays,
+    text_of,
+)
+
+
+def test_every_game_is_tested() -> None:
+    assert {game.name for game in GAMES} == set(RULESETS)
+
+
+# --- what each sees -------------------------------------------------------------------------------------------------
+
+
+@every_game
+@given(data=st.data())
+def test_the_fold_of_what_is_seen_is_what_is_seen_of_the_fold(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    for observer in OBSERVERS:
+        views = list(folds(play.ruleset, play.seen_by(observer)))
+        assert views == [state.project(observer) for state in play.states]
+        assert [text_of(view) for view in views] == [text_of(state.project(observer)) for state in play.states]
+
+
+@every_game
+@given(data=st.data())
+def test_projections_narrow(game: Game, data: st.DataObject) -> None:
+    """To see as a seat what a seat sees is nothing new; to see as the other seat leaves what a spectator sees."""
+    for state in data.draw(partly_played(game)).states:
+        spectator = state.project(None)
+        for seat in SEATS:
+            view = state.project(seat)
+            assert view.project(seat) == view
+            assert view.project(1 - seat) == view.project(None) == spectator.project(seat) == spectator
+
+
+@every_game
+@given(data=st.data())
+def test_what_is_public_is_the_same_for_all(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    for state in play.states:
+        for observer in OBSERVERS:
+            view = state.project(observer)
+            assert (view.due, view.actor, view.round, view.outcome) == (
+                state.due,
+                state.actor,
+                state.round,
+                state.outcome,
+            )
+            assert view.due_reveals() == state.due_reveals()
+            if state.due in DECISION_DUE:
+                assert view.shape() == state.shape()
+
+
+@every_game
+@given(data=st.data())
+def test_a_player_has_the_legal_actions_of_the_referee(game: Game, data: st.DataObject) -> None:
+    for state in decisions(data.draw(played(game))):
+        actor = state.actor
+        assert actor is not None
+        assert state.project(actor).legal_actions() == state.legal_actions()
+        for observer in {0, 1, None} - {actor}:
+            view = state.project(observer)
+            if state.due is Due.ACT:
+                with pytest.raises(UnknownHandError) as caught:
+                    view.legal_actions()
+                assert caught.value.seat == actor
+            else:
+                assert view.legal_actions() == state.legal_actions()
+
+
+# --- decisions ------------------------------------------------------------------------------------------------------
+
+
+@every_game
+@given(data=st.data())
+def test_legal_actions_are_sorted_and_apply(game: Game, data: st.DataObject) -> None:
+    play = data.draw(played(game))
+    for state in play.states:
+        if state.due not in DECISION_DUE:
+            assert state.legal_actions() == ()
+            continue
+        actions = state.legal_actions()
+        assert actions
+        assert list(actions) == sorted(set(actions))
+        for action in actions:
+            assert state.parse_action(action) == action
+            assert fits(state.shape(), action)
+            state.apply(KINDS[state.due](actor_of(state), action))
+
+
+@every_game
+@fewer
+@given(data=st.data())
+def test_everything_else_is_refused(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    chance = random.Random(data.draw(st.integers(0, 2**32 - 1)))
+    everywhere = sorted({action for state in decisions(play) for action in state.legal_actions()}) or ["1A", "-A"]
+    for state in chance.sample(play.states, min(8, len(play.states))):
+        for event in strays(play.ruleset, state, chance.sample(everywhere, min(5, len(everywhere)))):
+            refuses(state, event)
+            for observer in OBSERVERS:
+                refuses(state.project(observer), event)
+        if state.due in DECISION_DUE:
+            legal = set(state.legal_actions())
+            others = {*chance.sample(everywhere, min(60, len(everywhere))), *mutants(sorted(legal), chance)}
+            for text in sorted(others - legal):
+                error = refuses(state, decision(state, text))
+                assert isinstance(error, IllegalError | InvalidError)
+                refuses(state.project(state.actor), decision(state, text))
+
+
+def mutants(actions: list[str], chance: random.Random) -> set[str]:
+    """Texts that are almost actions."""
+    found = {"", "-", " ", "X", "1X", "2XX", "-X", "\u00e9", "1" * 200}
+    for action in chance.sample(actions, min(8, len(actions))):
+        at = chance.randrange(len(action))
+        found |= {
+            action[:at] + action[at + 1 :],
+            action[:at] + chance.choice("ABCDEFGHX0123456789-/>^!? ab\n") + action[at + 1 :],
+            action[:at] + chance.choice("ABCDEFGX-") + action[at:],
+            action.lower(),
+            f" {action}",
+            f"{action}\n",
+            action[0] + action[:0:-1],
+        }
+    return found
+
+
+@every_game
+@given(data=st.data())
+def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> None:
+    """Reading is total: text becomes canonical notation that reads as itself, or an `InvalidError`."""
+    play = data.draw(partly_played(game))
+    state = data.draw(st.sampled_from(play.states))
+    text = data.draw(st.one_of(st.text(max_size=12), st.text("1234ABCDEFGX-/ abxgift", max_size=10)))
+    try:
+        action = state.parse_action(text)
+    except InvalidError as error:
+        message = str(error)
+    else:
+        assert state.parse_action(action) == action
+        return
+    assert message.isprintable()
+
+
+def fits(shape: tuple[str, ...], action: str) -> bool:
+    """Whether one of the shapes, with `?` for a card's letter, is that of `action`."""
+    return any(
+        len(form) == len(action) and all(a in ("?", b) for a, b in zip(form, action, strict=True)) for form in shape
+    )
+
+
+def actor_of(state: State) -> int:
+    assert state.actor is not None
+    return state.actor
+
+
+def decision(state: State, action: str) -> Decision:
+    return KINDS[state.due](actor_of(state), action)
+
+
+# --- positions ------------------------------------------------------------------------------------------------------
+
+
+@every_game
+@given(data=st.data())
+def test_no_card_is_lost_or_made(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    pack = play.ruleset.pack
+    whole = Counter(dict(zip(pack.kinds, pack.copies, strict=True)))
+    for state in play.states:
+        known = Counter(pack.split(game.cards(state.to_json())))
+        assert known == (whole if state.round else Counter())
+        for observer in OBSERVERS:
+            seen = Counter(pack.split(game.cards(state.project(observer).to_json())))
+            assert seen.total() == known.total()
+            del seen["X"]
+            assert seen <= known
+
+
+@every_game
+@given(data=st.data())
+def test_a_position_is_a_value(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    texts = [text_of(state) for state in play.states]
+    again = list(folds(play.ruleset, play.events))
+    assert again == list(play.states)
+    assert [hash(state) for state in again] == [hash(state) for state in play.states]
+    assert [text_of(state) for state in play.states] == texts
+    for before, after in zip(play.states, play.states[1:], strict=False):
+        assert before != after
+    # Which positions are equal, their JSON says too, and the other way round.
+    assert len(set(texts)) == len(set(play.states))
+
+
+@every_game
+@given(data=st.data())
+def test_anybody_can_end_a_running_game(game: Game, data: st.DataObject) -> None:
+    play = data.draw(played(game))
+    state = data.draw(st.sampled_from(play.states))
+    outcome = Outcome(data.draw(st.sampled_from(("resign", "timeout"))), data.draw(st.sampled_from(SEATS)))
+    if state.due is Due.OVER:
+        refuses(state, Close(outcome))
+        return
+    over = state.apply(Close(outcome))
+    assert (over.outcome, over.due, over.actor, over.legal_actions()) == (outcome, Due.OVER, None, ())
+
+
+@every_game
+def test_only_what_ends_a_game_from_outside_closes_it(game: Game) -> None:
+    """What the rules decide comes from the rules, never from an event that claims it."""
+    state = game.rulesets[0].initial()
+    for outcome in (
+        Outcome("charm", 0),
+        Outcome("geisha", 1),
+        Outcome("limit", None),
+        Outcome("rounds", 0),
+        Outcome("", 0),
+        Outcome("resign", None),
+        Outcome("timeout", None),
+        Outcome("cancel", 0),
+        Outcome("resign", 2),
+        Outcome("resign", -1),
+    ):
+        refuses(state, Close(outcome), IllegalError)
+
+
+@every_game
+def test_options_are_read_back(game: Game) -> None:
+    assert len(set(game.rulesets)) == len(game.rulesets)
+    for ruleset in game.rulesets:
+        assert parse_ruleset(ruleset.to_json()) == ruleset
+        assert ruleset.name == game.name
+        assert ruleset.initial().ruleset == ruleset
+
+
+@every_game
+def test_all_options_end_as_they_say(game: Game) -> None:
+    """The random games above do reach every way to end; a strategy that never did would prove little."""
+    reasons = Counter[str]()
+    for seed, ruleset in enumerate(game.rulesets * 3):
+        outcome = random_game(ruleset, seed).states[-1].outcome
+        reasons[outcome.reason if outcome else "unfinished"] += 1
+    assert set(reasons) - {"unfinished"} == ENDINGS[game.name]
+    assert reasons["unfinished"] < len(game.rulesets)
+
+
+ENDINGS = {"hanamikoji": {"charm", "geisha", "limit"}}
+
+
+@every_game
+@given(data=st.data())
+def test_a_game_can_be_folded_from_anywhere(game: Game, data: st.DataObject) -> None:
+    """Position and coming events are all there is: no history hides in the machine."""
+    play = data.draw(played(game))
+    at = data.draw(st.integers(0, len(play.events)))
+    state = play.states[at]
+    for event in play.events[at:]:
+        state = state.apply(event)
+    assert state == play.states[-1] == fold(play.ruleset, play.events)
+
+
+@every_game
+@given(data=st.data())
+def test_hidden_cards_go_and_come_back(game: Game, data: st.DataObject) -> None:
+    """`public`, `hidden` and `complete` agree: what is hidden of an action, put back, gives the action."""
+    play = data.draw(played(game))
+    for state in decisions(play):
+        if state.due is not Due.ACT:
+            continue
+        for action in state.legal_actions()[::7]:
+            ruleset = play.ruleset
+            hidden, shown = ruleset.hidden(action), ruleset.public(action)
+            assert ruleset.public(shown) == shown
+            assert state.parse_action(shown) == shown
+            assert bool(hidden) == (shown != action) == ("X" in shown)
+            assert [group.counts for group in ruleset.hidden(shown)] == [group.counts for group in hidden]
+            assert ruleset.complete(shown, tuple(group.cards for group in hidden)) == action
+            if hidden:
+                for cards in ((), ("",) * len(hidden), ("X",) * len(hidden), (*(g.cards for g in hidden), "A")):
+                    with pytest.raises(HkojiError):
+                        ruleset.complete(shown, cards)
+                with pytest.raises(HkojiError):
+                    ruleset.complete(action, tuple(group.cards for group in hidden))

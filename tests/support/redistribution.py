@@ -1,0 +1,118 @@
+"""The same game with the cards lying otherwise where an observer cannot see them.
+
+Every hidden card of a round is a slot: in the deal of a hidden hand, in the deck, or set aside. A slot that its owner
+has shown since (in an offer, or revealed) has to hold the card shown, but any slot that the owner had at that moment
+may be the one; what is left of the unseen cards goes to the other slots in any order. So every way in which the cards
+can lie for this observer can come out. Of the rules it uses only which cards of an action are hidden.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from hkoji.rules.events import SEATS, Act, Deal, Draw, Event, Reveal, Seat
+from hkoji.rules.protocol import Ruleset
+
+
+def redistribute(
+    ruleset: Ruleset, events: tuple[Event, ...], observer: Seat | None, chance: random.Random
+) -> tuple[Event, ...]:
+    """A course of events that `observer` (None: a spectator) cannot tell from `events`."""
+    starts = [at for at, event in enumerate(events) if isinstance(event, Deal)]
+    out = list(events[: starts[0]] if starts else events)
+    for start, end in pairwise([*starts, len(events)]):
+        deal, *rest = events[start:end]
+        assert isinstance(deal, Deal)
+        out.extend(_Round(ruleset, deal, rest, observer, chance).events())
+    return tuple(out)
+
+
+@dataclass
+class _Slot:
+    kind: str | None = None
+    """The card there, once it is settled."""
+
+
+@dataclass
+class _Play:
+    """An action of a hidden hand: the slots of each of its hidden groups."""
+
+    groups: list[list[_Slot]] = field(default_factory=list)
+
+
+class _Round:
+    def __init__(
+        self, ruleset: Ruleset, deal: Deal, rest: list[Event], observer: Seat | None, chance: random.Random
+    ) -> None:
+        self.ruleset, self.rest, self.chance = ruleset, rest, chance
+        self.hidden = [seat for seat in SEATS if seat != observer]
+        split = ruleset.pack.split
+        self.dealt = tuple([_Slot(kind) for kind in split(hand)] for hand in deal.hands)
+        self.deck = [_Slot(kind) for kind in split(deal.rest)]
+        self.aside = [_Slot(kind) for kind in split(deal.aside)]
+        self.drawn: dict[int, _Slot] = {}
+        self.plays: dict[int, _Play] = {}
+        seen = {id(slot) for seat in SEATS if seat not in self.hidden for slot in self.dealt[seat]}
+        tops = iter(self.deck)
+        for at, event in enumerate(rest):
+            if isinstance(event, Draw):
+                self.drawn[at] = next(tops)
+                if event.seat not in self.hidden:
+                    seen.add(id(self.drawn[at]))
+        self.unseen = [s for s in (*self.dealt[0], *self.dealt[1], *self.deck, *self.aside) if id(s) not in seen]
+        self._scatter()
+
+    def _scatter(self) -> None:
+        pool = [slot.kind for slot in self.unseen]
+        for slot in self.unseen:
+            slot.kind = None
+        hands = {seat: list(self.dealt[seat]) for seat in self.hidden}
+        for at, event in enumerate(self.rest):
+            if isinstance(event, Draw) and event.seat in self.hidden:
+                hands[event.seat].append(self.drawn[at])
+            elif isinstance(event, Act) and event.seat in self.hidden:
+                self._use(at, event, hands[event.seat])
+        for slot in self.unseen:
+            if slot.kind is not None:
+                pool.remove(slot.kind)
+        self.chance.shuffle(pool)
+        for slot in self.unseen:
+            slot.kind = slot.kind or pool.pop()
+        assert not pool
+
+    def _use(self, at: int, event: Act, hand: list[_Slot]) -> None:
+        names = list(self.ruleset.pack.split(event.action[1:]))
+        shown_later = any(isinstance(e, Reveal) and e.seat == event.seat for e in self.rest[at:])
+        play = self.plays.setdefault(at, _Play())
+        for group in self.ruleset.hidden(event.action):
+            cards = self.ruleset.pack.split(group.cards)
+            play.groups.append([self._from(hand, card if group.counts and shown_later else None) for card in cards])
+            for card in cards:
+                names.remove(card)
+        for card in names:
+            self._from(hand, card)
+
+    def _from(self, hand: list[_Slot], kind: str | None) -> _Slot:
+        slot = hand.pop(self.chance.randrange(len(hand)))
+        slot.kind = kind
+        return slot
+
+    def events(self) -> list[Event]:
+        hands = ["".join(_kinds(slots)) for slots in self.dealt]
+        deal = Deal((hands[0], hands[1]), "".join(_kinds(self.deck)), "".join(_kinds(self.aside)))
+        out: list[Event] = [deal]
+        for at, event in enumerate(self.rest):
+            if isinstance(event, Draw):
+                out.append(replace(event, card=self.drawn[at].kind or ""))
+            elif isinstance(event, Act) and at in self.plays and self.plays[at].groups:
+                cards = tuple("".join(sorted(_kinds(group))) for group in self.plays[at].groups)
+                out.append(replace(event, action=self.ruleset.complete(self.ruleset.public(event.action), cards)))
+            else:
+                out.append(event)
+        return out
+
+
+def _kinds(slots: list[_Slot]) -> list[str]:
+    return [slot.kind or "" for slot in slots]

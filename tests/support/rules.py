@@ -1,0 +1,227 @@
+"""Random games of every ruleset, and what the laws in tests/rules are checked with.
+
+Everything here goes through the protocols of `hkoji.rules.protocol`: a second game is one more line in `GAMES`.
+Everything random comes from a seed, so that a failing game can be played again.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Final
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from hkoji.errors import HkojiError
+from hkoji.rules.events import (
+    SEATS,
+    Act,
+    Answer,
+    Chance,
+    Close,
+    Decision,
+    Draw,
+    Event,
+    Order,
+    Outcome,
+    Pick,
+    Reveal,
+    Seat,
+    project,
+)
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset, State
+
+OBSERVERS: Final[tuple[Seat | None, ...]] = (0, 1, None)
+KINDS: Final[dict[Due, type[Decision]]] = {Due.ACT: Act, Due.ANSWER: Answer, Due.ORDER: Order, Due.PICK: Pick}
+
+
+@dataclass(frozen=True)
+class Game:
+    """One game with all its options. `cards` gives the names of all cards of a position's JSON, wherever they lie."""
+
+    name: str
+    rulesets: tuple[Ruleset, ...]
+    cards: Callable[[dict[str, Json]], str]
+
+
+def _hanamikoji_cards(position: dict[str, Json]) -> str:
+    places: list[str] = [str(position["deck"]), str(position["removed"]), str(position["offer"] or "")[1:]]
+    for pair in ("hands", "rows", "secrets", "trade_offs"):
+        both = position[pair]
+        assert isinstance(both, list)
+        places.extend(str(cards) for cards in both)
+    return "".join(places)
+
+
+_LIMITS: Final = ((0, "geisha"), *((rounds, tiebreak) for rounds in range(1, 6) for tiebreak in ("geisha", "charm")))
+
+GAMES: Final = (
+    Game(
+        "hanamikoji",
+        tuple(Hanamikoji(first, *limit) for first in ("host", "guest", "random") for limit in _LIMITS),
+        _hanamikoji_cards,
+    ),
+)
+fewer = settings(max_examples=max(1, settings().max_examples // 3))
+"""For tests of which an example costs much; scales with the profile."""
+every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in GAMES])
+
+
+@dataclass(frozen=True)
+class Played:
+    """A game as the referee knows it: `states` has the position before the first event and after each one."""
+
+    ruleset: Ruleset
+    events: tuple[Event, ...]
+    states: tuple[State, ...] = field(repr=False)
+
+    def until(self, length: int) -> Played:
+        """The game after its first `length` events."""
+        return Played(self.ruleset, self.events[:length], self.states[: length + 1])
+
+    def then(self, event: Event) -> Played:
+        """The game with one more event."""
+        return Played(self.ruleset, (*self.events, event), (*self.states, self.states[-1].apply(event)))
+
+    def seen_by(self, seat: Seat | None) -> tuple[Event, ...]:
+        """The information state: the events as `seat` sees them."""
+        return tuple(project(event, seat, self.ruleset.public) for event in self.events)
+
+
+def fold(ruleset: Ruleset, events: Iterable[Event]) -> State:
+    """The position after `events`."""
+    return reduce(lambda state, event: state.apply(event), events, ruleset.initial())
+
+
+def folds(ruleset: Ruleset, events: Iterable[Event]) -> Iterator[State]:
+    """The position before the first event and after each one."""
+    state = ruleset.initial()
+    yield state
+    for event in events:
+        state = state.apply(event)
+        yield state
+
+
+def random_game(ruleset: Ruleset, seed: int, most_rounds: int = 6) -> Played:
+    """A whole game; one that would go on after `most_rounds` rounds stops there, unfinished."""
+    chance = random.Random(seed)
+    state: State = ruleset.initial()
+    states: list[State] = [state]
+    events: list[Event] = []
+    while state.due is not Due.OVER and not (state.due is Due.DEAL and state.round == most_rounds):
+        event = next_event(ruleset, events, state, chance)
+        state = state.apply(event)
+        events.append(event)
+        states.append(state)
+    return Played(ruleset, tuple(events), tuple(states))
+
+
+def next_event(ruleset: Ruleset, events: list[Event], state: State, chance: random.Random) -> Event:
+    """Some event that may come next."""
+    match state.due:
+        case Due.CHANCE:
+            decided = ruleset.chance()
+            first = chance.randrange(2) if "first" in decided else None
+            markers = "".join(chance.sample(ruleset.markers, 2)) if "markers" in decided else None
+            return Chance(first, markers)
+        case Due.DEAL:
+            deck = [kind for _, kind in ruleset.pack.deck()]
+            chance.shuffle(deck)
+            return ruleset.deal(tuple(deck))
+        case Due.DRAW:
+            assert state.actor is not None
+            return Draw(state.actor, state.deck[: ruleset.pack.width])
+        case Due.REVEAL:
+            seat = chance.choice(state.due_reveals())
+            return Reveal(seat, secret_of(ruleset, events, seat))
+    assert state.actor is not None
+    return KINDS[state.due](state.actor, choose(state.legal_actions(), chance))
+
+
+def choose(actions: tuple[str, ...], chance: random.Random) -> str:
+    """One of `actions`: first its kind, then which, lest the many competitions crowd out the rest."""
+    kind = chance.choice(sorted({action[0] for action in actions}))
+    return chance.choice([action for action in actions if action[0] == kind])
+
+
+def secret_of(ruleset: Ruleset, events: list[Event], seat: Seat) -> str:
+    """The face-down card of `seat` that counts in the current round."""
+    for event in reversed(events):
+        if isinstance(event, Act) and event.seat == seat:
+            counting = [hidden.cards for hidden in ruleset.hidden(event.action) if hidden.counts]
+            if counting:
+                return counting[0]
+    raise AssertionError("no face-down card counts")
+
+
+def played(game: Game) -> st.SearchStrategy[Played]:
+    """Whole games under any options."""
+    return st.builds(random_game, st.sampled_from(game.rulesets), st.integers(0, 2**32 - 1))
+
+
+ENDS: Final = ("none", "resign", "timeout", "cancel")
+
+
+@st.composite
+def partly_played(draw: st.DrawFn, game: Game) -> Played:
+    """Games stopped anywhere: left unfinished, ended by somebody, or (often) played to the end."""
+    whole = draw(played(game))
+    length = draw(st.one_of(st.just(len(whole.events)), st.integers(0, len(whole.events))))
+    part = whole.until(length)
+    reason = draw(st.sampled_from(ENDS))
+    if reason == "none" or part.states[-1].due is Due.OVER:
+        return part
+    winner = None if reason == "cancel" else draw(st.sampled_from(SEATS))
+    return part.then(Close(Outcome(reason, winner)))
+
+
+def decisions(play: Played) -> Iterator[State]:
+    """The positions in which somebody decides."""
+    return (state for state in play.states if state.due in DECISION_DUE)
+
+
+def text_of(state: State) -> str:
+    """A position's JSON as canonical text."""
+    return json.dumps(state.to_json(), sort_keys=True, separators=(",", ":"))
+
+
+def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *words: str) -> HkojiError:
+    """Asserts that `event` raises `error`, that its message has all `words`, and that nothing has changed."""
+    before = (repr(state), hash(state), text_of(state))
+    with pytest.raises(error) as caught:
+        state.apply(event)
+    assert (repr(state), hash(state), text_of(state)) == before
+    message = str(caught.value)
+    for word in words:
+        assert word in message, f"{word!r} is not in {message!r}"
+    return caught.value
+
+
+def strays(ruleset: Ruleset, state: State, actions: Iterable[str]) -> Iterator[Event]:
+    """Events of the wrong kind or by the wrong seat, none of which may come next."""
+    if state.due is not Due.CHANCE:
+        yield from (Chance(0), Chance(1), Chance(), Chance(None, "".join(ruleset.markers[:2]) or None))
+    if state.due is not Due.DEAL:
+        yield ruleset.deal(tuple(kind for _, kind in ruleset.pack.deck()))
+        yield ruleset.deal(("X",) * ruleset.pack.size)
+    cards = ("X", state.deck[: ruleset.pack.width], ruleset.pack.kinds[0])
+    for seat in (*SEATS, 2, -1):
+        if state.due is not Due.DRAW or seat != state.actor:
+            yield from (
+                Draw(seat, "X"),
+                Draw(seat, state.deck[: ruleset.pack.width]),
+                Draw(seat, ruleset.pack.kinds[0]),
+            )
+        if seat not in state.due_reveals():
+            yield from (Reveal(seat, card) for card in cards)
+        for due, kind in KINDS.items():
+            if state.due is not due or seat != state.actor:
+                yield from (kind(seat, action) for action in actions)
+    if state.due is Due.OVER:
+        yield from (Close(Outcome("resign", 0)), Close(Outcome("cancel", None)))
