@@ -6,20 +6,21 @@ import asyncio
 import gc
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import Literal
 
 import structlog
 import uvicorn
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
 
 from hkoji import __version__
 from hkoji.errors import StorageError
 from hkoji.log.keys import PrivateKey
 from hkoji_server.routes import api, problems
+from hkoji_server.routes.accesslog import AccessLog
+from hkoji_server.routes.entries import EntriesRoad, make_submit
 from hkoji_server.routes.limits import BodyLimit
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
@@ -68,7 +69,10 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
                 challenge_lifetime=settings.challenge_lifetime,
             )
             games = Games(store, ports, key, cached=settings.cached_games)
-            app.include_router(api.make_router(players, games, ports, origin=origin, key=key.public.text))
+            app.state.submit = make_submit(games)
+            app.include_router(
+                api.make_router(players, games, ports, app.state.submit, origin=origin, key=key.public.text)
+            )
             gc.collect()
             gc.freeze()
             log.debug("ready", origin=origin, database=str(settings.database), key=key.public.fingerprint)
@@ -85,18 +89,11 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
         """Whether the process answers."""
         return {"status": "ok"}
 
-    if settings.log_level in ("debug", "info"):
-        app.middleware("http")(_log_request)
+    app.add_middleware(EntriesRoad)
     app.add_middleware(BodyLimit, limit=settings.max_body)
+    if settings.log_level in ("debug", "info"):
+        app.add_middleware(AccessLog)
     return app
-
-
-async def _log_request(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-    started = perf_counter()
-    response = await call(request)
-    took = round((perf_counter() - started) * 1000, 1)
-    log.info("request", method=request.method, path=request.url.path, status=response.status_code, ms=took)
-    return response
 
 
 def configure_logging(level: Level) -> None:

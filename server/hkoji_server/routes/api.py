@@ -12,11 +12,10 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hkoji import __version__
-from hkoji.errors import MalformedError
-from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_log, line_to_json
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import models
+from hkoji_server.routes.entries import Submit
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
@@ -37,7 +36,7 @@ def _dumps(value: Any) -> bytes:  # Any: JSON
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def make_router(players: Players, games: Games, ports: Ports, *, origin: str, key: str) -> APIRouter:  # noqa: PLR0915 - one router, one list of endpoints
+def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, origin: str, key: str) -> APIRouter:
     """The endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
 
@@ -185,12 +184,7 @@ def make_router(players: Players, games: Games, ports: Ports, *, origin: str, ke
     )
     async def submit(game: models.GameId, request: Request) -> Response:
         """Takes a signed entry into the game, or says why not."""
-        submission = parse_submission(await request.body())
-        if submission.entry.game != game:
-            raise MalformedError("submission", "the entry belongs to another game than the address says")
-        lines, fresh = await games.submit(game, submission)
-        body = _dumps(models.submitted_json(lines))
-        return Response(body, 201 if fresh else 200, media_type="application/json")
+        return await take(game, await request.body())
 
     @router.get(
         "/games/{game}/view",

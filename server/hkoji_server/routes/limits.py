@@ -1,15 +1,18 @@
-"""Refuses bodies over the cap, whether the length is declared or not, before the application sees any of them."""
+"""Takes in request bodies: refuses those over the cap, declared or not, and those that are not JSON.
+
+The application sees a body only when it is whole, so nothing is ever read of one that is not taken.
+"""
 
 from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji.errors import TooLargeError
-from hkoji_server.routes.problems import problem
+from hkoji_server.routes.problems import answer, problem
 
 
 class BodyLimit:
-    """ASGI middleware: reads a body of at most `limit` bytes whole and passes it on, or answers 413."""
+    """ASGI middleware: passes on a JSON body of at most `limit` bytes, else answers 413 or 415."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
@@ -20,32 +23,45 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
-        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        body: bytes | None = None
-        if declared.isdigit() and len(declared) < 19 and int(declared) <= self._limit:
-            body = await self._read(receive)
-        if body is None:
+        declared, media_type = b"0", b""
+        for name, value in scope["headers"]:
+            if name == b"content-length":
+                declared = value
+            elif name == b"content-type":
+                media_type = value
+        if not (declared.isdigit() and len(declared) < 19 and int(declared) <= self._limit):
             await problem(TooLargeError("the request", self._limit))(scope, receive, send)
             return
-        whole: Message | None = {"type": "http.request", "body": body, "more_body": False}
+        message = await receive()
+        if message.get("more_body", False):
+            message = await self._rest(message, receive)
+        if message["type"] == "http.disconnect":
+            return  # the client has left in the middle: nobody to answer, and nothing whole to act on
+        body = message.get("body", b"")
+        if len(body) > self._limit:
+            await problem(TooLargeError("the request", self._limit))(scope, receive, send)
+            return
+        if body and media_type.partition(b";")[0].strip().lower() != b"application/json":
+            refusal = answer(415, "unsupported-media-type", "a body is sent as application/json", "", {})
+            await refusal(scope, receive, send)
+            return
+        whole: Message | None = message
 
         async def replayed() -> Message:
             nonlocal whole
-            message, whole = whole, None
-            return message if message is not None else await receive()
+            given, whole = whole, None
+            return given if given is not None else await receive()
 
         await self._app(scope, replayed, send)
 
-    async def _read(self, receive: Receive) -> bytes | None:
-        """The body; None if it is too long."""
-        parts: list[bytes] = []
-        size = 0
-        while True:
+    async def _rest(self, message: Message, receive: Receive) -> Message:
+        """The whole body as one message, or its first part that goes over the cap, or the disconnection."""
+        parts = [message.get("body", b"")]
+        size = len(parts[0])
+        while message.get("more_body", False) and size <= self._limit:
             message = await receive()
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._limit:
-                return None
-            parts.append(part)
-            if not message.get("more_body", False):
-                return b"".join(parts)
+            if message["type"] == "http.disconnect":
+                return message
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+        return {"type": "http.request", "body": b"".join(parts), "more_body": False}

@@ -56,6 +56,7 @@ class Problem(BaseModel):
     actor: int | None = Field(default=None, description="The seat that owes the next entry")
     action: str | None = Field(default=None, description="The decision that is not legal")
     shape: list[str] | None = Field(default=None, description="What a legal decision looks like, ? for a card")
+    retry_after: int | None = Field(default=None, description="Seconds to wait")
 
 
 _TITLES: Final = {
@@ -86,18 +87,21 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:  # Any
     }
 
 
-def problem(error: errors.HkojiError) -> JSONResponse:
-    """The answer to an error."""
+def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -> JSONResponse:
+    """The answer to an error. `place` is number and head of the game's last entry, for errors that lack it."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS or kind is errors.HkojiError)
     members = {name: value for name in _MEMBERS if (value := getattr(error, name, None)) is not None}
     if isinstance(error, errors.CommitmentError):
         members.pop("seq", None)  # there it is the entry's number, not the game's last
     if isinstance(error, errors.NotYourTurnError):
         members["actor"] = error.actor
-    return _answer(status, error.code, str(error), error.hint, members)
+    if place:
+        members["seq"], members["head"] = place
+    return answer(status, error.code, str(error), error.hint, members)
 
 
-def _answer(status: int, code: str, detail: str, hint: str, members: dict[str, Any]) -> JSONResponse:
+def answer(status: int, code: str, detail: str, hint: str, members: dict[str, Any]) -> JSONResponse:  # Any: JSON
+    """A problem document; `members` are its data beyond the standard ones."""
     content = {
         "type": f"/problems/{code}",
         "title": _TITLES.get(status, "Error"),
@@ -111,7 +115,7 @@ def _answer(status: int, code: str, detail: str, hint: str, members: dict[str, A
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after" in members:
-        headers["Retry-After"] = str(content.pop("retry_after"))
+        headers["Retry-After"] = str(members["retry_after"])
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 
@@ -130,15 +134,15 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        return _answer(400, "invalid", _validation_detail(error), "see /docs for what this takes", {})
+        return answer(400, "invalid", _validation_detail(error), "see /docs for what this takes", {})
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> JSONResponse:
         codes = {404: "not-found", 405: "method-not-allowed", 400: "invalid"}
-        answer = _answer(error.status_code, codes.get(error.status_code, "http"), str(error.detail), "", {})
-        answer.headers.update(error.headers or {})
-        return answer
+        response = answer(error.status_code, codes.get(error.status_code, "http"), str(error.detail), "", {})
+        response.headers.update(error.headers or {})
+        return response
 
     @app.exception_handler(Exception)
     async def _unforeseen(_: Request, __: Exception) -> JSONResponse:
-        return _answer(500, "internal", "the service failed; nothing acknowledged is lost", "try again later", {})
+        return answer(500, "internal", "the service failed; nothing acknowledged is lost", "try again later", {})

@@ -96,6 +96,10 @@ class Games:
                 self._remember(accepted.hosted)
                 return Submitted(accepted.lines, fresh=True)
 
+    def head(self, game: str) -> tuple[int, str] | None:
+        """Number and head of a game's last entry, if there is such a game."""
+        return self._store.head(game)
+
     def summary(self, game: str) -> Summary:
         """A game's summary. Raises `NotFoundError`."""
         summary = self._store.summary(game)

@@ -41,7 +41,13 @@ from hkoji_server.store.migrate import migrate
 from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, PLAYER, SECRET, SERVICE, TOKEN, Row, Values
 from hkoji_server.store.writer import Writer
 
-_PRAGMAS: Final = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
+_BUSY_SECONDS: Final = 10
+_PRAGMAS: Final = {
+    "journal_mode": "wal",
+    "synchronous": 2,
+    "foreign_keys": 1,
+    "busy_timeout": _BUSY_SECONDS * 1000,
+}
 
 
 class SqliteStore:
@@ -62,7 +68,7 @@ class SqliteStore:
             URL.create("sqlite", database=str(path)),
             poolclass=NullPool,
             hide_parameters=True,
-            connect_args={"check_same_thread": False, "timeout": _PRAGMAS["busy_timeout"] / 1000},
+            connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
         )
         event.listen(self._engine, "connect", _configure)
         try:

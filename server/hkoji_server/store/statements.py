@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Executable, Table, bindparam, insert, select, update
+from sqlalchemy import ClauseElement, Table, bindparam, insert, select, update
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlmodel import SQLModel
 
@@ -36,9 +36,8 @@ def _table(record: type[SQLModel]) -> Table:
     return SQLModel.metadata.tables[str(record.__tablename__)]
 
 
-def _compiled(statement: Executable) -> str:
-    dialect = SQLiteDialect(paramstyle="named")  # type: ignore[no-untyped-call] # SQLAlchemy leaves it so
-    return str(statement.compile(dialect=dialect))
+def _compiled(statement: ClauseElement) -> str:
+    return str(statement.compile(dialect=SQLiteDialect(paramstyle="named")))
 
 
 SERVICE: Final = _table(ServiceRecord)
