@@ -1,0 +1,180 @@
+"""Hanamikoji played the slow way, with lists and dictionaries, straight from the rulebook: an oracle for the engine.
+
+It shares nothing with `hkoji.rules` but the notation of moves. A game is a dictionary that its functions change; cards
+are letters, hands are lists of them, and what a hand can do is found by trying every arrangement of its cards.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final
+
+CHARM: Final = {"A": 2, "B": 2, "C": 2, "D": 3, "E": 3, "F": 4, "G": 5}
+
+Table = dict[str, Any]  # a game as plain data of many shapes, listed in `new_game`
+Markers = dict[str, int | None]
+"""For each geisha whose side her favor marker is on; None for the middle."""
+
+
+def new_game(starter: int | None, max_rounds: int = 0, tiebreak: str = "geisha") -> Table:
+    """Setup: seven geisha, the markers in the middle."""
+    return {
+        "max_rounds": max_rounds,
+        "tiebreak": tiebreak,
+        "markers": dict.fromkeys(CHARM),
+        "round": 0,
+        "starter": starter,
+        "turn": None,
+        "offer": None,
+        "hands": [[], []],
+        "deck": [],
+        "removed": [],
+        "unused": [[], []],
+        "rows": [[], []],
+        "secret": [[], []],
+        "discard": [[], []],
+        "result": None,
+    }
+
+
+def copy_of(game: Table) -> Table:
+    """A game that can be played on without changing this one."""
+    copied = dict(game, markers=dict(game["markers"]), deck=list(game["deck"]), removed=list(game["removed"]))
+    for pair in ("hands", "unused", "rows", "secret", "discard"):
+        copied[pair] = [list(each) for each in game[pair]]
+    return copied
+
+
+def deal(game: Table, first_hand: str, second_hand: str, deck: str, removed: str) -> None:
+    """Phase 1. From the second round on the second player of the round before starts."""
+    if game["round"] > 0:
+        game["starter"] = 1 - game["starter"]
+    game["round"] += 1
+    game["turn"] = game["starter"]
+    game["hands"] = [list(first_hand), list(second_hand)]
+    game["deck"] = list(deck)
+    game["removed"] = list(removed)
+    game["unused"] = [[1, 2, 3, 4], [1, 2, 3, 4]]
+    for pair in ("rows", "secret", "discard"):
+        game[pair] = [[], []]
+
+
+def draw(game: Table) -> None:
+    """The player whose turn it is takes the top card."""
+    game["hands"][game["turn"]].append(game["deck"].pop(0))
+
+
+def moves(game: Table) -> set[str]:
+    """Phase 2: all that the player who has to decide may do, in notation."""
+    if game["offer"] is not None:
+        return {"-" + "".join(sorted(share)) for share in game["offer"]}
+    player = game["turn"]
+    found = set()
+    for action in game["unused"][player]:
+        for cards in itertools.permutations(game["hands"][player], action):
+            found.add(spell(action, list(cards)))
+    return found
+
+
+def spell(action: int, cards: list[str]) -> str:
+    """An action in canonical notation; of four cards the first two are a set and the last two."""
+    if action == 4:
+        sets = ["".join(sorted(cards[:2])), "".join(sorted(cards[2:]))]
+        return "4" + "".join(sorted(sets))
+    return str(action) + "".join(sorted(cards))
+
+
+def decide(game: Table, move: str) -> None:
+    """Carries out one of `moves`. When both players have used all actions the round is scored."""
+    if move.startswith("-"):
+        answer(game, list(move[1:]))
+        return
+    player, action, cards = game["turn"], int(move[0]), list(move[1:])
+    for card in cards:
+        game["hands"][player].remove(card)
+    game["unused"][player].remove(action)
+    if action == 1:
+        game["secret"][player] = cards
+        end_turn(game)
+    elif action == 2:
+        game["discard"][player] = cards
+        end_turn(game)
+    elif action == 3:
+        game["offer"] = [[card] for card in cards]
+    else:
+        game["offer"] = [cards[:2], cards[2:]]
+
+
+def answer(game: Table, chosen: list[str]) -> None:
+    """The opponent places the chosen cards on their side, the actor the others."""
+    actor = game["turn"]
+    offered = [card for share in game["offer"] for card in share]
+    for card in chosen:
+        offered.remove(card)
+    game["rows"][1 - actor] += chosen
+    game["rows"][actor] += offered
+    game["offer"] = None
+    end_turn(game)
+
+
+def end_turn(game: Table) -> None:
+    """The other player's turn, if anybody has an action left."""
+    game["turn"] = 1 - game["turn"]
+    if game["unused"] == [[], []]:
+        game["turn"] = None
+
+
+def round_is_over(game: Table) -> bool:
+    """Whether it is time to score."""
+    return game["round"] > 0 and game["unused"] == [[], []] and game["offer"] is None
+
+
+def score(game: Table) -> None:
+    """Phase 3."""
+    for player in (0, 1):
+        game["rows"][player] += game["secret"][player]
+        game["secret"][player] = []
+    for geisha in CHARM:
+        mine, yours = game["rows"][0].count(geisha), game["rows"][1].count(geisha)
+        if mine > yours:
+            game["markers"][geisha] = 0
+        if yours > mine:
+            game["markers"][geisha] = 1
+    game["result"] = goal(game["markers"])
+    if game["result"] is None and game["round"] == game["max_rounds"]:
+        game["result"] = ("limit", at_the_limit(game["markers"], game["tiebreak"]))
+
+
+def favors(markers: Markers, player: int) -> list[int]:
+    """The charm points of each geisha on a player's side, highest first."""
+    return sorted((CHARM[geisha] for geisha in markers if markers[geisha] == player), reverse=True)
+
+
+def goal(markers: Markers) -> tuple[str, int] | None:
+    """End of the game: 11 charm points or 4 geisha; who has 11 charm points wins against who has 4 geisha."""
+    reached_charm = [player for player in (0, 1) if sum(favors(markers, player)) >= 11]
+    reached_geisha = [player for player in (0, 1) if len(favors(markers, player)) >= 4]
+    if reached_charm:
+        (player,) = reached_charm
+        return "charm", player
+    if reached_geisha:
+        (player,) = reached_geisha
+        return "geisha", player
+    return None
+
+
+def at_the_limit(markers: Markers, tiebreak: str) -> int | None:
+    """The optional last round: who wins, or None when the win is shared.
+
+    `geisha` (English edition of 2018): more geisha, then more charm points. `charm` (Italian edition of 2018): more
+    charm points, then the highest geisha.
+    """
+    mine, yours = favors(markers, 0), favors(markers, 1)
+    if tiebreak == "geisha":
+        comparisons = [(len(mine), len(yours)), (sum(mine), sum(yours))]
+    else:
+        comparisons = [(sum(mine), sum(yours)), (max(mine, default=0), max(yours, default=0))]
+    for a, b in comparisons:
+        if a != b:
+            return 0 if a > b else 1
+    return None
