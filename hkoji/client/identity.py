@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from hkoji.client.agent import AgentSigner
 from hkoji.client.home import Home, write_file
@@ -13,17 +13,24 @@ from hkoji.log.keys import PrivateKey, PublicKey, Signer, parse_public_key
 from hkoji.log.publickey import KEY_TYPE
 
 
-@dataclass(frozen=True, slots=True)
 class Identity:
-    """A name and what signs for it."""
+    """A name and its public key; the private key is read when something is to be signed."""
 
-    name: str
-    signer: Signer
+    def __init__(self, name: str, key: PublicKey, file: Path) -> None:
+        self.name: Final = name
+        self.key: Final = key
+        self._file = file
+        self._signer: Signer | None = None
 
     @property
-    def key(self) -> PublicKey:
-        """The public key."""
-        return self.signer.public
+    def signer(self) -> Signer:
+        """What signs. Raises `LoginError` when the key cannot be used."""
+        if self._signer is None:
+            signer = _load(self._file)
+            if signer.public != self.key:
+                raise LoginError(f"{self._file} holds another key than the one you play with")
+            self._signer = signer
+        return self._signer
 
 
 def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
@@ -48,20 +55,17 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
         write_file(home.key_file, private.to_openssh())
         write_file(home.key_file.with_suffix(".pub"), f"{private.public.text}\n".encode())
         home.update_config(name=name, key=private.public.text, key_file=home.key_file.name)
-        return Identity(name, private)
+        return Identity(name, private.public, home.key_file)
     file = key.expanduser().absolute()
     signer = _load(file)
     home.update_config(name=name, key=signer.public.text, key_file=str(file))
-    return Identity(name, signer)
+    return Identity(name, signer.public, file)
 
 
 def load(home: Home) -> Identity:
-    """The player of `home`. Raises `LoginError` when there is none or the key cannot be used."""
+    """The player of `home`. Raises `LoginError` when there is none."""
     config = home.config()
-    signer = _load(home.path / config["key_file"])
-    if signer.public.text != config["key"]:
-        raise LoginError(f"{config['key_file']} holds another key than the one you play with")
-    return Identity(config["name"], signer)
+    return Identity(config["name"], parse_public_key(config["key"]), home.path / config["key_file"])
 
 
 def _load(file: Path) -> Signer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from hkoji.client import verify
@@ -40,7 +40,7 @@ from hkoji.log.canonical import JsonValue, encode_base64
 from hkoji.log.entry import make_entry
 from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.log.line import Line, read_signed, sign_entry
-from hkoji.log.statement import make_registration, parse_login, parse_view
+from hkoji.log.statement import View, make_registration, parse_login, parse_view
 from hkoji.rules.events import Event, Seat
 from hkoji.rules.protocol import Due, Ruleset
 
@@ -77,6 +77,10 @@ class Client:
         self._say = say
         self._identity: Identity | None = None
         self._apis: dict[str, Api] = {}
+        self._vaults: dict[str, Vault] = {}
+        # Derived from kept files and asked for again and again by long-lived programs; checked by head at each use.
+        self._courses: dict[str, Course] = {}
+        self._positions: dict[str, tuple[str, View | None, Position]] = {}
 
     def close(self) -> None:
         """Closes connections."""
@@ -226,7 +230,7 @@ class Client:
             lambda token: self.api(self.server).games({"waiting": "true", "status": "playing"}, token, mine=True),
         )
         for summary in waiting:
-            if summary["round"] == 0 and Vault(self.home.game_folder(summary["game"])).entropy() is not None:
+            if summary["round"] == 0 and self._vault(summary["game"]).entropy() is not None:
                 self.position(summary["game"])
 
     def find(self, prefix: str) -> str:
@@ -388,7 +392,23 @@ class Client:
     # --- the steps ------------------------------------------------------------------------------------------------
 
     def _vault(self, game: str) -> Vault:
-        return Vault(self.home.game_folder(game))
+        vault = self._vaults.get(game)
+        if vault is None:
+            vault = self._vaults[game] = Vault(self.home.game_folder(game))
+        return vault
+
+    def _course(self, lines: Sequence[Line]) -> Course | None:
+        """The public course of kept lines; goes on from where it was asked for last."""
+        if not lines:
+            return None
+        game = lines[0].entry.game
+        known = self._courses.get(game)
+        if known is None or known.seq >= len(lines) or lines[known.seq].entry.head != known.head:
+            known = None
+        course = verify.public_course(lines[known.seq + 1 :], known) if known else verify.public_course(lines)
+        assert course is not None
+        self._courses[game] = course
+        return course
 
     def server_of(self, game: str) -> str:
         """The URL of the service that keeps a game."""
@@ -429,7 +449,7 @@ class Client:
         return seat if seat is not None and course.setup.keys[seat] == identity.key else None
 
     def _public(self, vault: Vault) -> Course:
-        course = verify.public_course(vault.lines())
+        course = self._course(vault.lines())
         assert course is not None
         return course
 
@@ -438,7 +458,7 @@ class Client:
         game = vault.folder.name
         key = self.server_key(server)
         kept = vault.lines()
-        course = verify.public_course(kept)
+        course = self._course(kept)
         after = kept[-1].entry.seq if kept else -1
         mine = private and course is not None and self._seat(course) is not None
         shown: dict[str, Any] | None = None  # Any: JSON
@@ -497,12 +517,21 @@ class Client:
         lines = vault.lines()
         course = self._public(vault)
         seat = self._seat(course)
+        view = vault.view() if seat is not None else None
+        known = self._positions.get(course.setup.game)
+        if known is not None and known[:2] == (course.head, view):
+            return known[2]
+        position = self._replayed(vault, lines, seat, view)
+        self._positions[course.setup.game] = (course.head, view, position)
+        return position
+
+    def _replayed(self, vault: Vault, lines: tuple[Line, ...], seat: Seat | None, view: View | None) -> Position:
         if seat is None:
             result = replay(lines)
             if result.stop is not None:
                 raise TrustError(f"the log does not hold: {result.stop}") from result.stop
         else:
-            result = replay_own(lines, seat, vault.view(), vault.openings())
+            result = replay_own(lines, seat, view, vault.openings())
         after = result.course
         assert after is not None
         mine = seat is not None and after.stage is Stage.PLAY and after.actor == seat
@@ -571,7 +600,7 @@ class Client:
         verify_receipts(submission, lines, self.server_key(server))
         kept = vault.lines()
         fresh = tuple(line for line in lines if line.entry.seq > (kept[-1].entry.seq if kept else -1))
-        course = verify.follow(verify.public_course(kept), fresh, self.server_key(server))
+        course = verify.follow(self._course(kept), fresh, self.server_key(server))
         if fresh and course is not None:
             self._pin_players(server, course)
             vault.keep_lines((*kept, *fresh))

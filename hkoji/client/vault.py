@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji.client.home import read_json, write_file, write_json
-from hkoji.errors import StorageError
+from hkoji.errors import HkojiError, StorageError
 from hkoji.game.hidden import Opening, parse_opening
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
@@ -28,6 +28,8 @@ class Vault:
         self._secrets: Final = folder / "secrets.json"
         self._outbox: Final = folder / "outbox.json"
         self._view: Final = folder / "view.json"
+        self._lines: tuple[Line, ...] = ()  # as last read; another process may write, so the file's stamp decides
+        self._stamp: tuple[int, int, int] | None = None
 
     @property
     def server(self) -> str | None:
@@ -45,10 +47,15 @@ class Vault:
     def lines(self) -> tuple[Line, ...]:
         """The verified lines so far. Raises `StorageError` if the file is damaged."""
         try:
-            return parse_log(self._log.read_bytes())
+            now = self._log.stat()
+            stamp = (now.st_mtime_ns, now.st_size, now.st_ino)
+            if stamp != self._stamp:
+                self._lines = parse_log(self._log.read_bytes())
+                self._stamp = stamp
+            return self._lines
         except FileNotFoundError:
             return ()
-        except Exception as error:
+        except (OSError, HkojiError) as error:
             raise StorageError(
                 f"cannot read {self._log}: {error}", hint="move the file away: the service's log is fetched anew"
             ) from error

@@ -61,9 +61,8 @@ def _follow(course: Course | None, line: Line, server: PublicKey) -> Course:
     return after
 
 
-def public_course(lines: Sequence[Line]) -> Course | None:
-    """The public course of lines that have been verified before."""
-    course: Course | None = None
+def public_course(lines: Sequence[Line], course: Course | None = None) -> Course | None:
+    """The public course after lines that have been verified before; they continue `course`, or begin a log."""
     for line in lines:
         body = parse_body(line.entry.kind, line.entry.body)
         course = begin(line.entry, body) if course is None else course.apply(line.entry, body, Spectator())[0]

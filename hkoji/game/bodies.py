@@ -2,13 +2,14 @@
 
 docs/spec/log.md, "Kinds". Reading is strict: exactly the keys of the kind. A kind, dealer, requirement or key of a
 later version raises `NotUnderstoodError` and is neither valid nor forged; `ext` is the one object a reader ignores.
+
+Named tuples, like the log's own values: they are made for every entry, and cost little to import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.game.hidden import Opening, parse_openings
@@ -24,8 +25,7 @@ REASONS: Final = frozenset({"charm", "geisha", "limit", "rounds", "resign", "tim
 _EXT: Final = "ext"
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """The service's offer of a game: its commitment to the seed, and the ruleset."""
 
     seed_commit: str
@@ -42,16 +42,14 @@ class Offer:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Invite:
+class Invite(NamedTuple):
     """Who alone may join: a name, and if `key` is given only with that key."""
 
     name: str
     key: PublicKey | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(NamedTuple):
     """The host takes up the offer."""
 
     entropy_commit: str
@@ -66,8 +64,7 @@ class Open:
         return {"entropy_commit": self.entropy_commit, "invite": invite, "key": self.key.text}
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(NamedTuple):
     """The guest joins."""
 
     entropy_commit: str
@@ -78,8 +75,7 @@ class Join:
         return {"entropy_commit": self.entropy_commit, "key": self.key.text}
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(NamedTuple):
     """A player reveals their entropy (64 hex digits)."""
 
     entropy: str
@@ -89,8 +85,7 @@ class Seed:
         return {"entropy": self.entropy}
 
 
-@dataclass(frozen=True, slots=True)
-class ChanceBody:
+class ChanceBody(NamedTuple):
     """What public chance decided."""
 
     first: int | None
@@ -106,8 +101,7 @@ class ChanceBody:
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """A decision in public form, with a commitment for each group of hidden cards."""
 
     action: str
@@ -118,8 +112,7 @@ class Move:
         return {"action": self.action, "commit": list(self.commit)} if self.commit else {"action": self.action}
 
 
-@dataclass(frozen=True, slots=True)
-class RevealBody:
+class RevealBody(NamedTuple):
     """The round's face-down cards that count."""
 
     openings: tuple[Opening, ...]
@@ -129,8 +122,7 @@ class RevealBody:
         return {"openings": [opening.to_json() for opening in self.openings]}
 
 
-@dataclass(frozen=True, slots=True)
-class Resign:
+class Resign(NamedTuple):
     """A player gives up."""
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -138,8 +130,7 @@ class Resign:
         return {}
 
 
-@dataclass(frozen=True, slots=True)
-class Timeout:
+class Timeout(NamedTuple):
     """The service says that `seat` has not moved in time since the receipt at `since`."""
 
     seat: int
@@ -150,8 +141,7 @@ class Timeout:
         return {"seat": self.seat, "since": self.since}
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(NamedTuple):
     """The host takes back a game that nobody has joined."""
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -159,8 +149,7 @@ class Cancel:
         return {}
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """The game is over: its result, the seed, and every opening not published yet."""
 
     openings: tuple[Opening, ...]

@@ -7,9 +7,8 @@ committing player, never derived and never used twice in a game: the cards are f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
 from hkoji.log.canonical import MAX_INTEGER, JsonValue
@@ -39,8 +38,7 @@ def _commit(domain: str, *lines: str | int) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Opening:
+class Opening(NamedTuple):
     """What opens one commitment. Ordered by (seq, part), as the log lists them."""
 
     seq: int

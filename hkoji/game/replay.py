@@ -6,7 +6,7 @@ Works on whole and truncated logs alike, for any knowledge. Replay trusts signat
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hkoji.errors import HkojiError
 from hkoji.game import bodies
@@ -19,8 +19,7 @@ from hkoji.log.line import Line
 from hkoji.rules.events import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One entry, what it says, the rules' events it brings, and the game after it."""
 
     entry: Entry
@@ -29,8 +28,7 @@ class Step:
     course: Course
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(NamedTuple):
     """The steps that hold. `stop` is why the next one does not, or None at the log's end."""
 
     steps: tuple[Step, ...]

@@ -6,8 +6,7 @@ docs/spec/log.md, "Submissions". The openings are the service's to keep; the log
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError, NotUnderstoodError, TooLargeError
 from hkoji.game.hidden import Opening, parse_openings
@@ -17,8 +16,7 @@ from hkoji.log.entry import Entry, parse_entry
 MAX_SUBMISSION_BYTES: Final = 16384
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """An entry on its way to the service. `sig` is the SSHSIG blob; `opening` is empty unless the move hides cards."""
 
     entry: Entry

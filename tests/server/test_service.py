@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import http.client
 import json
 import sqlite3
@@ -121,13 +120,13 @@ def test_abuse_is_refused_and_changes_nothing(service: Service, players: tuple[P
     problem = refused(service, guest.send(guests), 409, "not-your-turn", before)
     assert problem["actor"] == 0
     refused(service, stranger.send(stranger.make_move(course, legal[-1])), 403, "forbidden", before)
-    forged = dataclasses.replace(good, sig=sign_entry(good.entry, guest.key))
+    forged = good._replace(sig=sign_entry(good.entry, guest.key))
     refused(service, host.send(forged), 403, "bad-signature", before)
     weak = bytearray(good.sig)
     weak[-32:] = (int.from_bytes(weak[-32:], "little") + 2**252 + 27742317777372353535851937790883648493).to_bytes(
         32, "little"
     )
-    refused(service, host.send(dataclasses.replace(good, sig=bytes(weak))), 403, "bad-signature", before)
+    refused(service, host.send(good._replace(sig=bytes(weak))), 403, "bad-signature", before)
     lacking = next(f"3{card}{card}{card}" for card in "DEFG" if f"3{card}{card}{card}" not in legal)
     problem = refused(service, host.send(host.make_move(course, lacking)), 422, "illegal-action", before)
     assert problem["shape"] == ["1?", "2??", "3???", "4????"]
@@ -276,7 +275,7 @@ def test_the_same_entry_again_gets_the_first_receipt(service: Service, players: 
     again = host.send(move)
     assert again.status == 200
     assert again.body == first.body
-    unsigned = dataclasses.replace(move, sig=sign_entry(move.entry, guest.key))
+    unsigned = move._replace(sig=sign_entry(move.entry, guest.key))
     refused(service, host.send(unsigned), 403, "bad-signature", before)
     play(host, guest, game, 3)
     assert host.send(move).body == first.body
