@@ -59,6 +59,8 @@ setup() { # run|dev
     say "installing hkoji"
     quietly "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps --no-index \
         --no-build-isolation --editable "$root" || return 1
+    # As pip does for what it copies: commands start faster, also where Python is told not to write bytecode itself.
+    "$venv/bin/python" -m compileall -q "$root/hkoji" "$root/server" || return 1
     if [ "$what" = dev ]; then
         stamp_of run "$python" > "$venv/.hkoji-run" # the pins of `dev` include those of `run`
     fi
