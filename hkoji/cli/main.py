@@ -4,6 +4,7 @@ this program thousands of times.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,7 +102,6 @@ def init(
     json: Json = False,
 ) -> None:
     """Make your identity: a name and a key, in HKOJI_HOME."""
-    import secrets
 
     from hkoji.client.home import Home
     from hkoji.client.identity import create
@@ -109,7 +109,7 @@ def init(
     out.json = json or out.json
     home = Home()
     with home.lock():
-        identity = create(home, name, key, secrets.token_bytes(32))
+        identity = create(home, name, key, os.urandom(32))
     value = {
         "name": identity.name,
         "key": identity.key.text,
@@ -358,8 +358,6 @@ def main() -> None:
         sys.stderr.write("\nhkoji: interrupted; what was acknowledged stands\n")
         code = Exit.INTERRUPTED
     except BrokenPipeError:
-        import os
-
         # The reader has gone (`| head`): nothing more can be said, and closing must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = Exit.OK

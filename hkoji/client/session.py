@@ -6,7 +6,7 @@ is verified before it is kept. Not for use by several threads at once; several p
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -69,7 +69,7 @@ class Client:
         self,
         home: Home | None = None,
         *,
-        entropy: Callable[[int], bytes] = secrets.token_bytes,
+        entropy: Callable[[int], bytes] = os.urandom,
         say: Callable[[str], None] = _silent,
     ) -> None:
         self.home: Final = home or Home()
