@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile(
-    "default", derandomize=True, database=None, deadline=None, max_examples=60, suppress_health_check=_SLOW_OK
+    "default", derandomize=True, database=None, deadline=None, max_examples=80, suppress_health_check=_SLOW_OK
 )
 settings.register_profile("long", database=None, deadline=None, max_examples=5000, suppress_health_check=_SLOW_OK)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -172,9 +172,13 @@ class HanamikojiState(NamedTuple):
             raise self._contradiction("the card drawn is not the top card of the deck")
         if len(card) != 1:
             raise self._contradiction("one card is drawn at a time")
-        drawn = PACK.weight(card) if card == top else PACK.encode(card)
+        if card == top:
+            drawn = PACK.weight(card)
+        else:
+            drawn = PACK.encode(card)
+            self._check_possible(drawn)
         hands = _put(self.hands, seat, self.hands[seat] + drawn)
-        after = HanamikojiState(
+        return HanamikojiState(
             self.ruleset,
             self.round,
             self.first,
@@ -192,7 +196,6 @@ class HanamikojiState(NamedTuple):
             0,
             None,
         )
-        return after if card == top else after._consistent()
 
     def _act(self, event: Act) -> HanamikojiState:
         seat, action = event.seat, event.action
@@ -238,7 +241,9 @@ class HanamikojiState(NamedTuple):
             0,
             None,
         )
-        return after if self.hands[seat] < _X else after._consistent()
+        if self.hands[seat] >= _X:
+            after._check_possible(0)
+        return after
 
     def _answer(self, event: Answer) -> HanamikojiState:
         seat, answer = event.seat, event.action
@@ -281,13 +286,13 @@ class HanamikojiState(NamedTuple):
             raise self._contradiction("a reveal shows one card")
         if hidden not in (_X, cards):
             raise self._contradiction(f"the secret of seat {seat} is another card")
+        if hidden == _X:
+            self._check_possible(cards)
         after = self._replace(
             rows=_put(self.rows, seat, self.rows[seat] + cards),
             secrets=_put(self.secrets, seat, 0),
             revealed=self.revealed | (1 << seat),
         )
-        if hidden == _X:
-            after._consistent()
         return after._score() if after.revealed == _BOTH else after
 
     def _score(self) -> HanamikojiState:
@@ -297,12 +302,15 @@ class HanamikojiState(NamedTuple):
             outcome = scoring.limit(markers, self.ruleset.tiebreak)
         return self._replace(markers=markers, outcome=outcome, due=Due.OVER if outcome else Due.DEAL, actor=None)
 
-    def _consistent(self) -> HanamikojiState:
+    def _check_possible(self, turned_up: Cards) -> None:
+        """Raises unless all known cards and those just `turned_up` are within the game's copies.
+
+        Before they are added to a place: there they would carry over into the next kind's digit.
+        """
         offered = PACK.encode(self.offer[1:])
         places = (*self.hands, *self.rows, *self.secrets, *self.trade_offs, PACK.encode(self.deck), self.aside, offered)
-        if not PACK.fits(places):
+        if not PACK.fits((*places, turned_up)):
             raise self._contradiction("there would be more copies of a card than the game has")
-        return self
 
     def _contradiction(self, reason: str) -> IllegalEventError:
         return IllegalEventError(reason, due=self.due.value)

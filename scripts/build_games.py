@@ -1,0 +1,73 @@
+"""Makes the whole games among the test vectors: tests/data/vectors/games/. `--check` compares.
+
+Played by two seeded players and the referee in memory, so every run makes the same bytes. Other implementations can
+audit, replay and re-deal them; `games.json` says what they should find.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from hkoji.game import bodies
+from hkoji.game.replay import replay
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.transcript import format_rounds
+from tests.support.table import Table, new_game
+
+FOLDER = Path(__file__).parents[1] / "tests" / "data" / "vectors" / "games"
+
+
+def tables() -> dict[str, Table]:
+    """The games, by file name."""
+    resigned = new_game(3, Hanamikoji(first="guest")).play(7)
+    resigned.send(resigned.entry(1, bodies.Resign()))
+    return {
+        "whole.jsonl": new_game(1).play(),
+        "random-first-limit.jsonl": new_game(2, Hanamikoji("random", 2, "charm")).play(),
+        "resigned.jsonl": resigned,
+        "running.jsonl": new_game(4).play(9),
+    }
+
+
+def build() -> dict[str, str]:
+    """The files' texts, by name."""
+    files: dict[str, str] = {}
+    facts: dict[str, object] = {}
+    for name, table in tables().items():
+        files[name] = table.text
+        result = replay(table.lines)
+        course = result.course
+        assert course is not None
+        outcome = course.outcome
+        facts[name] = {
+            "entries": len(table.lines),
+            "head": course.head,
+            "keys": {
+                "alice": table.keys[0].public.text,
+                "bob": table.keys[1].public.text,
+                "server": table.server.public.text,
+            },
+            "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
+            "rounds": list(format_rounds(table.ruleset, result.events)),
+            "status": course.status,
+        }
+    files["games.json"] = json.dumps(facts, indent=1, sort_keys=True) + "\n"
+    return files
+
+
+def main() -> None:
+    """Writes the files, or with `--check` compares them."""
+    for name, text in build().items():
+        path = FOLDER / name
+        if "--check" in sys.argv[1:]:
+            if not path.is_file() or path.read_text() != text:
+                sys.exit(f"{path} is not what scripts/build_games.py makes")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

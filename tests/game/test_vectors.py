@@ -1,0 +1,65 @@
+"""The vectors that other implementations can use, run against this one: commitments, deals, whole games."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hkoji.game.audit import audit
+from hkoji.game.dealer import ServerDealer
+from hkoji.game.hidden import entropy_commit, hidden_commit, seed_commit
+from hkoji.game.replay import replay
+from hkoji.log.keys import parse_public_key
+from hkoji.log.line import parse_log
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.transcript import format_rounds
+
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+KNOWN: dict[str, list[dict[str, Any]]] = json.loads((VECTORS / "commitments.json").read_text())  # Any: JSON
+GAMES: dict[str, dict[str, Any]] = json.loads((VECTORS / "games" / "games.json").read_text())  # Any: JSON
+
+
+@pytest.mark.parametrize("vector", KNOWN["commitments"], ids=lambda v: f"{v['kind']}-{v.get('seq', '')}")
+def test_commitments(vector: dict[str, Any]) -> None:  # Any: JSON
+    game = vector["game"]
+    made = {
+        "seed": lambda: seed_commit(game, vector["seed"]),
+        "entropy": lambda: entropy_commit(game, vector["seat"], vector["entropy"]),
+        "hidden": lambda: hidden_commit(game, vector["seq"], vector["part"], vector["cards"], vector["salt"]),
+    }[vector["kind"]]()
+    assert made == vector["commit"]
+
+
+@pytest.mark.parametrize(
+    "vector", [deal for deal in KNOWN["deals"] if deal["ruleset"] == "hanamikoji"], ids=lambda v: f"round-{v['round']}"
+)
+def test_deals(vector: dict[str, Any]) -> None:  # Any: JSON
+    entropy = (vector["host_entropy"], vector["guest_entropy"])
+    dealer = ServerDealer(vector["game"], Hanamikoji(first="random"), vector["seed"], *entropy)
+    assert dealer.deck_key(vector["round"]).hex() == vector["deck_key"]
+    deal = dealer.deal(vector["round"])
+    assert (deal.aside, *deal.hands, deal.rest) == tuple(vector[k] for k in ("removed", "seat_0", "seat_1", "draws"))
+    if "first" in vector:
+        chance = dealer.chance()
+        assert chance is not None
+        assert chance.first == vector["first"]
+
+
+@pytest.mark.parametrize("name", sorted(GAMES))
+def test_whole_games(name: str) -> None:
+    facts = GAMES[name]
+    text = (VECTORS / "games" / name).read_text()
+    result = audit(text, {who: parse_public_key(key) for who, key in facts["keys"].items()})
+    assert result.findings == ()
+    assert result.holds == facts["entries"]
+    assert result.finished == (facts["status"] == "finished")
+    replayed = replay(parse_log(text))
+    course = replayed.course
+    assert course is not None
+    assert (course.head, course.status) == (facts["head"], facts["status"])
+    assert list(format_rounds(course.setup.ruleset, replayed.events)) == facts["rounds"]
+    outcome = course.outcome
+    assert facts["result"] == ({"reason": outcome.reason, "winner": outcome.winner} if outcome else None)

@@ -1,0 +1,278 @@
+"""Hanamikoji against an oracle, its scoring table, perft counts, and its notation."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import IllegalActionError, IllegalError, NotationError, NotUnderstoodError
+from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Reveal
+from hkoji.rules.hanamikoji import scoring
+from hkoji.rules.hanamikoji.notation import parse
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Due, State
+from hkoji.rules.registry import parse_ruleset
+from hkoji.rules.transcript import format_rounds, parse_transcript
+from scripts.build_perft import counts
+from tests.support.rulebook import NaiveGame, at_limit, result
+from tests.support.rules import next_event
+
+ROOT = Path(__file__).parents[2]
+PERFT = ROOT / "tests" / "data" / "hanamikoji.perft"
+KINDS = "ABCDEFG"
+
+
+TIEBREAKS = st.sampled_from(["geisha", "charm"])
+
+
+@given(st.integers(0, 10**9), st.integers(0, 4), TIEBREAKS, st.sampled_from(["host", "guest"]))
+def test_an_oracle_plays_the_same_games(seed: int, limit: int, tiebreak: str, first: str) -> None:
+    tiebreak = tiebreak if limit else "geisha"
+    chance = random.Random(seed)
+    ruleset = Hanamikoji(first, limit, tiebreak)
+    state: State = ruleset.initial()
+    events: list[Event] = []
+    naive = NaiveGame(0 if first == "host" else 1, limit, tiebreak)
+    while state.due is not Due.OVER:
+        if state.due in (Due.ACT, Due.ANSWER):
+            assert set(state.legal_actions()) == naive.legal()
+        event = next_event(ruleset, events, state, chance)
+        events.append(event)
+        match event:
+            case Deal(hands, _, _):
+                naive.deal(hands)
+            case Draw(seat, card):
+                assert seat == naive.turn
+                naive.draw(card)
+            case Act(_, text) | Answer(_, text):
+                naive.decide(text)
+            case _:
+                assert isinstance(event, Reveal)
+        before = state
+        state = state.apply(event)
+        shown = state.to_json()
+        if isinstance(event, Reveal) and before.due_reveals() == (event.seat,):
+            naive.score()
+            assert shown["markers"] == [naive.favor[kind] for kind in KINDS]
+        elif not isinstance(event, Reveal):
+            assert shown["rows"] == ["".join(sorted(row)) for row in naive.rows]
+    outcome = state.outcome
+    assert outcome is not None
+    assert (outcome.reason, outcome.winner) == naive.result
+
+
+def test_all_2187_marker_positions_against_another_scoring_table() -> None:
+    seen = 0
+    for markers in itertools.product(".01", repeat=7):
+        favor = {kind: None if mark == "." else int(mark) for kind, mark in zip(KINDS, markers, strict=True)}
+        text = "".join(markers)
+        ours = scoring.winner(text)
+        assert (None if ours is None else (ours.reason, ours.winner)) == result(favor)
+        for tiebreak in ("geisha", "charm"):
+            assert scoring.limit(text, tiebreak).winner == at_limit(favor, tiebreak)
+        seen += 1
+    assert seen == 2187
+
+
+def test_the_examples_of_the_rulebooks() -> None:
+    assert scoring.winner("000...0") is not None
+    eleven = scoring.winner("1.11110")  # 2 + 2 + 3 + 3 + 4 = 14 charm
+    assert eleven is not None
+    assert (eleven.reason, eleven.winner) == ("charm", 1)
+    both = scoring.winner("0000.11")  # four geisha with 9 charm; two with 9
+    assert both is not None
+    assert (both.reason, both.winner) == ("geisha", 0)
+    charm = scoring.winner("0001.11".replace(".", "1"))  # 2+2+2 against 3+3+4+5
+    assert charm is not None
+    assert (charm.reason, charm.winner) == ("charm", 1)
+    assert scoring.limit("00....1", "geisha").winner == 0  # two geisha against one
+    assert scoring.limit("00....1", "charm").winner == 1  # 4 charm against 5
+    assert scoring.limit("1..00.1".replace("00", "0."), "charm").winner == 1
+
+
+@pytest.mark.parametrize("line", PERFT.read_text().splitlines())
+def test_perft_counts(line: str) -> None:
+    deal, *numbers = line.split()
+    assert counts(deal, len(numbers)) == [int(number) for number in numbers]
+
+
+def test_one_of_each_hand_has_168_first_actions() -> None:
+    state: State = Hanamikoji().initial()
+    state = state.apply(Deal(("ABCDEF", "ABCDEF"), "GGGGGDEF", "F")).apply(Draw(0, "G"))
+    by_number = [sum(a[0] == number for a in state.legal_actions()) for number in "1234"]
+    assert by_number == [7, 21, 35, 105]
+    assert len(state.legal_actions()) == 168
+
+
+# --- notation -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given_text", "canonical"),
+    [
+        ("1e", "1E"),
+        (" 1 E ", "1E"),
+        ("secret e", "1E"),
+        ("SECRET E", "1E"),
+        ("2cb", "2BC"),
+        ("2 c, b", "2BC"),
+        ("trade-off c b", "2BC"),
+        ("tradeoff cb", "2BC"),
+        ("Trade Off c b", "2BC"),
+        ("discard b c", "2BC"),
+        ("3BCC", "3BCC"),
+        ("gift b c c", "3BCC"),
+        ("gift cbc", "3BCC"),
+        ("4BDAC", "4ACBD"),
+        ("4ca/db", "4ACBD"),
+        ("4 bd / ac", "4ACBD"),
+        ("competition a c b d", "4ACBD"),
+        ("compete ca db", "4ACBD"),
+        ("-C", "-C"),
+        ("- db", "-BD"),
+        ("take c", "-C"),
+        ("answer b d", "-BD"),
+        ("1X", "1X"),
+        ("2xx", "2XX"),
+    ],
+)
+def test_lenient_in_canonical_out(given_text: str, canonical: str) -> None:
+    assert parse(given_text) == canonical
+
+
+def test_an_answer_needs_no_dash_while_one_is_due() -> None:
+    assert parse("c", offer="3BCC") == "-C"
+    assert parse("d b", offer="4ACBD") == "-BD"
+    with pytest.raises(NotationError):
+        parse("c")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "empty"),
+        ("   ", "empty"),
+        ("5A", "begins with no action"),
+        ("hello", "begins with no action"),
+        ("3AB", "takes 3 cards"),
+        ("1AB", "takes 1 card,"),
+        ("1H", "no card"),
+        ("2AX", "whole"),
+        ("3XXX", "whole"),
+        ("-", "one card"),
+        ("-ABC", "one card"),
+        ("-X", "names its cards"),
+        ("1\u0410", "plain letters"),
+        ("12E", "no card"),
+    ],
+)
+def test_errors_say_what_is_wrong(text: str, word: str) -> None:
+    with pytest.raises(NotationError, match=word):
+        parse(text)
+
+
+def test_the_round_line_of_the_notation_page_is_a_legal_round() -> None:
+    page = (ROOT / "docs" / "rules" / "notation.md").read_text()
+    lines = [line[4:] for line in page.splitlines() if line.startswith("    ")]
+    transcript = parse_transcript("\n".join(lines) + "\n")
+    assert "\n".join(format_rounds(transcript.ruleset, transcript.events)) == "\n".join(lines[3:])
+
+
+def test_the_example_round_can_be_played() -> None:
+    tokens = ["2GG", "2FF", "1D", "3EEG-E", "3AFF-F", "1C", "4ABEG-AB", "4BCDD-DD"]
+    spectator = "1. =XXXXXX/XXXXXX " + " ".join(f"+X {token}" for token in tokens)
+    text = f'[Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=geisha"]\n\n{spectator} ?D/C\n'
+    transcript = parse_transcript(text)
+    *_, last = transcript.states()
+    assert last.due in (Due.DEAL, Due.OVER)
+    played = [event.action for event in transcript.events if isinstance(event, Act)]
+    assert played == [token.split("-")[0] for token in tokens]
+
+
+# --- partial knowledge --------------------------------------------------------------------------------------------
+
+
+def view() -> State:
+    """What seat 0 knows after its draw."""
+    state: State = Hanamikoji().initial()
+    return state.apply(Deal(("AABBCC", "XXXXXX"), "XXXXXXXX", "X")).apply(Draw(0, "D"))
+
+
+def test_an_unknown_hand_is_checked_for_consistency_only() -> None:
+    state = view().apply(Act(0, "1A")).apply(Draw(1, "X"))
+    for impossible in ("3AAB", "3CCC", "1A1", "4AABB"):
+        with pytest.raises((IllegalError, NotationError)):
+            state.apply(Act(1, impossible))
+    after = state.apply(Act(1, "3DGG"))
+    assert after.legal_actions() == ("-D", "-G")
+    hidden = state.apply(Act(1, "2XX"))
+    with pytest.raises(IllegalActionError, match="has been used"):
+        hidden.apply(Draw(0, "E")).apply(Act(0, "2AB")).apply(Draw(1, "X")).apply(Act(1, "2XX"))
+
+
+def test_a_known_hand_never_plays_unknown_cards() -> None:
+    with pytest.raises(IllegalActionError):
+        view().apply(Act(0, "1X"))
+
+
+def test_a_draw_that_cannot_be_is_refused() -> None:
+    state: State = Hanamikoji().initial()
+    dealt = state.apply(Deal(("AABBCC", "XXXXXX"), "XXXXXXXX", "X"))
+    with pytest.raises(IllegalError, match="more copies"):
+        dealt.apply(Draw(0, "A"))
+
+
+def test_a_revealed_card_that_cannot_be_is_refused() -> None:
+    state: State = Hanamikoji().initial()
+    state = state.apply(Deal(("AABBCC", "XXXXXX"), "XXXXXXXX", "X"))
+    for event in (
+        Draw(0, "D"),
+        Act(0, "3AAB"),
+        Answer(1, "-A"),
+        Draw(1, "X"),
+        Act(1, "1X"),
+        Draw(0, "E"),
+        Act(0, "1B"),
+        Draw(1, "X"),
+        Act(1, "2XX"),
+        Draw(0, "F"),
+        Act(0, "2CC"),
+        Draw(1, "X"),
+        Act(1, "3GGG"),
+        Answer(0, "-G"),
+        Draw(0, "F"),
+        Act(0, "4DEFF"),
+        Answer(1, "-DE"),
+        Draw(1, "X"),
+        Act(1, "4EEFG"),
+        Answer(0, "-EE"),
+    ):
+        state = state.apply(event)
+    assert state.due_reveals() == (0, 1)
+    for impossible in ("A", "B", "C"):
+        with pytest.raises(IllegalError, match="more copies"):
+            state.apply(Reveal(1, impossible))
+    assert state.apply(Reveal(1, "D")).due_reveals() == (0,)
+
+
+def test_options_and_versions() -> None:
+    for options in ({"first": "nobody"}, {"max_rounds": -1}, {"max_rounds": 100}, {"tiebreak": "charm"}):
+        with pytest.raises(IllegalError):
+            Hanamikoji(**options)
+    known = Hanamikoji().to_json()
+    with pytest.raises(NotUnderstoodError):
+        parse_ruleset({**known, "version": 2})
+    with pytest.raises(NotUnderstoodError):
+        parse_ruleset({**known, "colour": "red"})
+    with pytest.raises(NotUnderstoodError):
+        parse_ruleset({**known, "name": "go"})
+    random_first = Hanamikoji(first="random").initial()
+    assert random_first.due is Due.CHANCE
+    assert random_first.apply(Chance(first=1)).due is Due.DEAL
+    with pytest.raises(IllegalError):
+        random_first.apply(Chance())
