@@ -1,0 +1,41 @@
+"""Makes docs/cli.md from the program's own help and the hand-written part in docs/cli.in.md. `--check` compares."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+HKOJI = Path(sys.executable).with_name("hkoji")
+COMMANDS = (
+    "init register whoami new join games next show move wait resign cancel sign submit log export replay audit batch serve"
+).split()
+
+
+def build() -> str:
+    """The page."""
+    parts = [(DOCS / "cli.in.md").read_text(), "\n## Commands\n"]
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    for command in COMMANDS:
+        shown = subprocess.run(
+            [str(HKOJI), command, "--help"], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        body = "\n".join(f"    {line}".rstrip() for line in shown.strip().splitlines())
+        parts.append(f"\n### hkoji {command}\n\n{body}\n")
+    return "".join(parts)
+
+
+def main() -> None:
+    """Writes the page, or with `--check` compares it."""
+    path, text = DOCS / "cli.md", build()
+    if "--check" in sys.argv[1:]:
+        if not path.is_file() or path.read_text() != text:
+            sys.exit(f"{path} is not what scripts/build_cli_docs.py makes")
+        return
+    path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
