@@ -9,9 +9,8 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
 HKOJI = Path(sys.executable).with_name("hkoji")
-COMMANDS = (
-    "init register whoami new join games next show move wait resign cancel sign submit log export replay audit batch serve"
-).split()
+FIRST = ["init", "register", "whoami", "new", "join", "games", "next", "show", "move", "wait", "resign", "cancel"]
+COMMANDS = [*FIRST, "sign", "submit", "log", "export", "replay", "audit", "batch", "serve"]
 
 
 def build() -> str:

@@ -14,7 +14,8 @@ find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11; do
         if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
-            command -v "$candidate"
+            # The one behind a virtual environment, which may be the very one that is to be made.
+            "$candidate" -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
             return
         fi
     done
