@@ -8,7 +8,7 @@ from typing import Any
 
 from hkoji.cli.output import Output
 from hkoji.client.session import Client, Position
-from hkoji.errors import InvalidError, StorageError, UsageError
+from hkoji.errors import IllegalError, StorageError, UsageError
 from hkoji.game.bodies import Invite
 from hkoji.game.course import Stage
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse_submission
@@ -25,7 +25,7 @@ def make_ruleset(name: str, first: str, max_rounds: int, tiebreak: str | None) -
 
     try:
         return Hanamikoji(first, max_rounds, tiebreak or "geisha")
-    except InvalidError as error:
+    except IllegalError as error:
         raise UsageError(str(error), hint=error.hint) from error
 
 

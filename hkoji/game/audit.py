@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.errors import CommitmentError, HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.game import bodies
@@ -212,8 +212,7 @@ def _keys(work: _Work) -> None:
         work.notes[AuditStep.KEYS] = f"{len(work.parties)} keys, {pinned} of them expected from outside"
 
 
-@dataclass(frozen=True, slots=True)
-class _Check:
+class _Check(NamedTuple):
     """One signature to verify."""
 
     sig: bytes

@@ -172,6 +172,9 @@ def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp
     assert host.run("log", game).stdout == before
     nobody = Shell(tmp_path / "nobody")
     assert "hkoji init" in nobody.fails(4, "games")
+    assert "--max-rounds" in host.fails(2, "new", "--tiebreak", "charm")
+    assert "one of host, guest, random" in host.fails(2, "new", "--first", "nobody")
+    assert "rulesets: hanamikoji" in host.fails(2, "new", "--ruleset", "go")
     fresh = Shell(tmp_path / "fresh")
     fresh.run("init", "freshone")
     assert "hkoji register" in fresh.fails(2, "new")
