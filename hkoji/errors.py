@@ -36,12 +36,12 @@ class InvalidError(HkojiError):
 
 
 class NotationError(InvalidError):
-    """Text that is not a move. `text` is what was given, `reason` what is wrong with it."""
+    """Text that is not a move, or not cards. `text` is what was given, `reason` what is wrong with it."""
 
     code = "invalid-notation"
 
-    def __init__(self, text: str, reason: str, *, hint: str = "") -> None:
-        super().__init__(f"{shorten(text)!r} is not a move: {reason}", hint=hint)
+    def __init__(self, text: str, reason: str, *, what: str = "a move", hint: str = "") -> None:
+        super().__init__(f"{shorten(text)!r} is not {what}: {reason}", hint=hint)
         self.text = text
         self.reason = reason
 

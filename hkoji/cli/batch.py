@@ -1,45 +1,46 @@
 """`hkoji batch`: commands from standard input, one a line, each answered with one line of JSON.
 
 One process, one client, one connection for all lines. A line that fails is answered with its error and the next one
-is read. docs/cli.md, "batch".
+is read. docs/cli.md, "Batches".
 """
 
 from __future__ import annotations
 
-import json
+import io
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from typing import Any
 
 import typer
+from typer.exceptions import TyperException
 
-from hkoji.cli.exits import Exit, exit_code
-from hkoji.cli.output import Output, error_json
-from hkoji.client.session import Client
+from hkoji.cli import quick
+from hkoji.cli.exits import Exit
+from hkoji.cli.output import Output, encode, error_json
 from hkoji.errors import HkojiError, UsageError, shorten
 
 _NOT_HERE = frozenset({"batch", "serve"})
 
 
-def run(app: typer.Typer, out: Output, kept: list[Any]) -> int:  # Any: the client, see main
+def run(app: typer.Typer, out: Output) -> int:
     """Answers every line. Returns 0, or the exit code of the first command that failed."""
     command = typer.main.get_command(app)
-    client = Client(say=out.say)
-    kept.append(client)
+    first = int(Exit.OK)
     out.keep = True
-    worst = int(Exit.OK)
     try:
         for line in _commands():
             answer = _answer(command, out, line)
-            worst = worst or int(answer.get("error", {}).get("exit_code", 0))
-            sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")
+            if not answer["ok"]:
+                first = first or int(answer["error"]["exit_code"])
+            sys.stdout.write(encode(answer) + "\n")
             sys.stdout.flush()
     finally:
         out.keep = False
-        kept.clear()
-        client.close()
-    return worst
+        if out.client is not None:
+            out.client.close()
+    return first
 
 
 def _commands() -> Iterator[str]:
@@ -53,20 +54,35 @@ def _answer(command: Any, out: Output, line: str) -> dict[str, Any]:  # Any: Typ
     out.kept = None
     shown = shorten(line, 200)
     try:
-        words = shlex.split(line)
-        if words[0] == "hkoji":
-            words = words[1:]
-        if not words or words[0] in _NOT_HERE:
-            raise UsageError(f"{shown!r} is not a command for a batch")
-        command.main(args=words, prog_name="hkoji", standalone_mode=False)
+        _run(command, out, _split(line))
     except HkojiError as error:
         return {"ok": False, "command": shown, "error": error_json(error)}
-    except ValueError as error:
-        return {"ok": False, "command": shown, "error": error_json(UsageError(f"the line cannot be read: {error}"))}
-    except Exception as error:
-        message = getattr(error, "format_message", None)
-        if message is None:
-            raise
-        usage = error_json(UsageError(message()))
-        return {"ok": False, "command": shown, "error": {**usage, "exit_code": int(exit_code(UsageError("")))}}
     return {"ok": True, "command": shown, "result": out.kept}
+
+
+def _split(line: str) -> list[str]:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"the line cannot be read: {error}", hint="quote as in a shell") from error
+    return words[1:] if words[:1] == ["hkoji"] else words
+
+
+def _run(command: Any, out: Output, words: list[str]) -> None:  # Any: as above
+    if not words or words[0] in _NOT_HERE:
+        raise UsageError("this is not a command for a batch", hint="any other command may stand here")
+    call = quick.read(words)
+    if call is not None:
+        quick.run(call)
+        return
+    # Help and the like print text; here it is the result.
+    with redirect_stdout(io.StringIO()) as printed:
+        try:
+            command.main(args=words, prog_name="hkoji", standalone_mode=False)
+        except typer.Abort as error:
+            raise KeyboardInterrupt from error
+        except TyperException as error:
+            message = getattr(error, "format_message", None)
+            raise UsageError(message() if message else str(error), hint="see `hkoji COMMAND --help`") from error
+    if out.kept is None and printed.getvalue():
+        out.kept = {"text": printed.getvalue()}

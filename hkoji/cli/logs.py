@@ -7,7 +7,7 @@ from typing import Any
 
 from hkoji.cli.output import Output
 from hkoji.cli.play import read_input
-from hkoji.client.session import Client, Position
+from hkoji.client import Client, Position
 from hkoji.errors import AuditError, IllegalError, MalformedError, UsageError
 from hkoji.game.audit import Audit, audit
 from hkoji.game.replay import Replay, replay
@@ -21,11 +21,6 @@ def is_file(source: str) -> bool:
     return source == "-" or Path(source).is_file()
 
 
-def log(client: Client, out: Output, game: str) -> None:
-    """The public log as it stands, without receipts."""
-    out.lines(format_log(client.log(client.find(game)), receipts=False))
-
-
 def export(client: Client, out: Output, game: str) -> None:
     """A finished game with receipts."""
     game = client.find(game)
@@ -37,7 +32,7 @@ def export(client: Client, out: Output, game: str) -> None:
 
 def show_replay(client: Client, out: Output, source: str, at: int | None) -> None:
     """The position after an entry, and the whole game in notation."""
-    result = _replay(client, source)
+    result = _replay(client, out, source)
     if not result.steps:
         raise result.stop or MalformedError("log", "it is empty")
     last = result.steps[-1].entry.seq
@@ -73,11 +68,11 @@ def show_replay(client: Client, out: Output, source: str, at: int | None) -> Non
     out.result(value, text)
 
 
-def _replay(client: Client, source: str) -> Replay:
+def _replay(client: Client, out: Output, source: str) -> Replay:
     if is_file(source):
         lines: list[Line] = []
         try:
-            lines.extend(parse_lines(read_input(source)))
+            lines.extend(parse_lines(read_input(out, source)))
         except MalformedError as error:
             result = replay(lines)
             return Replay(result.steps, result.stop or error)
@@ -90,7 +85,7 @@ def show_audit(client: Client, out: Output, source: str, keys: list[str]) -> Non
     """Audits a log. Raises `AuditError` naming step, entry and signer if it does not hold."""
     pins = dict(parse_pin(pin) for pin in keys)
     if is_file(source):
-        data = read_input(source)
+        data = read_input(out, source)
     else:
         game = client.find(source)
         data = format_log(client.log(game)).encode()

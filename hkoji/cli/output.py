@@ -1,7 +1,7 @@
 """Where words go: stdout is the result, stderr the talk.
 
 With `--json` a result is one line of JSON on stdout and an error one line on stderr. Colour only on a terminal, and
-never with NO_COLOR or `--plain`.
+never with NO_COLOR or `--plain`. Here too is the one client that the commands of this process share.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.exits import exit_code
 from hkoji.errors import HkojiError
 
+if TYPE_CHECKING:
+    from hkoji.client import Client
+
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "reverse": "7"}
+_DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after")
 
 
 class Style:
@@ -40,6 +44,7 @@ class Output:
         self.plain = False
         self.keep = False
         self.kept: Any = None  # Any: JSON
+        self.client: Client | None = None
 
     @property
     def style(self) -> Style:
@@ -52,7 +57,7 @@ class Output:
         if self.keep:
             self.kept = value
         elif self.json:
-            sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
+            sys.stdout.write(encode(value) + "\n")
         else:
             shown = text()
             sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
@@ -72,22 +77,41 @@ class Output:
     def error(self, error: HkojiError) -> None:
         """An error: what failed, and what to do next."""
         if self.json:
-            sys.stderr.write(json.dumps({"error": error_json(error)}, sort_keys=True) + "\n")
+            sys.stderr.write(encode({"error": error_json(error)}) + "\n")
             return
         sys.stderr.write(f"hkoji: {error}\n")
         shape = getattr(error, "shape", ())
         if shape:
-            sys.stderr.write(f"  legal now: {'  '.join(shape)}\n")
+            sys.stderr.write(f"  legal moves look like: {'  '.join(shape)}\n")
         if error.hint:
             sys.stderr.write(f"  {error.hint}\n")
 
 
+def encode(value: object) -> str:
+    """JSON in one line, keys sorted."""
+    return json.dumps(value, sort_keys=True)
+
+
 def error_json(error: HkojiError) -> dict[str, Any]:  # Any: JSON
-    """An error as JSON."""
+    """An error as JSON. docs/cli.md, "Errors"."""
     value: dict[str, Any] = {"code": error.code, "message": str(error), "exit_code": int(exit_code(error))}
     if error.hint:
         value["hint"] = error.hint
-    for name in ("actor", "shape", "seq", "step", "signer"):
-        if getattr(error, name, None) is not None:
-            value[name] = getattr(error, name)
+    for name in _DATA:
+        data = getattr(error, name, None)
+        if data is not None and data != ():
+            value[name] = data
     return value
+
+
+out: Final = Output()
+"""The output of this process."""
+
+
+def client() -> Client:
+    """The client of this process: one, so that the lines of a batch share its connection and what it has read."""
+    if out.client is None:
+        from hkoji.client import Client
+
+        out.client = Client(say=out.say)
+    return out.client

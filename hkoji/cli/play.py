@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hkoji.cli.output import Output
-from hkoji.client.session import Client, Position
-from hkoji.errors import IllegalError, StorageError, UsageError
+from hkoji.client import Client, Position
+from hkoji.client.position import action_of
+from hkoji.errors import CancelledError, IllegalError, StorageError, UsageError, shorten
 from hkoji.game.bodies import Invite
 from hkoji.game.course import Stage
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse_submission
+from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import is_name
+from hkoji.log.line import format_log
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS
 
@@ -32,54 +36,67 @@ def make_ruleset(name: str, first: str, max_rounds: int, tiebreak: str | None) -
 def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> None:
     """Offers and opens a game."""
     if invite is not None and not is_name(invite):
-        raise UsageError(f"{invite!r} is not a player's name")
-    course = client.new(ruleset, Invite(invite) if invite else None)
-    game = course.setup.game
+        raise UsageError(f"{shorten(invite)!r} is not a player's name", hint="names are 2 to 32 of a-z, 0-9, _ and -")
+    if invite == client.identity.name:
+        raise UsageError("nobody can invite themselves")
+    position = client.new(ruleset, Invite(invite) if invite else None)
+    game, short = position.course.setup.game, position.short
     value = {
         "game": game,
         "ruleset": ruleset.name,
         "options": ruleset.to_json(),
-        "status": course.status,
+        "status": position.course.status,
         "invite": invite,
-        "server": client.server,
+        "server": client.server_of(game),
     }
     who = invite or "someone"
     out.result(
-        value,
-        lambda: f"{game}\nThe game is open. Ask {who} to run: hkoji join {game[:8]}\nThen: hkoji wait {game[:8]}",
+        value, lambda: f"{game}\nThe game is open. Ask {who} to run: hkoji join {short}\nThen: hkoji wait {short}"
     )
 
 
 def join(client: Client, out: Output, game: str) -> None:
     """Joins a game."""
-    game = client.find(game)
-    course = client.join(game)
-    value = {"game": game, "status": course.status, "host": course.setup.names[0], "guest": course.setup.names[1]}
-    out.result(
-        value,
-        lambda: f"You have joined {game[:8]}, hosted by {course.setup.names[0]}.\nThen: hkoji wait {game[:8]}",
-    )
+    position = client.join(client.find(game))
+    setup = position.course.setup
+    value = {"game": setup.game, "status": position.course.status, "host": setup.names[0], "guest": setup.names[1]}
+    short = position.short
+    out.result(value, lambda: f"You have joined {short}, hosted by {setup.names[0]}.\nThen: hkoji wait {short}")
 
 
-def listing(out: Output, games: list[dict[str, Any]], empty: str, me: str | None) -> None:  # Any: JSON
-    """A list of games."""
+def games(client: Client, out: Output, *, everybody: bool = False, status: str | None = None) -> None:
+    """The own games, or everybody's."""
+    if status not in (None, "open", "playing", "finished"):
+        raise UsageError(f"there is no status {shorten(status)!r}", hint="one of open, playing, finished")
+    found = client.games(everybody=everybody, status=status)
+    _listing(client, out, found, "No games. Open one with: hkoji new")
 
+
+def waiting(client: Client, out: Output) -> None:
+    """The games that wait for this player."""
+    _listing(client, out, client.waiting(), "No game waits for you.")
+
+
+def _listing(client: Client, out: Output, games: list[dict[str, Any]], empty: str) -> None:  # Any: JSON
     def text() -> str:
         if not games:
             return empty
+        me = client.identity.name
         rows = [("game", "ruleset", "status", "host", "guest", "round", "to move", "updated")]
         for each in games:
             mover = each["to_move"] or ""
+            if each["status"] == "open":
+                mover = each["invite"] or "anyone"
             rows.append(
                 (
                     each["game"][:8],
-                    str(each["ruleset"]["name"]),
+                    each["ruleset"]["name"],
                     each["status"],
                     each["host"] or "",
-                    each["guest"] or (f"({each['invite']})" if each["invite"] else "(anyone)"),
+                    each["guest"] or "",
                     str(each["round"] or ""),
                     "you" if mover == me else mover,
-                    each["updated"][:16].replace("T", " "),
+                    (each["updated"] or "")[:16].replace("T", " "),
                 )
             )
         widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
@@ -90,8 +107,20 @@ def listing(out: Output, games: list[dict[str, Any]], empty: str, me: str | None
     out.result(games, text)
 
 
+_encoded: dict[str, tuple[Position, dict[str, Any]]] = {}  # Any: JSON
+
+
 def position_json(position: Position) -> dict[str, Any]:  # Any: JSON
     """A position for programs. docs/cli.md, "show"."""
+    # A batch often asks for a game in which nothing has happened since: then the client gives the very same value.
+    game = position.course.setup.game
+    held = _encoded.get(game)
+    if held is None or held[0] is not position:
+        held = _encoded[game] = (position, _encode(position))
+    return held[1]
+
+
+def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
     from hkoji.rules.transcript import format_rounds
 
     course, seat = position.course, position.seat
@@ -119,9 +148,33 @@ def position_json(position: Position) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def show(out: Output, position: Position) -> None:
-    """A board."""
+def show(client: Client, out: Output, game: str) -> None:
+    """A game's board."""
+    _board(out, client.position(client.find(game)))
 
+
+def wait(client: Client, out: Output, game: str, timeout: float | None) -> None:
+    """The board once there is something to do."""
+    _board(out, client.wait(client.find(game), timeout))
+
+
+def resign(client: Client, out: Output, game: str, *, yes: bool) -> None:
+    """Gives a game up. At a terminal it asks first."""
+    game = client.find(game)
+    if not yes and not out.keep and sys.stdin.isatty() and sys.stderr.isatty():
+        sys.stderr.write(f"Give up game {game[:8]}? It cannot be taken back. [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CancelledError("not given up", hint="nothing was sent")
+    _board(out, client.resign(game).position)
+
+
+def cancel(client: Client, out: Output, game: str) -> None:
+    """Takes an open game back."""
+    _board(out, client.cancel(client.find(game)).position)
+
+
+def _board(out: Output, position: Position) -> None:
     def text() -> str:
         from hkoji.cli.boards import draw
 
@@ -130,58 +183,61 @@ def show(out: Output, position: Position) -> None:
     out.result(position_json(position), text)
 
 
-def move(client: Client, out: Output, game: str, notation: list[str]) -> None:
+def move(client: Client, out: Output, game: str, notation: Sequence[str]) -> None:
     """Makes a move and shows what came of it."""
-    position = client.move(client.find(game), " ".join(notation))
-    value = position_json(position)
-    step = next(step for step in reversed(position.replay.steps) if step.entry.kind == "move")
-    value["move"] = {"seq": step.entry.seq, "head": step.entry.head}
+    position, seq = client.move(client.find(game), " ".join(notation))
+    step = position.replay.steps[seq]
+    value = {**position_json(position), "move": {"seq": seq, "head": step.entry.head, "action": action_of(step)}}
 
     def text() -> str:
-        course = position.course
-        lines = [f"Entry {step.entry.seq} is on record."]
-        if course.stage is Stage.OVER:
-            from hkoji.cli.boards import draw
+        from hkoji.cli.boards import draw
 
+        course = position.course
+        if position.over or course.state.round != position.replay.steps[seq - 1].course.state.round:
             return draw(position, out.style)
-        if course.actor is not None:
-            names = course.setup.names
-            mine = course.actor == position.seat
-            short = course.setup.game[:8]
-            lines.append(
-                f"It is your turn again: hkoji show {short}" if mine else f"Now {names[course.actor]} is to move."
-            )
-        return "\n".join(lines)
+        made = f"Entry {seq} is on record: {action_of(step)}."
+        if position.mine:
+            return f"{made}\nIt is your turn again: hkoji show {position.short}"
+        return f"{made}\nNow {course.setup.names[1 - (position.seat or 0)]} is to move: hkoji wait {position.short}"
 
     out.result(value, text)
 
 
-def sign(client: Client, out: Output, game: str, notation: list[str]) -> None:
+def sign(client: Client, out: Output, game: str, notation: Sequence[str]) -> None:
     """Signs a move for later."""
     submission = client.sign(client.find(game), " ".join(notation))
     out.lines(format_submission(submission) + "\n")
-    out.say("Signed, not sent. It holds your hidden cards until it is sent: keep the file to yourself.")
+    kept = "It holds your hidden cards until it is sent: keep it to yourself. " if submission.opening else ""
+    out.say(f"Signed, not sent. {kept}Send it with: hkoji submit FILE")
 
 
 def submit(client: Client, out: Output, file: str, server: str | None) -> None:
     """Sends a signed move."""
-    text = read_input(file, MAX_SUBMISSION_BYTES)
-    submission = parse_submission(text)
+    submission = parse_submission(read_input(out, file, MAX_SUBMISSION_BYTES))
     lines = client.submit(submission, server)
     receipt = lines[0].receipt
     assert receipt is not None
+    entry = submission.entry
     value = {
-        "game": submission.entry.game,
-        "seq": submission.entry.seq,
-        "head": submission.entry.head,
+        "game": entry.game,
+        "seq": entry.seq,
+        "head": entry.head,
         "at": receipt.receipt.at,
+        "receipt": {"sig": encode_base64(receipt.sig), "text": receipt.receipt.text},
         "entries": [line.entry.seq for line in lines],
     }
-    out.result(value, lambda: f"Entry {submission.entry.seq} of game {submission.entry.game[:8]} is on record.")
+    out.result(value, lambda: f"Entry {entry.seq} of game {entry.game[:8]} is on record since {receipt.receipt.at}.")
 
 
-def read_input(file: str, limit: int | None = None) -> bytes:
-    """A file's bytes, or standard input's for `-`. Raises `StorageError`."""
+def log(client: Client, out: Output, game: str) -> None:
+    """The public log as it stands, without receipts."""
+    out.lines(format_log(client.log(client.find(game)), receipts=False))
+
+
+def read_input(out: Output, file: str, limit: int | None = None) -> bytes:
+    """A file's bytes, or standard input's for `-`. Raises `StorageError`, and `UsageError` for `-` in a batch."""
+    if file == "-" and out.keep:
+        raise UsageError("in a batch standard input holds the commands", hint="give a file")
     try:
         if file == "-":
             return sys.stdin.buffer.read() if limit is None else sys.stdin.buffer.read(limit + 1)

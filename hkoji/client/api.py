@@ -1,68 +1,47 @@
 """The service's endpoints as functions, and its problem documents as errors.
 
-docs/spec/http.md. Checks the shape of what comes, not its truth: that is the session's.
+docs/spec/http.md. Checks the shape of what comes, not its truth: that is the table's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from hkoji import errors
 from hkoji.client.transport import Answer, Transport
+from hkoji.game.hidden import Opening, parse_opening
 from hkoji.game.submission import Submission, format_submission
-from hkoji.log.line import Line, parse_log, read_line
+from hkoji.log.line import Line, Signed, parse_log, read_line, read_signed
+from hkoji.log.publickey import PublicKey, parse_public_key
+from hkoji.log.statement import Login, make_login, parse_login
 
-_BY_CODE: Final[dict[str, type[errors.HkojiError]]] = {
-    kind.code: kind
-    for kind in (
-        errors.InvalidError,
-        errors.IllegalError,
-        errors.ForbiddenError,
-        errors.LoginError,
-        errors.StorageError,
-    )
-}
+REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
+"""What `Api.submit` raises when the service has read a submission and does not take it. Others say nothing certain."""
+
+_NEVER: Final = "9999-12-31T23:59:59Z"
+_PAGE: Final = "200"
+_SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")
 
 
-def raise_problem(answer: Answer) -> None:
-    """Raises the error that a problem document stands for, with the class its code names."""
-    problem = answer.json()
-    if not isinstance(problem, dict):
-        problem = {}
-    code = str(problem.get("code", ""))
-    detail = errors.shorten(str(problem.get("detail", f"the service answered with status {answer.status}")), 300)
-    hint = errors.shorten(str(problem.get("hint", "")), 300)
-    game, seq, head = problem.get("game"), problem.get("seq"), problem.get("head")
-    if code == "conflict" and isinstance(game, str) and isinstance(seq, int) and isinstance(head, str):
-        raise errors.ConflictError(game, seq=seq, head=head)
-    if code == "not-your-turn":
-        actor = problem.get("actor")
-        raise errors.NotYourTurnError(detail, actor=actor if isinstance(actor, int) else None, hint=hint)
-    if code == "game-over" and isinstance(game, str):
-        raise errors.GameOverError(game)
-    kind = _BY_CODE.get(code) or _by_status(answer.status)
-    if kind is None:
-        raise errors.ServiceError(answer.status, detail, hint=hint)
-    raise kind(detail, hint=hint)
+class About(NamedTuple):
+    """What a service says of itself."""
+
+    key: PublicKey
+    origin: str
 
 
-def _by_status(status: int) -> type[errors.HkojiError] | None:
-    return {
-        400: errors.InvalidError,
-        401: errors.LoginError,
-        403: errors.ForbiddenError,
-        409: _Taken,
-        422: errors.IllegalError,
-    }.get(status)
+class Shown(NamedTuple):
+    """What the service shows a seat: its head, the signed view, own openings, and the log's new lines."""
 
-
-class _Taken(errors.HkojiError):
-    """A name or a key that is taken."""
-
-    code = "exists"
+    seq: int
+    head: str
+    view: Signed
+    openings: tuple[Opening, ...]
+    lines: tuple[Line, ...]
 
 
 class Api:
@@ -71,25 +50,39 @@ class Api:
     def __init__(self, transport: Transport) -> None:
         self.transport: Final = transport
 
-    def service(self) -> dict[str, Any]:  # Any: JSON
+    def about(self) -> About:
         """What the service is."""
-        return self._get("/v1/service")
+        answer = self._request("GET", "/v1/service")
+        with _understood(answer):
+            value = answer.json()
+            origin = value["origin"]
+            make_login(expires=_NEVER, nonce="0" * 64, origin=origin)  # an origin that statements can hold
+            return About(parse_public_key(value["key"]), origin)
 
-    def register(self, text: str, sig: str) -> dict[str, Any]:  # Any: JSON
+    def register(self, text: str, sig: str) -> None:
         """Registers by a signed registration."""
-        return self._post("/v1/players", {"text": text, "sig": sig})
+        self._request("POST", "/v1/players", {"text": text, "sig": sig})
 
-    def challenge(self) -> str:
-        """A text to sign for a login."""
-        return str(self._post("/v1/login/challenge", None)["text"])
+    def challenge(self) -> Login:
+        """A login statement to sign."""
+        answer = self._request("POST", "/v1/login/challenge")
+        with _understood(answer):
+            return parse_login(answer.json()["text"])
 
     def login(self, name: str, text: str, sig: str) -> str:
         """A token for a signed challenge."""
-        return str(self._post("/v1/login", {"name": name, "text": text, "sig": sig})["token"])
+        answer = self._request("POST", "/v1/login", {"name": name, "text": text, "sig": sig})
+        with _understood(answer):
+            token = _text(answer.json()["token"])
+            if not token.isalnum() and not token.replace("-", "").replace("_", "").isalnum():
+                raise ValueError("a token is letters, digits, - and _")
+            return token
 
-    def offer(self, ruleset: dict[str, Any], token: str | None) -> Line:  # Any: JSON
+    def offer(self, ruleset: Mapping[str, Any], token: str) -> Line:  # Any: JSON
         """Asks for a new game. Its first line."""
-        return read_line(self._post("/v1/offers", {"ruleset": ruleset}, token).get("line"))
+        answer = self._request("POST", "/v1/offers", {"ruleset": dict(ruleset)}, token)
+        with _understood(answer):
+            return read_line(answer.json()["line"])
 
     def games(
         self, filters: Mapping[str, str | None], token: str | None = None, *, mine: bool = False
@@ -99,47 +92,132 @@ class Api:
         found: list[dict[str, Any]] = []
         after: str | None = None
         while True:
-            query = urlencode({**chosen, "limit": "200", **({"after": after} if after else {})})
-            page = self._get(f"/v1/{'me/' if mine else ''}games?{query}", token)
-            found.extend(page["games"])
-            after = page.get("next")
+            query = urlencode({**chosen, "limit": _PAGE, **({"after": after} if after else {})})
+            answer = self._request("GET", f"/v1/{'me/' if mine else ''}games?{query}", token=token)
+            with _understood(answer):
+                page = answer.json()
+                found.extend(_summary(value) for value in page["games"])
+                after = None if page["next"] is None else _text(page["next"])
             if not after:
                 return found
 
     def log(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """The public log's lines after an entry."""
-        answer = self.transport.request("GET", f"/v1/games/{game}/log?after={after}")
-        if answer.status != 200:
-            self._fail(answer, game)
-        return parse_log(answer.body)
+        answer = self._request("GET", f"/v1/games/{game}/log?after={after}", game=game)
+        with _understood(answer):
+            return parse_log(answer.body)
 
-    def view(self, game: str, after: int, token: str | None) -> dict[str, Any]:  # Any: JSON
+    def view(self, game: str, after: int, token: str) -> Shown:
         """The own view, with the log's lines after an entry."""
-        return self._get(f"/v1/games/{game}/view?after={after}", token, game)
+        answer = self._request("GET", f"/v1/games/{game}/view?after={after}", token=token, game=game)
+        with _understood(answer):
+            value = answer.json()
+            if type(value["seq"]) is not int:
+                raise TypeError("seq is not a number")
+            return Shown(
+                value["seq"],
+                _text(value["head"]),
+                read_signed(value["view"], "view"),
+                tuple(parse_opening(each) for each in value["openings"]),
+                tuple(read_line(each) for each in value["lines"]),
+            )
 
     def submit(self, submission: Submission) -> tuple[Line, ...]:
-        """Sends an entry. All lines that it has brought."""
+        """Sends an entry. All lines that it has brought. Raises one of `REFUSALS` if it is not taken."""
         game = submission.entry.game
-        answer = self.transport.request("POST", f"/v1/games/{game}/entries", format_submission(submission).encode())
-        value = self._value(answer, game)
-        return tuple(read_line(line) for line in value.get("lines", []))
+        path = f"/v1/games/{game}/entries"
+        answer = self._request("POST", path, game=game, body=format_submission(submission).encode())
+        with _understood(answer):
+            return tuple(read_line(line) for line in answer.json()["lines"])
 
-    def _get(self, path: str, token: str | None = None, game: str = "") -> dict[str, Any]:  # Any: JSON
-        return self._value(self.transport.request("GET", path, None, token), game)
-
-    def _post(self, path: str, value: Any, token: str | None = None) -> dict[str, Any]:  # Any: JSON
-        body = b"" if value is None else json.dumps(value).encode()
-        return self._value(self.transport.request("POST", path, body, token), "")
-
-    def _value(self, answer: Answer, game: str) -> dict[str, Any]:  # Any: JSON
-        if answer.status not in (200, 201):
-            self._fail(answer, game)
-        value = answer.json()
-        if not isinstance(value, dict):
-            raise errors.ServiceError(answer.status, "the service's answer is not understood", hint="is it hkoji?")
-        return value
-
-    def _fail(self, answer: Answer, game: str) -> None:
+    def _request(
+        self,
+        method: str,
+        path: str,
+        value: Any = None,  # Any: JSON
+        token: str | None = None,
+        *,
+        game: str = "",
+        body: bytes | None = None,
+    ) -> Answer:
+        if method == "POST" and body is None:
+            body = b"" if value is None else json.dumps(value).encode()
+        answer = self.transport.request(method, path, body, token)
+        if answer.status in (200, 201):
+            return answer
         if answer.status == 404 and game:
-            raise errors.NotFoundError("game", game, hint="list games with `hkoji games`")
-        raise_problem(answer)
+            raise errors.NotFoundError("game", game, hint="list games with `hkoji games` or `hkoji games --open`")
+        raise problem(answer)
+
+
+def problem(answer: Answer) -> errors.HkojiError:
+    """The error that a problem document stands for: by its code, else by its status."""
+    value = answer.json()
+    if not isinstance(value, dict):
+        value = {}
+    code, game, seq, head = (value.get(name) for name in ("code", "game", "seq", "head"))
+    detail = errors.shorten(str(value.get("detail", f"the service answered with status {answer.status}")), 300)
+    hint = errors.shorten(str(value.get("hint", "")), 300)
+    if 300 <= answer.status < 400:
+        where = errors.shorten(answer.location, 200) or "nowhere"
+        return errors.ServiceError(
+            answer.status, f"the service sends you on to {where}", hint="if you trust that address, register there"
+        )
+    if code == "conflict" and isinstance(game, str) and type(seq) is int and isinstance(head, str):
+        return errors.ConflictError(errors.shorten(game, 32), seq=seq, head=head)
+    if code == "not-your-turn":
+        actor = value.get("actor")
+        return errors.NotYourTurnError(detail, actor=actor if actor in (0, 1) else None, hint=hint)
+    if code == "game-over" and isinstance(game, str):
+        return errors.GameOverError(errors.shorten(game, 32))
+    if answer.status == 429:
+        wait = value.get("retry_after")
+        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
+    kind = _BY_STATUS.get(answer.status)
+    return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
+
+
+class _TakenError(errors.HkojiError):
+    """A name or a key that somebody else has registered."""
+
+    code = "exists"
+
+
+_BY_STATUS: Final[dict[int, type[errors.HkojiError]]] = {
+    400: errors.InvalidError,
+    401: errors.LoginError,
+    403: errors.ForbiddenError,
+    409: _TakenError,
+    422: errors.IllegalError,
+}
+
+
+@contextmanager
+def _understood(answer: Answer) -> Iterator[None]:
+    """Whatever the service sends in place of what it should is one error, and none of ours."""
+    try:
+        yield
+    except (errors.HkojiError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise errors.ServiceError(
+            answer.status,
+            f"the service's answer is not understood: {errors.shorten(str(error), 120)}",
+            hint="is it an hkoji service, and of this version? Nothing was changed here",
+        ) from error
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or errors.shorten(value, len(value)) != value:
+        raise TypeError("it is not plain text")
+    return value
+
+
+def _summary(value: Any) -> dict[str, Any]:  # Any: JSON
+    """A game's summary with the fields that are read here in their types; others are passed on."""
+    for name in _SUMMARY:
+        if value[name] is not None:
+            _text(value[name])
+    if type(value["round"]) is not int or not isinstance(value["ruleset"], dict):
+        raise TypeError("a game's summary")
+    _text(value["ruleset"]["name"])
+    _text(value["game"])
+    return dict(value)

@@ -1,36 +1,42 @@
-"""Who the player is: a name, and a key made here, an existing SSH key file, or one in ssh-agent."""
+"""Who the player is: a name, and a key made here, an existing SSH key file, or one in ssh-agent.
+
+The private key is read when something is to be signed, and not before: most commands only look.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hkoji.client.agent import AgentSigner
-from hkoji.client.home import Home, write_file
-from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
+from hkoji.client.files import write_file
+from hkoji.client.home import Home
+from hkoji.errors import ExistsError, HkojiError, LoginError, MalformedError, StorageError
 from hkoji.log.entry import SERVER_NAME, is_name
-from hkoji.log.keys import PrivateKey, PublicKey, Signer, parse_public_key
-from hkoji.log.publickey import KEY_TYPE
+from hkoji.log.publickey import KEY_TYPE, PublicKey, parse_public_key
+
+if TYPE_CHECKING:
+    from hkoji.log.keys import Signer
 
 
 class Identity:
-    """A name and its public key; the private key is read when something is to be signed."""
+    """A name, its public key, and the file of what signs for it."""
 
     def __init__(self, name: str, key: PublicKey, file: Path) -> None:
         self.name: Final = name
         self.key: Final = key
-        self._file = file
-        self._signer: Signer | None = None
+        self.file: Final = file
 
-    @property
+    @cached_property
     def signer(self) -> Signer:
-        """What signs. Raises `LoginError` when the key cannot be used."""
-        if self._signer is None:
-            signer = _load(self._file)
-            if signer.public != self.key:
-                raise LoginError(f"{self._file} holds another key than the one you play with")
-            self._signer = signer
-        return self._signer
+        """What signs. Raises `LoginError` or `StorageError` if the key cannot be used."""
+        signer = _load(self.file)
+        if signer.public != self.key:
+            raise LoginError(
+                f"{self.file} holds another key than the one you play with, {self.key.fingerprint}",
+                hint="put the right key file back, or make another player in another HKOJI_HOME",
+            )
+        return signer
 
 
 def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
@@ -50,26 +56,34 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
         if key is None:  # nobody knows the old name yet: the key stays, the name is chosen anew
             home.update_config(name=name)
             return load(home)
-    if key is None:
-        private = PrivateKey.from_seed(seed)
-        write_file(home.key_file, private.to_openssh())
-        write_file(home.key_file.with_suffix(".pub"), f"{private.public.text}\n".encode())
-        home.update_config(name=name, key=private.public.text, key_file=home.key_file.name)
-        return Identity(name, private.public, home.key_file)
-    file = key.expanduser().absolute()
-    signer = _load(file)
-    home.update_config(name=name, key=signer.public.text, key_file=str(file))
-    return Identity(name, signer.public, file)
+    if key is not None:
+        file = key.expanduser().absolute()
+        public = _load(file).public
+        home.update_config(name=name, key=public.text, key_file=str(file))
+        return Identity(name, public, file)
+    from hkoji.log.keys import PrivateKey
+
+    private = PrivateKey.from_seed(seed)
+    write_file(home.key_file, private.to_openssh())
+    write_file(home.key_file.with_suffix(".pub"), f"{private.public.text} {name}\n".encode())
+    home.update_config(name=name, key=private.public.text, key_file=home.key_file.name)
+    return Identity(name, private.public, home.key_file)
 
 
 def load(home: Home) -> Identity:
-    """The player of `home`. Raises `LoginError` when there is none."""
+    """The player of `home`. Raises `LoginError` when there is none, `StorageError` if the settings are damaged."""
     config = home.config()
-    return Identity(config["name"], parse_public_key(config["key"]), home.path / config["key_file"])
+    try:
+        return Identity(config["name"], parse_public_key(config["key"]), home.path / config["key_file"])
+    except (KeyError, TypeError, AttributeError, HkojiError) as error:
+        raise StorageError(f"{home.config_file} is damaged", hint="restore the file from a backup") from error
 
 
 def _load(file: Path) -> Signer:
     """A key file's signer; the agent's for a public key or one that needs a passphrase."""
+    from hkoji.client.agent import AgentSigner
+    from hkoji.log.keys import PrivateKey
+
     try:
         data = file.read_bytes()
     except OSError as error:

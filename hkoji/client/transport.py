@@ -1,8 +1,9 @@
 """HTTP with one kept connection, on the standard library's client.
 
-The standard library because a command starts a process: it costs a few milliseconds to import where the larger
-clients cost tens (docs/adr/0004-light-client.md). Follows no redirects, caps answers, never retries by itself:
-whether a request arrived is not known when a connection breaks, and only the caller knows what may be sent again.
+The standard library because a command starts a process: the larger clients cost tens of milliseconds to import.
+Follows no redirects, uses no proxies, caps answers. Everything that is sent may be sent twice (entries are answered
+with their first receipt, an offer that nobody opens is nothing), so a kept connection that turns out to be closed is
+opened anew; any other failure is the caller's to repeat.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from hkoji import __version__
 from hkoji.errors import NetworkError, UsageError
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 TIMEOUT: Final = 30.0
+_PORTS: Final = {"http": 80, "https": 443}
+_FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that are no host's
 
 
 class Answer(NamedTuple):
@@ -24,55 +28,76 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+    location: str = ""
 
     def json(self) -> Any:  # Any: JSON
         """The decoded body; None if it is not JSON."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
 
+def parse_url(text: str) -> str:
+    """A server's address in one form: scheme, host in lower case, port if it is not the usual one, path.
+
+    Raises `UsageError` for anything but an http or https URL without user, query and fragment.
+    """
+    host = None
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        pass
+    if (
+        not host
+        or not all("!" <= c <= "~" for c in text)
+        or parts.scheme not in _PORTS
+        or "@" in parts.netloc
+        or parts.query
+        or parts.fragment
+    ):
+        raise UsageError(f"{text!r} is no server", hint="a server is given as in https://hanamikoji.example")
+    shown = f"[{host}]" if ":" in host else host
+    suffix = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
+
+
 class Transport:
-    """Requests to one server, given by its URL. Raises `UsageError` for anything but an http or https URL."""
+    """Requests to one server, given by its URL. Raises `UsageError` for anything that `parse_url` refuses."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise UsageError(f"{url!r} is no server", hint="a server is given as in https://hanamikoji.example")
-        try:
-            self._port = parts.port
-        except ValueError:
-            raise UsageError(f"{url!r} has no valid port") from None
-        self.url: Final = url.rstrip("/")
+        self.url: Final = parse_url(url)
+        parts = urlsplit(self.url)
+        assert parts.hostname is not None
         self._host: Final = parts.hostname
-        self._base: Final = parts.path.rstrip("/")
+        self._port: Final = parts.port
+        self._base: Final = parts.path
         self._secure: Final = parts.scheme == "https"
         self._connection: http.client.HTTPConnection | None = None
 
     @property
     def exposed(self) -> bool:
         """Whether what is sent can be read on the way: plain http to another machine."""
-        return not self._secure and self._host not in ("127.0.0.1", "localhost", "::1")
+        return not (self._secure or self._host in ("localhost", "::1") or self._host.startswith("127."))
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
         """Sends a request and reads the answer. Raises `NetworkError`."""
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", "User-Agent": f"hkoji/{__version__}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        # A kept connection that the server has closed since fails before anything is answered: GETs are sent anew.
         kept = self._connection is not None
         try:
             return self._send(method, path, body, headers)
-        except (OSError, http.client.HTTPException) as error:
+        except _FAILURES as error:
             self.close()
-            if not (kept and method == "GET"):
+            if not kept or isinstance(error, TimeoutError):
                 raise self._broken(error) from error
         try:
             return self._send(method, path, body, headers)
-        except (OSError, http.client.HTTPException) as error:
+        except _FAILURES as error:
             self.close()
             raise self._broken(error) from error
 
@@ -90,11 +115,11 @@ class Transport:
         response = self._connection.getresponse()
         data = response.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise http.client.HTTPException("the answer is too long")
-        return Answer(response.status, data)
+            raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
+        return Answer(response.status, data, response.headers.get("Location", ""))
 
     def _broken(self, error: Exception) -> NetworkError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return NetworkError(
-            self.url, reason, hint="nothing is lost: the same command, given again, sends the same bytes"
+            self.url, reason, hint="nothing is lost: give the same command again, and it sends the same bytes"
         )

@@ -1,35 +1,50 @@
 """One game's folder: what has been verified, what is secret, and what is on its way.
 
 docs/spec/log.md, "Client rules". Entropy, entry, signature and openings are here before the first byte is sent, and
-what is sent again is what stands here. The log here is never replaced by a shorter or a different one.
+what is sent again is what stands here. The log here only ever grows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.client.home import read_json, write_file, write_json
+from hkoji.client.files import locked, read_json, remove_file, write_file, write_json
 from hkoji.errors import HkojiError, StorageError
-from hkoji.game.hidden import Opening, parse_opening
+from hkoji.game.hidden import Opening, entropy_commit, parse_opening
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
-from hkoji.log.line import Line, format_log, parse_log
+from hkoji.log.line import Line, Signed, format_log, parse_log
 from hkoji.log.statement import View, parse_view
+
+Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Vault:
-    """The files of one game under `folder`."""
+    """The files of one game under `folder`. Use `locked` around everything that writes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
+        self.game: Final = folder.name
         self._log: Final = folder / "log.jsonl"
         self._secrets: Final = folder / "secrets.json"
         self._outbox: Final = folder / "outbox.json"
         self._view: Final = folder / "view.json"
-        self._lines: tuple[Line, ...] = ()  # as last read; another process may write, so the file's stamp decides
-        self._stamp: tuple[int, int, int] | None = None
+
+    def locked(self) -> AbstractContextManager[None]:
+        """One command at a time changes this folder."""
+        return locked(self.folder)
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything of the game is here."""
+        return self._secrets.exists()
+
+    def stamp(self) -> Stamp:
+        """Changes whenever a file here does: files are replaced, never written over."""
+        return tuple(_stamp(file) for file in (self._log, self._secrets, self._outbox, self._view))
 
     @property
     def server(self) -> str | None:
@@ -38,7 +53,7 @@ class Vault:
         return server if isinstance(server, str) else None
 
     def begin(self, server: str) -> None:
-        """Makes the folder of a game at a server."""
+        """Keeps which server has the game."""
         if self.server is None:
             self._update(server=server)
 
@@ -47,33 +62,30 @@ class Vault:
     def lines(self) -> tuple[Line, ...]:
         """The verified lines so far. Raises `StorageError` if the file is damaged."""
         try:
-            now = self._log.stat()
-            stamp = (now.st_mtime_ns, now.st_size, now.st_ino)
-            if stamp != self._stamp:
-                self._lines = parse_log(self._log.read_bytes())
-                self._stamp = stamp
-            return self._lines
+            return parse_log(self._log.read_bytes())
         except FileNotFoundError:
             return ()
         except (OSError, HkojiError) as error:
             raise StorageError(
-                f"cannot read {self._log}: {error}", hint="move the file away: the service's log is fetched anew"
+                f"cannot read {self._log}: {error}",
+                hint="restore it from a backup, or move it away: then the log is fetched and verified anew",
             ) from error
 
-    def keep_lines(self, lines: Iterable[Line]) -> None:
-        """Keeps all verified lines."""
-        write_file(self._log, format_log(lines).encode())
+    def append(self, lines: Iterable[Line]) -> None:
+        """Keeps further lines, which have been verified."""
+        before = self._log.read_bytes() if self._log.exists() else b""
+        write_file(self._log, before + format_log(lines).encode())
 
     # --- secrets --------------------------------------------------------------------------------------------------
 
-    def entropy(self) -> str | None:
-        """The own entropy, 64 hex digits."""
-        entropy = read_json(self._secrets).get("entropy")
-        return entropy if isinstance(entropy, str) else None
+    def entropy(self, seat: int, commitment: str | None) -> str | None:
+        """The own entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
+        kept = read_json(self._secrets).get("entropy", [])
+        return next((each for each in kept if entropy_commit(self.game, seat, each) == commitment), None)
 
     def keep_entropy(self, entropy: str) -> None:
-        """Keeps fresh entropy."""
-        self._update(entropy=entropy)
+        """Keeps fresh entropy. Older ones stay: an entry that was refused may still turn up."""
+        self._update(entropy=[*read_json(self._secrets).get("entropy", []), entropy])
 
     def openings(self) -> tuple[Opening, ...]:
         """All openings made here, also those of entries that were never accepted."""
@@ -86,13 +98,18 @@ class Vault:
         if new:
             self._update(openings=[opening.to_json() for opening in (*kept, *new)])
 
-    def signed(self) -> dict[str, str]:
-        """The entries signed for later (`hkoji sign`), by their number: they may still turn up."""
-        return dict(read_json(self._secrets).get("signed", {}))
+    def signed(self, seq: int) -> tuple[str, ...]:
+        """The entries signed for a place that may still turn up there: signed for later, or refused."""
+        return tuple(read_json(self._secrets).get("signed", {}).get(str(seq), ()))
 
     def keep_signed(self, submission: Submission) -> None:
-        """Notes an entry signed for later."""
-        self._update(signed={**self.signed(), str(submission.entry.seq): submission.entry.text})
+        """Notes an entry that was signed for later, or refused."""
+        self.keep_openings(submission.opening)
+        entry = submission.entry
+        before = self.signed(entry.seq)
+        if entry.text not in before:
+            every = read_json(self._secrets).get("signed", {})
+            self._update(signed={**every, str(entry.seq): [*before, entry.text]})
 
     def _update(self, **changes: Any) -> None:  # Any: JSON
         write_json(self._secrets, {**read_json(self._secrets), **changes})
@@ -105,6 +122,8 @@ class Vault:
             return parse_submission(self._outbox.read_bytes())
         except FileNotFoundError:
             return None
+        except (OSError, HkojiError) as error:
+            raise StorageError(f"cannot read {self._outbox}: {error}", hint="restore it from a backup") from error
 
     def keep_outbox(self, submission: Submission) -> None:
         """Keeps a submission before it is sent."""
@@ -112,8 +131,8 @@ class Vault:
         write_file(self._outbox, format_submission(submission).encode())
 
     def clear_outbox(self) -> None:
-        """The submission has its receipt, or never will."""
-        self._outbox.unlink(missing_ok=True)
+        """The submission has its receipt, or was refused."""
+        remove_file(self._outbox)
 
     # --- what the service has shown -------------------------------------------------------------------------------
 
@@ -122,7 +141,14 @@ class Vault:
         text = read_json(self._view).get("text")
         return parse_view(text) if isinstance(text, str) else None
 
-    def keep_view(self, view: View, sig: bytes) -> None:
+    def keep_view(self, signed: Signed) -> None:
         """Keeps a verified view, with its signature: it is evidence."""
-        if read_json(self._view).get("text") != view.text:
-            write_json(self._view, {"text": view.text, "sig": encode_base64(sig)})
+        write_json(self._view, {"text": signed.text, "sig": encode_base64(signed.sig)})
+
+
+def _stamp(file: Path) -> tuple[int, int, int]:
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return (0, 0, 0)
+    return (status.st_mtime_ns, status.st_size, status.st_ino)

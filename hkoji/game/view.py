@@ -7,34 +7,90 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hkoji.errors import HkojiError, TrustError
+from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustError
 from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
 from hkoji.game.hidden import Opening
 from hkoji.game.knowledge import Everything, Knowledge, Player, Spectator
-from hkoji.game.replay import Replay, replay, revealed
+from hkoji.game.replay import Replay, Step, replay, revealed
 from hkoji.log.line import Line
+from hkoji.log.publickey import PublicKey
 from hkoji.log.statement import View
+from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 
+_EVIDENCE = "keep the game's folder: the log and the signed view there prove it"
+
+
+def find_seat(lines: Iterable[Line], name: str, key: PublicKey) -> Seat | None:
+    """The seat that a player has taken in a log, by name and key; None if they have not."""
+    for line in lines:
+        entry = line.entry
+        if entry.by == name and entry.kind in ("open", "join"):
+            body = parse_body(entry.kind, entry.body)
+            if isinstance(body, bodies.Open | bodies.Join) and body.key == key:
+                return 0 if isinstance(body, bodies.Open) else 1
+    return None
+
 
 def verify_view(view: View, course: Course, seat: Seat) -> None:
-    """Checks that a view is of this seat, this game and this head. Raises `TrustError`."""
+    """Checks that a view is of this seat, this game and this head, and shows the cards that `course` has.
+
+    `course` is the game as the seat knows it by that view. Raises `TrustError`.
+    """
     if (view.game, view.seat, view.seq, view.head) != (course.setup.game, seat, course.seq, course.head):
-        raise TrustError("the service has shown the cards of another seat, game or moment")
+        raise TrustError("the service has shown the cards of another seat, game or moment", hint=_EVIDENCE)
+    if tuple(each.cards for each in view.dealt) != tuple(cards[seat] for cards in course.dealt):
+        raise TrustError("the service has shown other cards than the game can have brought", hint=_EVIDENCE)
 
 
-def player_knowledge(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Knowledge:
-    """What `seat` knows: once the game has ended everything, before that its own cards.
+def verify_growth(before: View, after: View) -> None:
+    """Checks that a later view of the same seat still shows what an earlier one did. Raises `TrustError`."""
+    cards = tuple(each.cards for each in after.dealt)
+    for number, old in enumerate(before.dealt):
+        if number >= len(cards) or not cards[number].startswith(old.cards):
+            raise TrustError(f"the service has shown you other cards in round {old.round} before", hint=_EVIDENCE)
+
+
+def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Replay:
+    """The game as `seat` knows it, every step; once it has ended, with everything known.
 
     `openings` may hold more than the log has taken (moves that were signed and not sent): those that open one of the
-    log's commitments count, and so do those that the log has published.
+    log's commitments count. Raises `TrustError` if the log does not go with what was shown.
     """
     known = revealed(lines)
-    if isinstance(known, Everything):
-        return known
+    if not isinstance(known, Everything):
+        return _sound(replay(lines, player_knowledge(lines, seat, view, openings)))
+    result = _sound(replay(lines, known))
+    course = result.course
+    if course is not None and course.stage is Stage.OVER and view is not None:
+        _verify_shown(course, seat, view)
+    return result
+
+
+def continue_own(
+    before: Replay, lines: Sequence[Line], seat: Seat | None, view: View | None, openings: Iterable[Opening]
+) -> Replay:
+    """`before`, which has not ended, and lines that follow it, as `seat` knows the game (None: a spectator).
+
+    For a game's end use `replay_own`, which then knows everything from its beginning on. Raises `TrustError`.
+    """
+    if not before.steps:
+        raise ValueError("there is nothing to continue")
+    ruleset = before.steps[-1].course.setup.ruleset
+    known = Spectator() if seat is None else player_knowledge(lines, seat, view, openings, ruleset)
+    return _sound(_continued(before, lines, known))
+
+
+def player_knowledge(
+    lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening], ruleset: Ruleset | None = None
+) -> Player:
+    """What `seat` knows of the moves in `lines` and of all cards that it was shown.
+
+    `ruleset` is needed if `lines` do not begin with the offer. Raises `TrustError` if the view shows no cards.
+    """
     commits: dict[tuple[int, int], str] = {}
     published: list[Opening] = []
     game = lines[0].entry.game if lines else ""
@@ -52,21 +108,27 @@ def player_knowledge(lines: Sequence[Line], seat: Seat, view: View | None, openi
             by_seq.setdefault(opening.seq, {})[opening.part] = opening
     fitting = {seq: tuple(parts[part] for part in sorted(parts)) for seq, parts in by_seq.items()}
     if view is None:
-        return Spectator()
-    ruleset = _ruleset(lines)
-    dealt = tuple(ruleset.pack.split(each.cards) for each in view.dealt)
+        return Player(seat, (), fitting)
+    try:
+        dealt = tuple((ruleset or _ruleset_of(lines)).pack.split(each.cards) for each in view.dealt)
+    except NotationError as error:
+        raise TrustError(f"the service has shown what are no cards: {error}", hint=_EVIDENCE) from error
+    if any(UNKNOWN in cards for cards in dealt):
+        raise TrustError("the service has not shown you your own cards", hint=_EVIDENCE)
     return Player(seat, dealt, fitting)
 
 
-def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Replay:
-    """The game as `seat` knows it, every step. Raises `TrustError` if the log does not go with what was shown."""
-    result = replay(lines, player_knowledge(lines, seat, view, openings))
-    if result.stop is not None:
-        raise _distrust(result.stop) from result.stop
-    course = result.course
-    if course is not None and course.stage is Stage.OVER and view is not None:
-        _verify_shown(course, seat, view)
-    return result
+def _continued(before: Replay, lines: Iterable[Line], knowledge: Knowledge) -> Replay:
+    course = before.steps[-1].course
+    steps = list(before.steps)
+    try:
+        for line in lines:
+            body = parse_body(line.entry.kind, line.entry.body)
+            course, events = course.apply(line.entry, body, knowledge)
+            steps.append(Step(line.entry, body, events, course))
+    except HkojiError as error:
+        return Replay(tuple(steps), error)
+    return Replay(tuple(steps))
 
 
 def _verify_shown(course: Course, seat: Seat, view: View) -> None:
@@ -74,16 +136,21 @@ def _verify_shown(course: Course, seat: Seat, view: View) -> None:
     for each, cards in zip(view.dealt, course.dealt, strict=False):
         if not cards[seat].startswith(each.cards):
             raise TrustError(
-                f"the service showed you other cards in round {each.round} than its seed gives",
-                hint="keep the log and the signed view: together they prove it",
+                f"the service showed you other cards in round {each.round} than its seed gives", hint=_EVIDENCE
             )
 
 
-def _distrust(error: HkojiError) -> HkojiError:
-    return error if isinstance(error, TrustError) else TrustError(f"the log does not hold: {error}", hint=error.hint)
+def _sound(result: Replay) -> Replay:
+    error = result.stop
+    if error is None:
+        return result
+    if isinstance(error, TrustError | NotUnderstoodError):
+        raise error
+    number = len(result.steps)
+    raise TrustError(f"entry {number} of the log does not hold: {error}", hint=_EVIDENCE) from error
 
 
-def _ruleset(lines: Sequence[Line]) -> Ruleset:
+def _ruleset_of(lines: Sequence[Line]) -> Ruleset:
     body = parse_body(lines[0].entry.kind, lines[0].entry.body)
     assert isinstance(body, bodies.Offer)
     return body.ruleset

@@ -56,7 +56,8 @@ class Pack:
             step = 1 if text[at] == UNKNOWN else self.width
             name = text[at : at + step]
             if name not in self._weights:
-                raise NotationError(text, f"there is no card {name!r}; cards are {self.describe()}")
+                reason = f"there is no card {name!r}; cards are {self.describe()}"
+                raise NotationError(text, reason, what="a set of cards")
             names.append(name)
             at += step
         return tuple(names)
@@ -64,10 +65,9 @@ class Pack:
     def encode(self, cards: str | Iterable[str]) -> Cards:
         """The multiset of `cards` (text, or names). Raises `NotationError` if the pack has not that many."""
         names = self.split(cards) if isinstance(cards, str) else tuple(cards)
-        for kind in set(names):
-            if kind != UNKNOWN and names.count(kind) > self.copies[self.kinds.index(kind)]:
-                copies = self.copies[self.kinds.index(kind)]
-                raise NotationError("".join(names), f"there are only {copies} cards {kind}")
+        for kind, copies in zip(self.kinds, self.copies, strict=True):
+            if names.count(kind) > copies:
+                raise NotationError("".join(names), f"there are only {copies} cards {kind}", what="a set of cards")
         return sum(self._weights[name] for name in names)
 
     def weight(self, name: str) -> Cards:

@@ -21,12 +21,12 @@ from typing import Final
 
 from hkoji.errors import HkojiError, MalformedError
 from hkoji.rules.events import (
-    DECISIONS,
     Act,
     Answer,
     Chance,
     Close,
     Deal,
+    Decision,
     Draw,
     Event,
     Order,
@@ -36,7 +36,7 @@ from hkoji.rules.events import (
     Seat,
     hide_text,
 )
-from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset, State
+from hkoji.rules.protocol import Due, Json, Ruleset, State
 from hkoji.rules.registry import parse_ruleset
 
 _TAG = re.compile(r'\[([A-Z][A-Za-z]{0,31}) "([ !#-\[\]-~]*)"\]')
@@ -44,6 +44,7 @@ _ROUND = re.compile(r"([1-9][0-9]{0,3})\.")
 _RESULT = re.compile(r"#([01=]) ([a-z]{1,16})")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _RULESET: Final = "Ruleset"
+_DECISIONS: Final[dict[Due, type[Decision]]] = {Due.ACT: Act, Due.ANSWER: Answer, Due.ORDER: Order, Due.PICK: Pick}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ def parse_transcript(text: str) -> Transcript:
         tag = _TAG.fullmatch(line.strip())
         if tag and not body:
             if tag[1] == _RULESET:
+                if ruleset is not None:
+                    raise MalformedError(f"game text, line {number}", f"there is a [{_RULESET} …] already")
                 ruleset = _parse_ruleset(tag[2], number)
             else:
                 tags.append((tag[1], tag[2]))
@@ -178,9 +181,10 @@ class _Reader:
         self.ruleset = ruleset
         self.state: State = ruleset.initial()
         self.events: list[Event] = []
+        self.result = False
 
     def read_line(self, line: str) -> None:
-        result = _RESULT.fullmatch(line)
+        result = _RESULT.fullmatch(" ".join(line.split()))
         if result:
             self._result(Outcome(result[2], None if result[1] == "=" else int(result[1])))
             return
@@ -199,6 +203,9 @@ class _Reader:
         self.events.append(event)
 
     def _result(self, outcome: Outcome) -> None:
+        if self.result:
+            raise MalformedError("result", "there is one already")
+        self.result = True
         if self.state.due is not Due.OVER:
             if not Close(outcome).is_possible:
                 raise MalformedError("result", f"the game has not ended by {outcome.reason}")
@@ -215,14 +222,14 @@ class _Reader:
                 self._apply(Draw(self._actor(), rest))
             case "?":
                 shown = rest.split("/")
-                if len(shown) != 2:
+                if len(shown) != 2 or shown == ["", ""]:
                     raise MalformedError("reveal", f"{token!r} is not two places with a / between")
                 due = self.state.due_reveals()
                 for seat in sorted(range(2), key=lambda s: due.index(s) if s in due else s):
                     if shown[seat]:
                         self._apply(Reveal(seat, shown[seat]))
             case "*":
-                first = int(rest[0]) if rest[:1] in ("0", "1") and rest[:1] else None
+                first = int(rest[0]) if rest.startswith(("0", "1")) else None
                 markers = rest if first is None else rest[1:]
                 self._apply(Chance(first, markers or None))
             case _:
@@ -238,13 +245,10 @@ class _Reader:
         self._apply(Deal((parts[0], parts[1]), parts[2], parts[3]))
 
     def _decide(self, text: str) -> None:
-        if self.state.due not in DECISION_DUE:
+        kind = _DECISIONS.get(self.state.due)
+        if kind is None:
             raise MalformedError("move", f"{text!r} comes where {self.state.due.value} is due")
-        action = self.state.parse_action(text)
-        kinds: dict[Due, type[Act | Answer | Order | Pick]] = dict(
-            zip((Due.ACT, Due.ANSWER, Due.ORDER, Due.PICK), DECISIONS, strict=True)
-        )
-        self._apply(kinds[self.state.due](self._actor(), action))
+        self._apply(kind(self._actor(), self.state.parse_action(text)))
 
     def _actor(self) -> Seat:
         if self.state.actor is None:

@@ -228,9 +228,9 @@ def test_signing_now_and_sending_later_from_elsewhere(
     assert "not your turn" in host.fails(9, "sign", game, "1A")
     guest.json("show", game)
     twice = guest.run("sign", game, guest.json("show", game)["legal"][0])
-    assert "keep the file" in twice.stderr
+    assert "keep it to yourself" in twice.stderr
     again = guest.run("sign", game, guest.json("show", game)["legal"][1])
-    assert "either may become the move" in again.stderr
+    assert "either of them may become" in again.stderr
 
 
 def test_batch_answers_every_line(players: tuple[Shell, Shell]) -> None:

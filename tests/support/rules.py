@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import Final
 
 import pytest
@@ -75,19 +75,23 @@ every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in G
 
 @dataclass(frozen=True)
 class Played:
-    """A game as the referee knows it: `states` has the position before the first event and after each one."""
+    """A game as the referee knows it."""
 
     ruleset: Ruleset
     events: tuple[Event, ...]
-    states: tuple[State, ...] = field(repr=False)
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """The position before the first event and after each one."""
+        return tuple(folds(self.ruleset, self.events))
 
     def until(self, length: int) -> Played:
         """The game after its first `length` events."""
-        return Played(self.ruleset, self.events[:length], self.states[: length + 1])
+        return Played(self.ruleset, self.events[:length])
 
     def then(self, event: Event) -> Played:
         """The game with one more event."""
-        return Played(self.ruleset, (*self.events, event), (*self.states, self.states[-1].apply(event)))
+        return Played(self.ruleset, (*self.events, event))
 
     def seen_by(self, seat: Seat | None) -> tuple[Event, ...]:
         """The information state: the events as `seat` sees them."""
@@ -112,14 +116,12 @@ def random_game(ruleset: Ruleset, seed: int, most_rounds: int = 6) -> Played:
     """A whole game; one that would go on after `most_rounds` rounds stops there, unfinished."""
     chance = random.Random(seed)
     state: State = ruleset.initial()
-    states: list[State] = [state]
     events: list[Event] = []
     while state.due is not Due.OVER and not (state.due is Due.DEAL and state.round == most_rounds):
         event = next_event(ruleset, events, state, chance)
         state = state.apply(event)
         events.append(event)
-        states.append(state)
-    return Played(ruleset, tuple(events), tuple(states))
+    return Played(ruleset, tuple(events))
 
 
 def next_event(ruleset: Ruleset, events: list[Event], state: State, chance: random.Random) -> Event:

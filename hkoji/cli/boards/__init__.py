@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hkoji.cli.boards import hanamikoji
 from hkoji.cli.output import Style
-from hkoji.client.session import Position
+from hkoji.client import Position
 
 _BOARDS = {"hanamikoji": hanamikoji.draw}
 

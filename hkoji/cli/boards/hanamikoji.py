@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hkoji.cli.output import Style
-from hkoji.client.session import Position
+from hkoji.client import Position
 from hkoji.game.course import Course, Stage
 from hkoji.rules.events import Act, Answer, Close, Deal, Draw, Event, Reveal, Seat
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, bit

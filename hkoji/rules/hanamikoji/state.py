@@ -201,6 +201,8 @@ class HanamikojiState(NamedTuple):
         seat, action = event.seat, event.action
         if seat != self.actor:
             raise NotYourTurnError(f"seat {self.actor} is to act, not seat {seat}", actor=self.actor)
+        if action.startswith("-"):
+            raise IllegalActionError(action, "no offer waits for an answer", shape=self.shape())
         number, cards, mask = read(action)
         hand, used = self.hands[seat], self.used[seat]
         if used & mask:

@@ -14,10 +14,8 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, State
 from hkoji.rules.registry import parse_ruleset
 from hkoji.rules.transcript import format_rounds, parse_transcript
-from scripts.build_perft import counts
 
 ROOT = Path(__file__).parents[3]
-PERFT = ROOT / "tests" / "data" / "hanamikoji.perft"
 KINDS = "ABCDEFG"
 
 
@@ -35,12 +33,6 @@ def test_the_examples_of_the_rulebooks() -> None:
     assert scoring.limit("00....1", "geisha").winner == 0  # two geisha against one
     assert scoring.limit("00....1", "charm").winner == 1  # 4 charm against 5
     assert scoring.limit("1..00.1".replace("00", "0."), "charm").winner == 1
-
-
-@pytest.mark.parametrize("line", PERFT.read_text().splitlines())
-def test_perft_counts(line: str) -> None:
-    deal, *numbers = line.split()
-    assert counts(deal, len(numbers)) == [int(number) for number in numbers]
 
 
 def test_one_of_each_hand_has_168_first_actions() -> None:

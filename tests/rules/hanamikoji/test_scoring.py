@@ -91,9 +91,10 @@ def test_examples(markers: str, outcome: Outcome | None) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(".01"), st.integers(0, 5), st.integers(0, 5)), min_size=7, max_size=7))
 def test_more_items_move_a_marker_and_a_tie_leaves_it(row: list[tuple[str, int, int]]) -> None:
-    row = [(m, a := min(host, n), min(guest, n - a)) for (m, host, guest), n in zip(row, CHARM, strict=True)]
-    sides = ["".join(kind * cell[side] for kind, cell in zip("ABCDEFG", row, strict=True)) for side in (1, 2)]
-    after = move_markers("".join(cell[0] for cell in row), PACK.encode(sides[0]), PACK.encode(sides[1]))
+    cells = [(m, min(host, n), min(guest, n - min(host, n))) for (m, host, guest), n in zip(row, CHARM, strict=True)]
+    mine = "".join(kind * host for kind, (_, host, _) in zip("ABCDEFG", cells, strict=True))
+    yours = "".join(kind * guest for kind, (_, _, guest) in zip("ABCDEFG", cells, strict=True))
+    after = move_markers("".join(cell[0] for cell in cells), PACK.encode(mine), PACK.encode(yours))
     assert len(after) == len(START)
-    for (before, host, guest), now in zip(row, after, strict=True):
+    for (before, host, guest), now in zip(cells, after, strict=True):
         assert now == ("0" if host > guest else "1" if guest > host else before)

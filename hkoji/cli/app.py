@@ -1,0 +1,318 @@
+"""The commands with their options and help. Each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hkoji import __version__
+from hkoji.cli.output import out
+
+if TYPE_CHECKING:
+    from hkoji.client import Client
+
+app = typer.Typer(
+    name="hkoji",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Hanamikoji by correspondence: signed games that anyone can check.",
+    epilog="Begin with: hkoji init NAME, then hkoji register --server URL, then hkoji new or hkoji join GAME.",
+)
+
+_MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -BD
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
+Game = Annotated[str, typer.Argument(metavar="GAME", help="The game's id, or its first digits.", show_default=False)]
+Notation = Annotated[
+    list[str], typer.Argument(metavar="NOTATION", help="A move: 3BCC, -C, 1e, gift b c c …", show_default=False)
+]
+Source = Annotated[
+    str, typer.Argument(metavar="FILE|GAME", help="A log file, - for standard input, or a game.", show_default=False)
+]
+
+
+def _client() -> Client:
+    from hkoji.cli.output import client
+
+    return client()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"hkoji {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    return
+
+
+@app.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000")
+def serve(
+    data: Annotated[Path, typer.Option("--data", help="Folder of the database; made if missing.")],
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
+    log_level: Annotated[
+        str, typer.Option("--log-level", help="debug, info (a line a request), warning or error.")
+    ] = "warning",
+) -> None:
+    """Run a service: one folder, one SQLite file."""
+    from importlib.metadata import entry_points
+
+    from hkoji.errors import UsageError
+
+    if log_level not in ("debug", "info", "warning", "error"):
+        raise UsageError(f"there is no log level {log_level!r}", hint="one of debug, info, warning, error")
+    found = entry_points(group="hkoji.serve", name="serve")
+    try:
+        run = next(iter(found)).load()
+    except (StopIteration, ImportError) as error:
+        raise UsageError("the service is not installed", hint="install it with: pip install 'hkoji[server]'") from error
+    run(data, host, port, log_level=log_level)
+
+
+@app.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
+def init(
+    name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make your identity: a name and a key, in HKOJI_HOME."""
+    from hkoji.cli import player
+
+    out.json = json
+    player.init(out, name, key)
+
+
+@app.command()
+def whoami(json: Json = False) -> None:
+    """Print your name, key and service."""
+    from hkoji.cli import player
+
+    out.json = json
+    player.whoami(_client(), out)
+
+
+@app.command(epilog="Example: hkoji key > alice.pub; who has it runs: hkoji audit GAME --key alice=alice.pub")
+def key(json: Json = False) -> None:
+    """Print your public key, to give to others."""
+    from hkoji.cli import player
+
+    out.json = json
+    player.key(_client(), out)
+
+
+@app.command(epilog="Example: hkoji register --server https://hanamikoji.example")
+def register(
+    server: Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Register your name and key at a service, and make it yours."""
+    from hkoji.cli import player
+
+    out.json = json
+    player.register(_client(), out, server)
+
+
+@app.command(epilog="Example: hkoji new --invite bob --max-rounds 3 --tiebreak charm")
+def new(
+    ruleset: Annotated[str, typer.Option("--ruleset", help="The game.")] = "hanamikoji",
+    invite: Annotated[str | None, typer.Option("--invite", help="Only this player may join.")] = None,
+    first: Annotated[str, typer.Option("--first", help="Who starts: host, guest or random.")] = "host",
+    max_rounds: Annotated[int, typer.Option("--max-rounds", min=0, help="A limit of rounds; 0 for none.")] = 0,
+    tiebreak: Annotated[
+        str | None, typer.Option("--tiebreak", help="At the limit: geisha (English rules) or charm (Italian).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Open a game for someone to join."""
+    from hkoji.cli import play
+
+    out.json = json
+    play.new(_client(), out, play.make_ruleset(ruleset, first, max_rounds, tiebreak), invite)
+
+
+@app.command(epilog="Example: hkoji join 2714")
+def join(game: Game, json: Json = False) -> None:
+    """Join an open game."""
+    from hkoji.cli import play
+
+    out.json = json
+    play.join(_client(), out, game)
+
+
+@app.command(epilog="Examples: hkoji games --open; hkoji games --status finished")
+def games(
+    open_: Annotated[bool, typer.Option("--open", help="Everybody's games that wait for someone to join.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Everybody's games.")] = False,
+    status: Annotated[str | None, typer.Option("--status", help="open, playing or finished.")] = None,
+    json: Json = False,
+) -> None:
+    """List your games, or those open to join."""
+    from hkoji.cli import play
+
+    out.json = json
+    play.games(_client(), out, everybody=open_ or all_, status="open" if open_ else status)
+
+
+@app.command("next", epilog="Example: hkoji next --json")
+def next_(json: Json = False) -> None:
+    """List the games that wait for you."""
+    from hkoji.cli import play
+
+    out.json = json
+    play.waiting(_client(), out)
+
+
+@app.command(epilog="Example: hkoji show 2714")
+def show(game: Game, json: Json = False, plain: Plain = False) -> None:
+    """Show a game as you see it, and what you can do."""
+    from hkoji.cli import play
+
+    out.json, out.plain = json, plain
+    play.show(_client(), out, game)
+
+
+@app.command(
+    context_settings=_MOVES, epilog="Examples: hkoji move 2714 3BCC; hkoji move 2714 -C; hkoji move 2714 gift b c c"
+)
+def move(game: Game, notation: Notation, json: Json = False, plain: Plain = False) -> None:
+    """Make a move."""
+    from hkoji.cli import play
+
+    out.json, out.plain = json, plain
+    play.move(_client(), out, game, notation)
+
+
+@app.command(epilog="Example: hkoji wait 2714 --timeout 600 && hkoji show 2714")
+def wait(
+    game: Game,
+    timeout: Annotated[float | None, typer.Option("--timeout", min=0, help="Give up after so many seconds.")] = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Wait until it is your turn or the game is over."""
+    from hkoji.cli import play
+
+    out.json, out.plain = json, plain
+    play.wait(_client(), out, game, timeout)
+
+
+@app.command(epilog="Example: hkoji resign 2714")
+def resign(
+    game: Game,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first. Without a terminal nothing is asked.")] = False,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Give a game up."""
+    from hkoji.cli import play
+
+    out.json, out.plain = json, plain
+    play.resign(_client(), out, game, yes=yes)
+
+
+@app.command(epilog="Example: hkoji cancel 2714")
+def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
+    """Take back a game that nobody has joined."""
+    from hkoji.cli import play
+
+    out.json, out.plain = json, plain
+    play.cancel(_client(), out, game)
+
+
+@app.command(context_settings=_MOVES, epilog="Example: hkoji sign 2714 1E > entry.json")
+def sign(game: Game, notation: Notation, json: Json = False) -> None:
+    """Sign a move without sending it, from what you have seen last. Always JSON."""
+    from hkoji.cli import play
+
+    out.json = json
+    play.sign(_client(), out, game, notation)
+
+
+@app.command(epilog="Example: hkoji submit entry.json --server https://hanamikoji.example")
+def submit(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A signed move; - for standard input.", show_default=False)
+    ],
+    server: Annotated[str | None, typer.Option("--server", help="The service; default: the game's, or yours.")] = None,
+    json: Json = False,
+) -> None:
+    """Send a signed move, from any machine."""
+    from hkoji.cli import play
+
+    out.json = json
+    play.submit(_client(), out, file, server)
+
+
+@app.command(epilog="Example: hkoji log 2714 | tail -n 1")
+def log(game: Game, json: Json = False) -> None:
+    """Print the public log, one JSON object a line."""
+    from hkoji.cli import play
+
+    out.json = json
+    play.log(_client(), out, game)
+
+
+@app.command(epilog="Example: hkoji export 2714 > game.jsonl")
+def export(game: Game, json: Json = False) -> None:
+    """Print a finished game with receipts, one JSON object a line."""
+    from hkoji.cli import logs
+
+    out.json = json
+    logs.export(_client(), out, game)
+
+
+@app.command(epilog="Example: hkoji replay game.jsonl --at 9")
+def replay(
+    source: Source,
+    at: Annotated[
+        int | None, typer.Option("--at", min=0, help="The position after this entry; default: the last.")
+    ] = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Show a game in notation, and the position after an entry."""
+    from hkoji.cli import logs
+
+    out.json, out.plain = json, plain
+    logs.show_replay(_client(), out, source, at)
+
+
+@app.command(epilog="Example: hkoji audit game.jsonl --key 'alice=ssh-ed25519 AAAA…' --key bob=bob.pub")
+def audit(
+    source: Source,
+    key: Annotated[
+        list[str] | None, typer.Option("--key", metavar="NAME=KEY", help="A key you expect; text or a .pub file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check every signature, card and move of a log."""
+    from hkoji.cli import logs
+
+    out.json = json
+    logs.show_audit(_client(), out, source, key or [])
+
+
+@app.command(epilog="Example: printf 'next\nshow 2714\n' | hkoji batch")
+def batch(
+    json: Annotated[bool, typer.Option("--json", help="Answers are JSON in any case.")] = False,
+) -> None:
+    """Read commands from standard input, one a line; answer each with one line of JSON."""
+    from hkoji.cli.batch import run
+
+    out.json = json
+    raise typer.Exit(run(app, out))

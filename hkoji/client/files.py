@@ -1,0 +1,100 @@
+"""Files that a player cannot afford to lose: for their owner only, written whole, and locked while they change.
+
+A new file is synced and renamed over the old one, and its folder is synced, so a crash leaves the one or the other.
+POSIX: `flock` and modes are what keep two commands, and two users, apart.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from hkoji.errors import StorageError
+
+_UNCHANGED: Final = "nothing was sent or changed; make room or mend the permissions, and give the command again"
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it, each for its owner only, durably. Raises `StorageError`."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _sync(folder.parent)
+    except OSError as error:
+        raise StorageError(f"cannot make {folder}: {error.strerror}", hint=_UNCHANGED) from error
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a file whole and durably. Raises `StorageError`; then the old file stands."""
+    make_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StorageError(f"cannot write {path}: {error.strerror}", hint=_UNCHANGED) from error
+
+
+def remove_file(path: Path) -> None:
+    """Removes a file, if it is there, durably."""
+    try:
+        path.unlink()
+        _sync(path.parent)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(f"cannot remove {path}: {error.strerror}", hint="remove it by hand") from error
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:  # Any: JSON
+    """`write_file` for an object."""
+    write_file(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
+    """The object in a file; an empty one if there is no file. Raises `StorageError` if it cannot be read."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot read {path}: {error}", hint="restore the file from a backup") from error
+    if not isinstance(value, dict):
+        raise StorageError(f"{path} does not hold what it should", hint="restore the file from a backup")
+    return value
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """While this lasts, no other process that asks for the same changes `folder`. Not to be nested."""
+    make_folder(folder)
+    try:
+        handle = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StorageError(f"cannot use {folder}: {error.strerror}", hint="choose a folder with HKOJI_HOME") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

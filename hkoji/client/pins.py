@@ -1,0 +1,100 @@
+"""Pins: the keys that were seen first. A key that changes later is somebody else's until its owner says otherwise.
+
+docs/spec/log.md, "Client rules". By the service's address: its key, the origin it signs logins for, and the players'
+keys by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from hkoji.client.files import locked, read_json, write_json
+from hkoji.client.home import Home
+from hkoji.errors import TrustError
+from hkoji.log.publickey import PublicKey, parse_public_key
+
+
+class Pins:
+    """The pins kept in a home, for one service's `url`. `say` gets a remark when a service's key is new."""
+
+    def __init__(self, home: Home, url: str, say: Callable[[str], None]) -> None:
+        self._home: Final = home
+        self._file: Final = home.path / "pins.json"
+        self._url: Final = url
+        self._say = say
+        self._kept: dict[str, Any] | None = None  # Any: JSON
+
+    @property
+    def server_key(self) -> PublicKey | None:
+        """The service's key, if one is pinned."""
+        key = self._pins().get("key")
+        return parse_public_key(key) if isinstance(key, str) else None
+
+    @property
+    def origin(self) -> str | None:
+        """The origin under which the player registered here."""
+        origin = self._pins().get("origin")
+        return origin if isinstance(origin, str) else None
+
+    @property
+    def players(self) -> dict[str, PublicKey]:
+        """The players' keys by name."""
+        return {name: parse_public_key(key) for name, key in self._pins().get("players", {}).items()}
+
+    def pin_server(self, key: PublicKey) -> PublicKey:
+        """Pins the service's key, or raises `TrustError` if another is pinned."""
+        known = self.server_key
+        if known is None:
+            self._update(key=key.text)
+            self._say(f"the key of {self._url} is {key.fingerprint}: compare it with what its host tells you")
+        elif known != key:
+            raise TrustError(
+                f"{self._url} shows another key than before: {key.fingerprint}, not {known.fingerprint}",
+                hint="nothing was accepted; ask its host, by another way than this service, which key is right",
+            )
+        return key
+
+    def pin_origin(self, origin: str) -> None:
+        """Keeps the origin for which logins are signed here.
+
+        Raises `TrustError` if a service with another key has it: a login signed here would be good there.
+        """
+        for url, here in read_json(self._file).items():
+            if url != self._url and here.get("origin") == origin and here.get("key") != self._pins().get("key"):
+                raise TrustError(
+                    f"{self._url} calls itself {origin}, and that is what another service, {url}, is called",
+                    hint="nothing was signed; one of the two wants to be taken for the other",
+                )
+        if origin != self._url:
+            self._say(f"{self._url} calls itself {origin}: logins here are signed for that name")
+        self._update(origin=origin)
+
+    def pin_players(self, players: Iterable[tuple[str, PublicKey]]) -> None:
+        """Pins players' keys by name, or raises `TrustError` if another is pinned for one of them."""
+        known = self.players
+        new: dict[str, str] = {}
+        for name, key in players:
+            if name not in known:
+                new[name] = key.text
+            elif known[name] != key:
+                raise TrustError(
+                    f"{name} plays with another key than before: {key.fingerprint}, not {known[name].fingerprint}",
+                    hint=f"nothing was accepted; ask {name}, by another way than this service, which key is right",
+                )
+        if new:
+            self._update(players={**{name: key.text for name, key in known.items()}, **new})
+
+    def _pins(self) -> dict[str, Any]:  # Any: JSON
+        if self._kept is None:
+            self._kept = dict(read_json(self._file).get(self._url, {}))
+        return self._kept
+
+    def _update(self, **changes: Any) -> None:  # Any: JSON
+        with locked(self._home.path):
+            every = read_json(self._file)
+            here = {**every.get(self._url, {}), **changes}
+            if "players" in changes:
+                here["players"] = {**changes["players"], **every.get(self._url, {}).get("players", {})}
+            write_json(self._file, {**every, self._url: here})
+        self._kept = here

@@ -1,0 +1,90 @@
+"""A game as its player knows it, and what they may do in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from hkoji.errors import GameOverError, IllegalActionError, NotYourTurnError
+from hkoji.game.course import Course, Stage
+from hkoji.game.replay import Replay, Step
+from hkoji.rules.events import DECISIONS, Act, Answer, Event, Order, Pick, Seat
+from hkoji.rules.protocol import Due
+
+_DECISIONS: Final[dict[Due, Callable[[Seat, str], Event]]] = {
+    Due.ACT: Act,
+    Due.ANSWER: Answer,
+    Due.ORDER: Order,
+    Due.PICK: Pick,
+}
+
+
+class Position(NamedTuple):
+    """A game as one player knows it: `seat` is None for a spectator; `legal` is empty when no move is due here."""
+
+    course: Course
+    seat: Seat | None
+    events: tuple[Event, ...]
+    legal: tuple[str, ...]
+    replay: Replay
+
+    @property
+    def short(self) -> str:
+        """Enough of the game's id to name it in a command."""
+        return self.course.setup.game[:8]
+
+    @property
+    def over(self) -> bool:
+        """Whether the log has its end."""
+        return self.course.stage is Stage.OVER
+
+    @property
+    def mine(self) -> bool:
+        """Whether this player owes the next entry."""
+        return self.seat is not None and self.course.actor == self.seat
+
+    def choose(self, notation: str) -> str:
+        """The canonical form of a move, if it can be made now.
+
+        Raises `GameOverError`, `NotYourTurnError`, `NotationError` or `IllegalActionError`.
+        """
+        course = self.course
+        if self.over:
+            raise GameOverError(course.setup.game)
+        if self.seat is None:
+            raise NotYourTurnError("you do not play in this game", actor=course.actor)
+        if course.stage is not Stage.PLAY or not self.mine:
+            waits = course.setup.names[course.actor] if course.actor is not None else "someone to join"
+            raise NotYourTurnError(
+                f"it is not your turn: the game waits for {waits}",
+                actor=course.actor,
+                hint=f"nothing was sent; wait for your turn with `hkoji wait {self.short}`",
+            )
+        action = course.state.parse_action(notation)
+        if action not in self.legal:
+            raise self._illegal(action)
+        return action
+
+    def _illegal(self, action: str) -> IllegalActionError:
+        state, seat = self.course.state, self.seat
+        near = [each for each in self.legal if each[0] == action[0]][:4]
+        example = f"legal now are for example {' '.join(near)}; " if near else ""
+        hint = f"nothing was sent; {example}see all with `hkoji show {self.short}`"
+        try:
+            assert seat is not None
+            state.apply(_DECISIONS[state.due](seat, action))
+        except IllegalActionError as error:
+            return IllegalActionError(action, error.reason, shape=error.shape or state.shape(), hint=hint)
+        return IllegalActionError(action, "it is not among the legal moves", shape=state.shape(), hint=hint)
+
+
+def read_position(replay: Replay, seat: Seat | None) -> Position:
+    """The position at the end of `replay`, which is how `seat` knows the game."""
+    course = replay.steps[-1].course
+    mine = seat is not None and course.stage is Stage.PLAY and course.actor == seat
+    return Position(course, seat, replay.events, course.state.legal_actions() if mine else (), replay)
+
+
+def action_of(step: Step) -> str:
+    """A move's action, with the hidden cards that are known."""
+    return next(event.action for event in step.events if isinstance(event, DECISIONS))

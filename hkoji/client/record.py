@@ -1,0 +1,173 @@
+"""One game's log as this player has verified it, on disk and in memory, and how it grows.
+
+docs/spec/log.md, "Client rules". New lines and views are checked against everything kept here before they are kept;
+what is on disk has been checked and is only replayed. `accept` and `refresh` are to be called with the vault locked.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from hkoji.client.api import Shown
+from hkoji.client.identity import Identity
+from hkoji.client.position import Position, read_position
+from hkoji.client.service import Service
+from hkoji.client.vault import Stamp, Vault
+from hkoji.client.verify import verify_head, verify_lines
+from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
+from hkoji.game.hidden import Opening
+from hkoji.game.replay import Replay, replay
+from hkoji.game.view import continue_own, find_seat, replay_own, verify_growth, verify_view
+from hkoji.log.line import Line
+from hkoji.log.statement import View
+from hkoji.rules.events import Seat
+
+
+class Known(NamedTuple):
+    """What is on disk, read and replayed."""
+
+    stamp: Stamp
+    lines: tuple[Line, ...]
+    replay: Replay
+    seat: Seat | None
+    view: View | None
+    position: Position
+
+
+class Record:
+    """The game of `vault` at `service`, as `identity` sees it (None: as a spectator)."""
+
+    def __init__(self, vault: Vault, service: Service, identity: Identity | None) -> None:
+        self.vault: Final = vault
+        self.service: Final = service
+        self._identity: Final = identity
+        self._memory: Known | None = None
+
+    # --- what is new ----------------------------------------------------------------------------------------------
+
+    def refresh(self) -> Known:
+        """Fetches what is new, verifies and keeps it."""
+        known = self.known()
+        kept = known.lines if known else ()
+        shown: Shown | None = None
+        if known is not None and known.seat is not None:
+            shown = self.service.view(self.vault.game, known.lines[-1].entry.seq)
+            new = shown.lines
+        else:
+            new = self._public_lines(kept)
+            identity = self._identity
+            if identity and new and find_seat(new, identity.name, identity.key) is not None:
+                shown = self.service.view(self.vault.game, new[-1].entry.seq)
+                new = (*new, *shown.lines)
+        if shown is not None:
+            verify_head(kept, shown.seq, shown.head)
+        return self.accept(known, new, shown)
+
+    def _public_lines(self, kept: tuple[Line, ...]) -> tuple[Line, ...]:
+        """New lines of the public log. The last kept one is asked for again, to see that it still stands."""
+        if not kept:
+            return self.service.log(self.vault.game)
+        last = kept[-1].entry
+        lines = self.service.log(self.vault.game, last.seq - 1)
+        verify_head(kept, lines[0].entry.seq if lines else -1, lines[0].entry.head if lines else "")
+        return lines[1:]
+
+    def accept(self, known: Known | None, new: tuple[Line, ...], shown: Shown | None) -> Known:
+        """Verifies new lines and a shown view, and keeps them."""
+        if known is not None and not new and (shown is None or (known.view and shown.view.text == known.view.text)):
+            return known
+        lines = (*(known.lines if known else ()), *new)
+        if not lines:
+            raise NotFoundError("game", self.vault.game)
+        seat = find_seat(lines, self._identity.name, self._identity.key) if self._identity else None
+        view = self._read_view(known, shown) if shown else known.view if known else None
+        openings = (*self.vault.openings(), *(shown.openings if shown else ()))
+        result = self._replay(known, lines, len(new), seat, view, openings)
+        verify_lines(result, new, self.service.key)
+        if shown is not None:
+            assert seat is not None
+            assert view is not None
+            verify_view(view, result.steps[-1].course, seat)
+        setup = result.steps[-1].course.setup
+        if new:
+            players = zip(setup.names, setup.keys, strict=True)
+            self.service.pins.pin_players((name, key) for name, key in players if name and key)
+        self.vault.begin(self.service.url)
+        if shown is not None:
+            self.vault.keep_openings(shown.openings)
+            self.vault.keep_view(shown.view)
+        if new:
+            self.vault.append(new)
+        return self._remember(self.vault.stamp(), lines, result, seat, view)
+
+    def _read_view(self, known: Known | None, shown: Shown) -> View:
+        """The view's signature is the service's, and it takes nothing back."""
+        from hkoji.log import sshsig
+        from hkoji.log.entry import SERVER_NAME
+        from hkoji.log.statement import parse_view
+
+        try:
+            view = parse_view(shown.view.text)
+            sshsig.verify(shown.view.sig, self.service.key, sshsig.VIEW, view.message, SERVER_NAME)
+        except HkojiError as error:
+            raise TrustError(f"the service's view does not hold: {error}", hint="nothing was accepted") from error
+        if known is not None and known.view is not None:
+            verify_growth(known.view, view)
+        return view
+
+    def _replay(
+        self,
+        known: Known | None,
+        lines: tuple[Line, ...],
+        new: int,
+        seat: Seat | None,
+        view: View | None,
+        openings: tuple[Opening, ...],
+    ) -> Replay:
+        """All lines replayed, those that are known already only if the game has ended and more can be seen."""
+        fresh = lines[len(lines) - new :]
+        if known is not None and seat == known.seat and not any(line.entry.kind == "end" for line in fresh):
+            return continue_own(known.replay, fresh, seat, view, openings)
+        if seat is not None:
+            return replay_own(lines, seat, view, openings)
+        result = replay(lines)
+        if result.stop is not None:
+            raise TrustError(f"the log does not hold: {result.stop}", hint="nothing was accepted") from result.stop
+        return result
+
+    # --- what is on disk ------------------------------------------------------------------------------------------
+
+    def known(self) -> Known | None:
+        """What is kept here; None if nothing is. Raises `StorageError` if the files do not go together."""
+        # Taken before reading: what another command writes meanwhile is read the next time. Writers put the view
+        # in place before the log, so a log that is read first never needs cards that the view read next lacks.
+        stamp = self.vault.stamp()
+        if self._memory is not None and self._memory.stamp == stamp:
+            return self._memory
+        lines = self.vault.lines()
+        if not lines:
+            return None
+        seat = find_seat(lines, self._identity.name, self._identity.key) if self._identity else None
+        view = self.vault.view()
+        try:
+            result = self._replay(None, lines, len(lines), seat, view, self.vault.openings())
+        except TrustError as error:
+            raise StorageError(
+                f"the files in {self.vault.folder} do not go together: {error}",
+                hint="move log.jsonl and view.json there away: they are fetched and verified anew",
+            ) from error
+        return self._remember(stamp, lines, result, seat, view)
+
+    def require(self) -> Known:
+        """What is kept here. Raises `NotFoundError` if nothing is."""
+        known = self.known()
+        if known is None:
+            game = self.vault.game
+            raise NotFoundError("game", game, hint=f"fetch it first with `hkoji show {game[:8]}`")
+        return known
+
+    def _remember(
+        self, stamp: Stamp, lines: tuple[Line, ...], result: Replay, seat: Seat | None, view: View | None
+    ) -> Known:
+        self._memory = Known(stamp, lines, result, seat, view, read_position(result, seat))
+        return self._memory

@@ -1,0 +1,143 @@
+"""One service, as one player reaches it: its endpoints, its pinned key, and a login when one is needed.
+
+docs/spec/http.md, docs/spec/log.md, "Client rules". Logging in signs nothing but a login statement for the origin at
+which the player has registered: no service gets another text signed, or a login for another service.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from hkoji.client.api import Api, Shown
+from hkoji.client.home import Home
+from hkoji.client.identity import Identity
+from hkoji.client.pins import Pins
+from hkoji.client.transport import Transport
+from hkoji.errors import HkojiError, LoginError, TrustError
+from hkoji.game.submission import Submission
+from hkoji.log.canonical import encode_base64
+from hkoji.log.line import Line
+from hkoji.log.publickey import PublicKey
+from hkoji.rules.protocol import Ruleset
+
+_T = TypeVar("_T")
+
+
+def utc_now() -> str:
+    """The time as entries say it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class Service:
+    """The service at `transport` for the player of `home`; `identity` is asked for when something is to be signed."""
+
+    def __init__(
+        self, home: Home, transport: Transport, identity: Callable[[], Identity], say: Callable[[str], None]
+    ) -> None:
+        self.url: Final = transport.url
+        self.api: Final = Api(transport)
+        self.pins: Final = Pins(home, self.url, say)
+        self._home: Final = home
+        self._identity = identity
+        self._token: str | None = None
+        if transport.exposed:
+            say(f"warning: {self.url} is reached without TLS; others can read your cards on the way")
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.api.transport.close()
+
+    @cached_property
+    def key(self) -> PublicKey:
+        """The pinned key of the service; pinned now if it is a new one."""
+        return self.pins.server_key or self.pins.pin_server(self.api.about().key)
+
+    def register(self) -> None:
+        """Registers the player, and pins the service's key and origin.
+
+        Raises `TrustError` for a changed key, or an origin that is another service's.
+        """
+        from hkoji.log import sshsig
+        from hkoji.log.statement import make_registration
+
+        identity = self._identity()
+        about = self.api.about()
+        self.pins.pin_server(about.key)
+        self.pins.pin_origin(about.origin)
+        statement = make_registration(at=utc_now(), key=identity.key, name=identity.name, origin=about.origin)
+        sig = identity.signer.sign(sshsig.REGISTER, statement.message)
+        self.api.register(statement.text, encode_base64(sig))
+
+    # --- what anyone may see --------------------------------------------------------------------------------------
+
+    def log(self, game: str, after: int = -1) -> tuple[Line, ...]:
+        """The public log's lines after an entry."""
+        return self.api.log(game, after)
+
+    def list_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
+        """Everybody's games that match."""
+        return self.api.games(filters)
+
+    def submit(self, submission: Submission) -> tuple[Line, ...]:
+        """Sends an entry. The lines that it has brought; the first is the entry's own, and its receipt is checked."""
+        lines = self.api.submit(submission)
+        entry = submission.entry
+        first = lines[0] if lines else None
+        if first is None or first.entry.text != entry.text or first.receipt is None:
+            raise TrustError("the service's receipt is not for what was sent", hint="the entry is kept; try again")
+        from hkoji.log.line import verify_receipt
+
+        try:
+            verify_receipt(first.receipt, entry, self.key)
+        except HkojiError as error:
+            raise TrustError(f"the service's receipt does not hold: {error}", hint="the entry is kept") from error
+        return lines
+
+    # --- with a login ---------------------------------------------------------------------------------------------
+
+    def offer(self, ruleset: Ruleset) -> Line:
+        """Asks for a new game. Its first line."""
+        options: Mapping[str, Any] = ruleset.to_json()
+        return self._with_login(lambda token: self.api.offer(options, token))
+
+    def own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
+        """The player's games that match."""
+        return self._with_login(lambda token: self.api.games(filters, token, mine=True))
+
+    def view(self, game: str, after: int) -> Shown:
+        """The own view of a game, with the log's lines after an entry."""
+        return self._with_login(lambda token: self.api.view(game, after, token))
+
+    def _with_login(self, call: Callable[[str], _T]) -> _T:
+        """Calls with the kept token; logs in by signature when there is none or it has expired."""
+        token = self._token or self._home.token(self.url)
+        if token is not None:
+            try:
+                answer = call(token)
+            except LoginError:
+                pass
+            else:
+                self._token = token
+                return answer
+        return call(self._login())
+
+    def _login(self) -> str:
+        from hkoji.log import sshsig
+
+        identity = self._identity()
+        statement = self.api.challenge()
+        origin = self.pins.origin
+        if origin is None:
+            raise LoginError(f"you are not registered at {self.url}", hint=f"hkoji register --server {self.url}")
+        if statement.origin != origin:
+            raise TrustError(
+                f"the service asks you to sign a login for {statement.origin}, and you registered at {origin}",
+                hint=f"nothing was signed; if its address has changed: hkoji register --server {self.url}",
+            )
+        sig = identity.signer.sign(sshsig.LOGIN, statement.message)
+        self._token = self.api.login(identity.name, statement.text, encode_base64(sig))
+        self._home.set_token(self.url, self._token)
+        return self._token

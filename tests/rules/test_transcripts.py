@@ -1,0 +1,193 @@
+"""Transcripts: a whole game, or what one seat has seen of it, is text that parses back. For every game.
+
+docs/rules/notation.md describes the text; a test of the documentation reads its examples.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import HkojiError, InvalidError, MalformedError, NotUnderstoodError
+from hkoji.rules.events import Deal, Event, Reveal
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.transcript import Transcript, format_outcome, format_rounds, format_transcript, parse_transcript
+from tests.support.rules import (
+    OBSERVERS,
+    Game,
+    Played,
+    every_game,
+    fold,
+    partly_played,
+    played,
+    random_game,
+    text_of,
+)
+
+TAGS = (("Host", "alice"), ("Guest", "bob"), ("Note", "a [b] c; 1. #0"))
+
+
+def in_order(play: Played, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The events with two reveals in a row in the order that the state names: the text has one token for both."""
+    ordered = list(events)
+    for at in range(len(ordered) - 1):
+        one, two = ordered[at : at + 2]
+        if isinstance(one, Reveal) and isinstance(two, Reveal) and one.seat != play.states[at].due_reveals()[0]:
+            ordered[at : at + 2] = two, one
+    return tuple(ordered)
+
+
+@every_game
+@given(data=st.data())
+def test_a_transcript_parses_back(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    for observer in OBSERVERS:
+        events = in_order(play, play.seen_by(observer))
+        transcript = Transcript(play.ruleset, TAGS, events)
+        text = format_transcript(transcript)
+        again = parse_transcript(text)
+        assert again == transcript
+        assert format_transcript(again) == text
+        *_, last = again.states()
+        assert text_of(last) == text_of(play.states[-1].project(observer))
+
+
+@every_game
+@given(data=st.data())
+def test_the_order_of_two_reveals_is_not_written(game: Game, data: st.DataObject) -> None:
+    play = data.draw(played(game))
+    text = "\n".join(format_rounds(play.ruleset, play.events))
+    assert text == "\n".join(format_rounds(play.ruleset, in_order(play, play.events)))
+    assert fold(play.ruleset, in_order(play, play.events)) == play.states[-1]
+
+
+@every_game
+@given(data=st.data())
+def test_a_round_is_a_line(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    lines = list(format_rounds(play.ruleset, play.events))
+    outcome = play.states[-1].outcome
+    if outcome is not None:
+        assert lines.pop() == format_outcome(outcome)
+    rounds = play.states[-1].round
+    assert [line.split()[0] for line in lines if line[0].isdigit()] == [f"{n}." for n in range(1, rounds + 1)]
+    assert all(line.isascii() and line == " ".join(line.split()) for line in lines)
+
+
+@every_game
+@given(data=st.data())
+def test_spaces_and_line_ends_do_not_matter(game: Game, data: st.DataObject) -> None:
+    play = data.draw(partly_played(game))
+    transcript = Transcript(play.ruleset, (), in_order(play, play.events))
+    tags, rounds = format_transcript(transcript).split("\n\n", 1)
+    assert parse_transcript(f"\n  {tags}\r\n" + rounds.replace(" ", " \t ").replace("\n", "  \r\n\r\n")) == transcript
+    assert parse_transcript(f"{tags}\n{rounds}".rstrip()) == transcript
+
+
+@every_game
+@given(data=st.data())
+def test_a_changed_transcript_is_another_game_or_none(game: Game, data: st.DataObject) -> None:
+    """Whatever text is given: a game that formats and parses to itself, or an `InvalidError`."""
+    play = data.draw(partly_played(game))
+    text = format_transcript(Transcript(play.ruleset, TAGS, in_order(play, play.events)))
+    at = data.draw(st.integers(0, len(text) - 1))
+    new = data.draw(st.text('ABCDEFGX0123=+?*#-/>. \n[]"', max_size=3))
+    changed = text[:at] + new + text[at + data.draw(st.integers(0, 4)) :]
+    try:
+        transcript = parse_transcript(changed)
+    except InvalidError:
+        return
+    assert parse_transcript(format_transcript(transcript)) == transcript
+
+
+@every_game
+def test_tags_that_cannot_be_written_are_refused(game: Game) -> None:
+    play = random_game(game.rulesets[0], 1)
+    for tag in (
+        ("Ruleset", "x"),
+        ("host", "x"),
+        ("", "x"),
+        ("A b", "x"),
+        ("Host", 'a"b'),
+        ("Host", "a\nb"),
+        ("Host", "a\\b"),
+        ("Host", "\u00e9"),
+    ):
+        with pytest.raises(MalformedError, match="malformed tag"):
+            format_transcript(Transcript(play.ruleset, (tag,), play.events))
+
+
+# --- texts that are wrong -------------------------------------------------------------------------------------------
+
+HEAD = '[Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=geisha"]\n'
+BEGUN = "1. =ABCDEF/ABCDEF/GGDEFFGG/G +G"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no [Ruleset"),
+        (BEGUN, "no [Ruleset"),
+        (HEAD + HEAD, "line 2: there is a [Ruleset …] already"),
+        ('[Ruleset "hanamikoji first=host max_rounds=0 tiebreak=geisha"]', "is not a ruleset"),
+        ('[Ruleset "hanamikoji/1 first=host first=host max_rounds=0 tiebreak=geisha"]', "is not a ruleset"),
+        ('[Ruleset "hanamikoji/1  first=host max_rounds=0 tiebreak=geisha"]', "is not a ruleset"),
+        ('[Ruleset "hanamikoji/1 first=host max_rounds=+3 tiebreak=geisha"]', "max_rounds is a number"),
+        ('[Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=charm"]', "needs a limit"),
+        (HEAD + "[host no tag]", "line 2"),
+        (HEAD + BEGUN + '\n[Host "late"]', "line 3"),
+        (HEAD + "2. =ABCDEF/ABCDEF", "line 2: malformed round: 2. does not follow round 0"),
+        (HEAD + "+A", "nobody is to act: deal is due"),
+        (HEAD + "1A", "'1A' comes where deal is due"),
+        (HEAD + "1. =ABCDEF", "two hands"),
+        (HEAD + "1. =ABCDEF/ABCDEF/GGDEFFGG", "two hands"),
+        (HEAD + "1. =ABCDEF/ABCDEF/GGDEFFGG/G/A", "two hands"),
+        (HEAD + "1. =ABCDEF/ABCDE", "two hands of 6"),
+        (HEAD + "1. =AAACCC/XXXXXX", "only 2 cards A"),
+        (HEAD + "1. =ABCDEH/XXXXXX", "no card 'H'"),
+        (HEAD + "*0", "a chance cannot happen now"),
+        (HEAD + BEGUN + " +G", "a draw cannot happen now"),
+        (HEAD + BEGUN + " 1A +X", "not the top card"),
+        (HEAD + BEGUN + " 5A", "begins with no action"),
+        (HEAD + BEGUN + " -A", "no offer waits"),
+        (HEAD + BEGUN + " 3ABC-D", "can be answered -A or -B or -C"),
+        (HEAD + BEGUN + " 3ABC-A-B", "'-B' comes where draw is due"),
+        (HEAD + BEGUN + " ?A/B", "a reveal cannot happen now"),
+        (HEAD + BEGUN + " ?A", "two places"),
+        (HEAD + BEGUN + " ?/", "two places"),
+        (HEAD + BEGUN + "\n#0 charm", "line 3: malformed result: the game has not ended by charm"),
+        (HEAD + BEGUN + "\n#= resign", "has not ended by resign"),
+        (HEAD + BEGUN + "\n#0 resign\n#0 resign", "line 4: malformed result: there is one already"),
+        (HEAD + BEGUN + "\n#0 resign\n1A", "'1A' comes where over is due"),
+        (HEAD + BEGUN + " #0 resign", "'#0' is not a move"),
+        (HEAD + BEGUN + "\n#2 resign", "line 3"),
+    ],
+)
+def test_a_wrong_text_is_refused_with_line_and_reason(text: str, words: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        parse_transcript(text)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ['[Ruleset "chess/1 a=b"]', HEAD.replace("/1", "/2"), HEAD.replace("first", "fast")])
+def test_a_game_from_a_later_version_is_not_understood(text: str) -> None:
+    with pytest.raises(NotUnderstoodError):
+        parse_transcript(text)
+
+
+def test_a_wrong_result_is_refused() -> None:
+    play = next(p for p in (random_game(Hanamikoji(), seed) for seed in range(20)) if p.states[-1].outcome)
+    text = format_transcript(Transcript(play.ruleset, (), in_order(play, play.events)))
+    assert text.splitlines()[-1].startswith("#")
+    *rounds, result = text.splitlines()
+    for wrong in ("#= limit", "#0 resign", "#1 resign", f"#{1 - int(result[1])}{result[2:]}"):
+        with pytest.raises(HkojiError, match="not how the game ended"):
+            parse_transcript("\n".join([*rounds, wrong]))
+    # The result of a finished game follows from the game: it may be left out.
+    assert format_transcript(parse_transcript("\n".join(rounds))) == text
+
+
+def test_a_deal_without_its_draws_is_read_as_unknown() -> None:
+    (event,) = parse_transcript(HEAD + "1. =ABCDEF/XXXXXX").events
+    assert event == Deal(("ABCDEF", "XXXXXX"), "X" * 8, "X")
