@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,8 @@ def run() -> None:
         serving(Path(name) / "data", log_level="error") as s,
     ):
         (Path(name) / "hello.py").write_text(_HELLO)
-        port = s.port + 1 if s.port < 65000 else s.port - 1
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
         hello = subprocess.Popen([sys.executable, str(Path(name) / "hello.py"), str(port)])
         try:
             host, guest = Player(s, "alice").register(), Player(s, "bob").register()
