@@ -81,7 +81,13 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             store.close()
             log.debug("stopped")
 
-    app = FastAPI(title="hkoji", version=__version__, description=_DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="hkoji",
+        version=__version__,
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # nothing leaves the machine by an env variable
+    )
     problems.install(app)
 
     @app.get("/healthz", tags=["service"])
@@ -134,7 +140,9 @@ def serve(data: Path, host: str, port: int, *, log_level: Level = "warning") -> 
     address = f"http://{shown}:{listener.getsockname()[1]}"
     SqliteStore(settings.database).close()  # says what is wrong with the database before the server starts
     app = create_app(settings, address=address)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, proxy_headers=False, timeout_graceful_shutdown=10
+    )
     server = _Server(config, f"hkoji is serving on {address}, data in {data}; stop it with Ctrl-C")
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(server.serve(sockets=[listener]))

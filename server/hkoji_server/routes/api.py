@@ -120,7 +120,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         limit: Limit = 50,
         after: Cursor = None,
     ) -> Any:
-        """Games, most recently changed first."""
+        """Games, newest first."""
         query = contract.Query(status=status, player=player, prefix=prefix, limit=limit, after=after)
         return _page(query)
 
@@ -139,7 +139,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
     def _page(query: contract.Query) -> Response:
         found = games.games(query)
         last = found[-1] if len(found) == query.limit else None
-        cursor = f"{last.updated}~{last.game}" if last else None
+        cursor = f"{last.created}~{last.game}" if last else None
         return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, _NO_STORE)
 
     @router.get(

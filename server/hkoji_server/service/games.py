@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from hkoji.errors import ConflictError, ForbiddenError, HkojiError, MalformedError, NotFoundError
@@ -144,7 +145,7 @@ class Games:
         )
 
     def games(self, query: Query) -> tuple[Summary, ...]:
-        """Games that match, most recently changed first."""
+        """Games that match, newest first."""
         return self._store.games(query)
 
     # --- one game at hand -----------------------------------------------------------------------------------------
@@ -199,6 +200,7 @@ class Games:
                 lines=accepted.lines,
                 openings=accepted.hosted.openings[known:],
                 summary=_summary(accepted.hosted, created=""),
+                outline=_outline(before.course) != _outline(accepted.hosted.course),
             )
         )
 
@@ -247,6 +249,15 @@ def _seen(course: Course, seat: int | None) -> State:
     return course.state if course.stage is Stage.OVER else course.state.project(seat)
 
 
+def _outline(course: Course) -> tuple[object, ...]:
+    return course.status, course.setup.names, course.setup.invite, course.outcome
+
+
+@lru_cache(maxsize=64)
+def _ruleset_text(ruleset: Ruleset) -> str:
+    return encode(ruleset.to_json())
+
+
 def _summary(hosted: host.Hosted, *, created: str) -> Summary:
     course = hosted.course
     setup = course.setup
@@ -255,7 +266,7 @@ def _summary(hosted: host.Hosted, *, created: str) -> Summary:
     outcome = course.outcome
     return Summary(
         game=setup.game,
-        ruleset=encode(setup.ruleset.to_json()),
+        ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],

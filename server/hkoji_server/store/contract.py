@@ -61,7 +61,10 @@ class NewGame:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Lines to follow the entry numbered `seq` with that `head`, the openings to keep, and the summary after them."""
+    """Lines to follow the entry numbered `seq` with that `head`, the openings to keep, and the summary after them.
+
+    `outline` says whether they change status, names or result: most moves do not.
+    """
 
     game: str
     seq: int
@@ -69,6 +72,7 @@ class Append:
     lines: tuple[Line, ...]
     openings: tuple[Opening, ...]
     summary: Summary
+    outline: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,4 +159,4 @@ class Store(Protocol):
         """A game's lines after number `after` and its secrets, of one moment."""
 
     def games(self, query: Query) -> tuple[Summary, ...]:
-        """Games that match, most recently changed first."""
+        """Games that match, newest first. Games that have not been opened are in no list."""

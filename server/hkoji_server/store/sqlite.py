@@ -191,6 +191,7 @@ class SqliteStore:
     async def append(self, append: Append) -> None:
         """Appends, or raises `ConflictError` with the current head and changes nothing."""
         place = statements.advance_values(append)
+        outline = statements.outline_values(append) if append.outline else None
         entries = [statements.entry_values(line) for line in append.lines]
         openings = statements.opening_values(append)
 
@@ -200,6 +201,8 @@ class SqliteStore:
                 row = execute(statements.HEAD_OF, {"b_game": append.game}).fetchone()
                 seq, head = row or (-1, "")
                 raise ConflictError(append.game, seq=seq, head=head)
+            if outline:
+                execute(statements.SET_OUTLINE, outline)
             for entry in entries:
                 execute(statements.ADD_ENTRY, entry)
             for opening in openings:
@@ -235,17 +238,19 @@ class SqliteStore:
         return History(tuple(statements.read_line(row) for row in lines), kept)
 
     def games(self, query: Query) -> tuple[Summary, ...]:
-        """Games that match, most recently changed first."""
-        wanted: list[ColumnElement[bool]] = [GAME.c.status != literal_column("'offered'")]
+        """Games that match, newest first. Games that have not been opened are in no list."""
+        # Statuses are written out where a partial index needs to see them.
         if query.status == "open":
-            wanted.append(GAME.c.status == literal_column("'open'"))  # written out: a partial index needs to see it
-        elif query.status:
-            wanted.append(GAME.c.status == query.status)
+            wanted: list[ColumnElement[bool]] = [GAME.c.status == literal_column("'open'")]
+        else:
+            wanted = [GAME.c.status != literal_column("'offered'")]
+            if query.status:
+                wanted.append(GAME.c.status == query.status)
         if query.prefix:
             wanted.append(GAME.c.game.between(query.prefix, query.prefix + "g"))
         if query.after:
-            updated, _, game = query.after.partition("~")
-            wanted.append(tuple_(GAME.c.updated, GAME.c.game) < tuple_(updated, game))
+            created, _, game = query.after.partition("~")
+            wanted.append(tuple_(GAME.c.created, GAME.c.game) < tuple_(created, game))
         if query.waiting:
             rows = self._select(_newest([*wanted, GAME.c.to_move == query.player], query.limit))
         elif query.player:
@@ -255,7 +260,7 @@ class SqliteStore:
                 for column in (GAME.c.host, GAME.c.guest, GAME.c.invite)
             ]
             found = union(*parts).subquery()
-            newest = (found.c.updated.desc(), found.c.game.desc())
+            newest = (found.c.created.desc(), found.c.game.desc())
             rows = self._select(select(found).order_by(*newest).limit(query.limit))
         else:
             rows = self._select(_newest(wanted, query.limit))
@@ -303,7 +308,7 @@ def driver(connection: Connection) -> sqlite3.Connection:
 
 
 def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:  # Any: columns of any type
-    newest = (GAME.c.updated.desc(), GAME.c.game.desc())
+    newest = (GAME.c.created.desc(), GAME.c.game.desc())
     return select(*statements.SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(limit)
 
 

@@ -58,11 +58,14 @@ class GameRecord(SQLModel, table=True):
 
     __tablename__ = "game"
     __table_args__ = (
-        Index("game_to_move", "to_move", "updated", sqlite_where=text("to_move IS NOT NULL")),
-        Index("game_open", "updated", sqlite_where=text("status = 'open'")),
-        Index("game_host", "host", "updated"),
-        Index("game_guest", "guest", "updated"),
-        Index("game_updated", "updated"),
+        # Lists are ordered by creation, which never changes: so a page stays put while games go on, and a move touches
+        # one index only, that of who owes the next entry.
+        Index("game_waiting", "to_move", "created", sqlite_where=text("to_move IS NOT NULL")),
+        Index("game_host", "host", "created", sqlite_where=text("host IS NOT NULL")),
+        Index("game_guest", "guest", "created", sqlite_where=text("guest IS NOT NULL")),
+        Index("game_invite", "invite", "created", sqlite_where=text("invite IS NOT NULL")),
+        Index("game_open", "created", sqlite_where=text("status = 'open'")),
+        Index("game_shown", "created", sqlite_where=text("status != 'offered'")),
         _KEEP_TOGETHER,
     )
 

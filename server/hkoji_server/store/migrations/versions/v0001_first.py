@@ -59,11 +59,11 @@ def upgrade() -> None:
         sa.Column("winner", sa.Integer()),
         sqlite_with_rowid=False,
     )
-    op.create_index("game_to_move", "game", ["to_move", "updated"], sqlite_where=sa.text("to_move IS NOT NULL"))
-    op.create_index("game_open", "game", ["updated"], sqlite_where=sa.text("status = 'open'"))
-    op.create_index("game_host", "game", ["host", "updated"])
-    op.create_index("game_guest", "game", ["guest", "updated"])
-    op.create_index("game_updated", "game", ["updated"])
+    for column, name in (("to_move", "waiting"), ("host", "host"), ("guest", "guest"), ("invite", "invite")):
+        where = sa.text(f"{column} IS NOT NULL")
+        op.create_index(f"game_{name}", "game", [column, "created"], sqlite_where=where)
+    op.create_index("game_open", "game", ["created"], sqlite_where=sa.text("status = 'open'"))
+    op.create_index("game_shown", "game", ["created"], sqlite_where=sa.text("status != 'offered'"))
     op.create_table(
         "secret",
         sa.Column("game", sa.Text(), sa.ForeignKey("game.game"), primary_key=True),
