@@ -115,7 +115,9 @@ async def _append_all(store: SqliteStore, games: dict[str, int], at_once: int) -
             entry = line.entry._replace(game=game, seq=seq + 1)
             head = "0" if seq == 0 else line.entry.head
             after = replace(summary, game=game, seq=seq + 1, head=line.entry.head)
-            await store.append(Append(game, seq, head, (Line(entry, line.sig, line.receipt),), (), after, outline=False))
+            await store.append(
+                Append(game, seq, head, (Line(entry, line.sig, line.receipt),), (), after, outline=False)
+            )
             games[game] = seq + 1
 
     await asyncio.gather(*(work(game) for game in list(games)[:at_once]))
