@@ -3,7 +3,9 @@
 A `Pack` names the kinds of card of one game and how many copies there are of each. A multiset of those cards is a
 number in mixed radix: one digit a kind, and the number of unknown cards (`X`) above them all. Adding and removing
 cards is integer addition and subtraction, equality is integer equality, and everything that depends on a multiset
-alone is memoised: Hanamikoji has 12,960 multisets of known cards, which is what makes replay fast.
+alone is memoised: Hanamikoji has 12,960 multisets of known cards, which is what makes replay fast. The price: one card
+more than the pack has carries into the next digit, so whoever adds cards that an observer could not know before has
+to ask `fits` first.
 
 It does not know what any card does.
 """

@@ -1,7 +1,7 @@
 """Reading moves as people type them: lenient in, canonical out.
 
 `1e`, `2 b c`, `4ac/bd`, `gift b c c`, `trade-off bc`, `-c`, `take b d`. Whether a move is legal is not asked here.
-The canonical forms are described in docs/rules/hanamikoji.md.
+Both are described in docs/rules/notation.md.
 """
 
 from __future__ import annotations
@@ -52,11 +52,15 @@ def parse(text: str, *, offer: str = "") -> str:
         raise NotationError(text, "it begins with no action (1 to 4, or its name)", hint=EXAMPLES)
     name = head[1].lower()
     number = int(name) if name in "1234" else _WORDS[name]
-    cards = _cards(text, given[head.end() :])
+    rest = given[head.end() :]
+    cards = _cards(text, rest)
     if len(cards) != number:
         raise NotationError(
             text, f"{NAMES[number]} ({number}) takes {number} card{'s' * (number > 1)}, not {len(cards)}"
         )
+    # Whoever writes `4 a/bcd` means something, and not that a pair is AB.
+    if number == COMPETITION and "/" in rest and [len(_cards(text, pair)) for pair in rest.split("/")] != [2, 2]:
+        raise NotationError(text, "a / stands between the two pairs of two cards", hint=EXAMPLES)
     unknown = cards.count(UNKNOWN)
     if unknown and (number not in (SECRET, TRADE_OFF) or unknown != number):
         raise NotationError(text, f"{UNKNOWN} can stand only for a whole secret or trade-off")

@@ -63,8 +63,11 @@ class Hanamikoji:
     @classmethod
     def from_json(cls, options: dict[str, Json]) -> Hanamikoji:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
-        if options.get("version") != VERSION:
-            raise NotUnderstoodError(f"{NAME} version", str(options.get("version")))
+        version = options.get("version")
+        if type(version) is not int:
+            raise MalformedError("ruleset", "it has a version, which is a number")
+        if version != VERSION:
+            raise NotUnderstoodError(f"{NAME} version", str(version))
         known = {"first", "max_rounds", "name", "tiebreak", "version"}
         for key in options:
             if key not in known:

@@ -15,18 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
 from hkoji.rules.cards import UNKNOWN, Cards
-from hkoji.rules.events import (
-    Act,
-    Answer,
-    Chance,
-    Close,
-    Deal,
-    Draw,
-    Event,
-    Outcome,
-    Reveal,
-    Seat,
-)
+from hkoji.rules.events import Act, Answer, Chance, Close, Deal, Draw, Event, Outcome, Reveal, Seat
 from hkoji.rules.hanamikoji import notation, scoring
 from hkoji.rules.hanamikoji.actions import (
     ALL_USED,
@@ -144,23 +133,14 @@ class HanamikojiState(NamedTuple):
         if not PACK.fits((*hands, rest, aside)):
             raise self._contradiction("the deal has more copies of a card than there are")
         first = self.first if self.round == 0 else 1 - (self.first or 0)
-        return HanamikojiState(
-            ruleset=self.ruleset,
+        return initial(self.ruleset, first)._replace(
             round=self.round + 1,
-            first=first,
             due=Due.DRAW,
             actor=first,
             hands=hands,
-            used=(0, 0),
-            rows=(0, 0),
-            secrets=(0, 0),
-            trade_offs=(0, 0),
-            offer="",
             deck=event.rest,
             aside=aside,
             markers=self.markers,
-            revealed=0,
-            outcome=None,
         )
 
     def _draw(self, event: Draw) -> HanamikojiState:
@@ -176,7 +156,7 @@ class HanamikojiState(NamedTuple):
             drawn = PACK.weight(card)
         else:
             drawn = PACK.encode(card)
-            self._check_possible(drawn)
+            self._check_copies(drawn)
         hands = _put(self.hands, seat, self.hands[seat] + drawn)
         return HanamikojiState(
             self.ruleset,
@@ -244,17 +224,16 @@ class HanamikojiState(NamedTuple):
             None,
         )
         if self.hands[seat] >= _X:
-            after._check_possible(0)
+            after._check_copies()
         return after
 
     def _answer(self, event: Answer) -> HanamikojiState:
         seat, answer = event.seat, event.action
         if seat != self.actor:
             raise NotYourTurnError(f"seat {self.actor} is to answer, not seat {seat}", actor=self.actor)
-        if answer not in answers(self.offer):
-            raise IllegalActionError(
-                answer, f"{self.offer} can be answered {_either(answers(self.offer))}", shape=self.shape()
-            )
+        options = answers(self.offer)
+        if answer not in options:
+            raise IllegalActionError(answer, f"{self.offer} can be answered {' or '.join(options)}", shape=options)
         took, left = taken(self.offer, answer)
         rows = self.rows
         rows = (rows[0] + took, rows[1] + left) if seat == 0 else (rows[0] + left, rows[1] + took)
@@ -289,7 +268,7 @@ class HanamikojiState(NamedTuple):
         if hidden not in (_X, cards):
             raise self._contradiction(f"the secret of seat {seat} is another card")
         if hidden == _X:
-            self._check_possible(cards)
+            self._check_copies(cards)
         after = self._replace(
             rows=_put(self.rows, seat, self.rows[seat] + cards),
             secrets=_put(self.secrets, seat, 0),
@@ -304,14 +283,13 @@ class HanamikojiState(NamedTuple):
             outcome = scoring.limit(markers, self.ruleset.tiebreak)
         return self._replace(markers=markers, outcome=outcome, due=Due.OVER if outcome else Due.DEAL, actor=None)
 
-    def _check_possible(self, turned_up: Cards) -> None:
-        """Raises unless all known cards and those just `turned_up` are within the game's copies.
+    def _check_copies(self, turned_up: Cards = 0) -> None:
+        """Raises if there are too many of a card, `turned_up` (unknown so far) included.
 
-        Before they are added to a place: there they would carry over into the next kind's digit.
+        To be asked before adding it to a place: a multiset overflows into another kind at one card too many.
         """
-        offered = PACK.encode(self.offer[1:])
-        places = (*self.hands, *self.rows, *self.secrets, *self.trade_offs, PACK.encode(self.deck), self.aside, offered)
-        if not PACK.fits((*places, turned_up)):
+        places = (*self.hands, *self.rows, *self.secrets, *self.trade_offs, self.aside, turned_up)
+        if not PACK.fits((*places, PACK.encode(self.deck), PACK.encode(self.offer[1:]))):
             raise self._contradiction("there would be more copies of a card than the game has")
 
     def _contradiction(self, reason: str) -> IllegalEventError:
@@ -374,10 +352,7 @@ def _put(pair: _Pair, seat: Seat, value: int) -> _Pair:
 
 
 def _hide_others(pair: _Pair, seat: Seat | None) -> _Pair:
-    return (
-        pair[0] if seat == 0 else PACK.hide(pair[0]),
-        pair[1] if seat == 1 else PACK.hide(pair[1]),
-    )
+    return (pair[0] if seat == 0 else PACK.hide(pair[0]), pair[1] if seat == 1 else PACK.hide(pair[1]))
 
 
 def _next(used: _Pair, acted: Seat) -> tuple[Due, Seat | None]:
@@ -385,10 +360,6 @@ def _next(used: _Pair, acted: Seat) -> tuple[Due, Seat | None]:
     if used[0] == used[1] == ALL_USED:
         return Due.REVEAL, None
     return Due.DRAW, 1 - acted
-
-
-def _either(options: tuple[str, ...]) -> str:
-    return " or ".join(options)
 
 
 _Step = Callable[[HanamikojiState, Any], HanamikojiState]  # Any: each step takes just its own event's type

@@ -1,0 +1,201 @@
+"""Moves as people type them: what is understood, how it is written, and what is said when it is not."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import NotationError
+from hkoji.rules.events import Answer, Deal, Draw, Event, Reveal
+from hkoji.rules.hanamikoji import actions
+from hkoji.rules.hanamikoji.notation import parse
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Due, State
+from hkoji.rules.transcript import Transcript, format_rounds, parse_transcript
+from tests.support import naive_hanamikoji as naive
+from tests.support.rules import KINDS, fold
+
+HANDS = st.permutations("AABBCCDDDEEEFFFFGGGGG").map(lambda cards: cards[:4])
+
+
+@pytest.mark.parametrize(
+    ("typed", "canonical"),
+    [
+        ("1E", "1E"),
+        ("1e", "1E"),
+        (" 1 e ", "1E"),
+        ("secret E", "1E"),
+        ("SECRETe", "1E"),
+        ("1x", "1X"),
+        ("2BC", "2BC"),
+        ("2CB", "2BC"),
+        ("2 c, b", "2BC"),
+        ("2xx", "2XX"),
+        ("trade-off bc", "2BC"),
+        ("Trade off b c", "2BC"),
+        ("tradeoff b,c", "2BC"),
+        ("discard cb", "2BC"),
+        ("3BCC", "3BCC"),
+        ("3ccb", "3BCC"),
+        ("gift b c c", "3BCC"),
+        ("Gift CBC", "3BCC"),
+        ("4ACBD", "4ACBD"),
+        ("4BDAC", "4ACBD"),
+        ("4 ac/bd", "4ACBD"),
+        ("4db / ca", "4ACBD"),
+        ("4 a c b d", "4ACBD"),
+        ("competition ac bd", "4ACBD"),
+        ("compete AC/BD", "4ACBD"),
+        ("4GGGG", "4GGGG"),
+        ("-C", "-C"),
+        ("- c", "-C"),
+        ("take c", "-C"),
+        ("Take C", "-C"),
+        ("answer db", "-BD"),
+        ("choose b d", "-BD"),
+        ("-db", "-BD"),
+    ],
+)
+def test_what_people_type(typed: str, canonical: str) -> None:
+    assert parse(typed) == canonical
+    assert parse(typed, offer="3BCC") == canonical
+
+
+@pytest.mark.parametrize(("typed", "canonical"), [("c", "-C"), ("b d", "-BD"), ("DB", "-BD"), ("G", "-G")])
+def test_a_waiting_offer_makes_bare_cards_an_answer(typed: str, canonical: str) -> None:
+    assert parse(typed, offer="4ACBD") == canonical
+    with pytest.raises(NotationError, match="begins with no action"):
+        parse(typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("", "it is empty"),
+        ("   ", "it is empty"),
+        ("5AB", "begins with no action"),
+        ("0", "begins with no action"),
+        ("hello", "begins with no action"),
+        ("E", "begins with no action"),
+        ("1", r"secret \(1\) takes 1 card, not 0"),
+        ("1EE", r"secret \(1\) takes 1 card, not 2"),
+        ("2B", r"trade-off \(2\) takes 2 cards, not 1"),
+        ("3BC", r"gift \(3\) takes 3 cards, not 2"),
+        ("gift bccd", r"gift \(3\) takes 3 cards, not 4"),
+        ("4ABC", r"competition \(4\) takes 4 cards, not 3"),
+        ("4 a/cbd", "between the two pairs"),
+        ("4 acb/d", "between the two pairs"),
+        ("4 a/c/b/d", "between the two pairs"),
+        ("4 /acbd", "between the two pairs"),
+        ("1H", "'H' is no card; cards are A to G"),
+        ("3B?C", r"'\?' is no card"),
+        ("3BCC-C", "'-' is no card"),
+        ("+3BCC", "begins with no action"),
+        ("1\u0415", "plain letters"),  # a Cyrillic letter that looks like E
+        ("\u0661E", "plain letters"),  # a digit to int(), not to us
+        ("2BX", "only for a whole secret or trade-off"),
+        ("3XXX", "only for a whole secret or trade-off"),
+        ("4XXXX", "only for a whole secret or trade-off"),
+        ("-", "one card of a gift or one pair"),
+        ("-BCD", "one card of a gift or one pair"),
+        ("take", "one card of a gift or one pair"),
+        ("-X", "names its cards"),
+    ],
+)
+def test_what_is_not_understood_is_explained(typed: str, words: str) -> None:
+    with pytest.raises(NotationError, match=words) as caught:
+        parse(typed)
+    error = caught.value
+    assert error.text == typed
+    assert re.search(words, error.reason)
+    assert str(error).isascii()
+
+
+def test_a_long_text_is_not_repeated_whole() -> None:
+    with pytest.raises(NotationError) as caught:
+        parse("gift " + "b" * 10_000)
+    assert len(str(caught.value)) < 200
+
+
+@given(number=st.sampled_from((1, 2, 3, 4)), cards=HANDS, seed=st.integers(0, 2**32 - 1))
+def test_writing_does_not_depend_on_how_cards_are_typed(number: int, cards: list[str], seed: int) -> None:
+    chance = random.Random(seed)
+    cards = cards[:number]
+    canonical = naive.spell(number, cards)
+    if number == 4:
+        pairs = [chance.sample(cards[:2], 2), chance.sample(cards[2:], 2)]
+        chance.shuffle(pairs)
+        cards = [*pairs[0], *pairs[1]]
+    else:
+        chance.shuffle(cards)
+    word = chance.choice({1: ["1", "secret"], 2: ["2", "discard"], 3: ["3", "gift"], 4: ["4", "compete"]}[number])
+    typed = word + "".join(chance.choice(["", " ", ", "]) + chance.choice([card, card.lower()]) for card in cards)
+    assert parse(typed) == parse(canonical) == canonical
+    assert actions.read(canonical).number == number
+
+
+@given(number=st.sampled_from((1, 2, 3, 4)), cards=HANDS)
+def test_only_canonical_notation_is_played(number: int, cards: list[str]) -> None:
+    """The engine itself, unlike what people type into, reads one form of each action."""
+    text = f"{number}{''.join(cards[:number])}"
+    canonical = naive.spell(number, cards[:number])
+    if text == canonical:
+        assert actions.write(number, tuple(cards[:number])) == text
+        return
+    with pytest.raises(NotationError, match=f"canonical form is {canonical}"):
+        actions.read(text)
+
+
+# --- the examples of the notation, in a round -----------------------------------------------------------------------
+
+ROUND = "2GG 2FF 1D 3EEG-E 3AFF-F 1C 4ABEG-AB 4BCDD-DD"
+DEAL = Deal(("AABDGG", "BCEFFG"), "FDFEECGD", "G")
+
+
+def play_line(state: State, line: str) -> list[Event]:
+    """The events of a round line, with the draws that come between its moves."""
+    events: list[Event] = []
+
+    def happens(event: Event) -> None:
+        nonlocal state
+        state = state.apply(event)
+        events.append(event)
+
+    for token in line.split():
+        assert state.actor is not None
+        happens(Draw(state.actor, state.deck[0]))
+        offer, dash, chosen = token.partition("-")
+        for action in [offer, dash + chosen] if dash else [offer]:
+            assert state.actor is not None
+            assert action in state.legal_actions()
+            assert state.parse_action(action) == action
+            happens(KINDS[state.due](state.actor, action))
+    return events
+
+
+def test_the_example_of_a_round_line_is_a_round() -> None:
+    start = Hanamikoji().initial().apply(DEAL)
+    events = play_line(start, ROUND)
+    assert [event.action for event in events if isinstance(event, Answer)] == ["-E", "-F", "-AB", "-DD"]
+    over = fold(Hanamikoji(), [DEAL, *events])
+    assert over.due is Due.REVEAL
+    scored = over.apply(Reveal(0, "D")).apply(Reveal(1, "C"))
+    position = scored.to_json()
+    assert position["rows"] == ["ADDDEEFG", "ABBCCEFG"]
+    assert position["trade_offs"] == ["GG", "FF"]
+    assert position["markers"] == [None, 1, 1, 0, 0, None, None]
+    assert (scored.due, scored.round, scored.outcome) == (Due.DEAL, 1, None)
+
+
+def test_the_example_as_a_transcript() -> None:
+    events = (DEAL, *play_line(Hanamikoji().initial().apply(DEAL), ROUND), Reveal(0, "D"), Reveal(1, "C"))
+    (line,) = format_rounds(Hanamikoji(), events)
+    shown = "+F 2GG +D 2FF +F 1D +E 3EEG-E +E 3AFF-F +C 1C +G 4ABEG-AB +D 4BCDD-DD"
+    assert line == f"1. =AABDGG/BCEFFG/FDFEECGD/G {shown} ?D/C"
+    assert " ".join(token for token in shown.split() if token[0] != "+") == ROUND
+    read = parse_transcript(f'[Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=geisha"]\n{line}\n')
+    assert read == Transcript(Hanamikoji(), (), events)
