@@ -35,7 +35,7 @@ quietly() {
 
 stamp_of() { # WHAT PYTHON
     {
-        "$2" -c 'import sys; print(sys.version, sys.executable)'
+        "$2" -c 'import sys; print(sys.version, sys.base_prefix)'
         cat "$root/pyproject.toml" "$root/requirements/$1.txt"
         printf '%s\n' "$root"
     } | "$2" -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
