@@ -106,9 +106,7 @@ def whoami(json: Json = False) -> None:
     player.whoami(_client(), out)
 
 
-@app.command(
-    epilog="Example: hkoji key > alice.pub; who has it runs: hkoji audit GAME --key alice=alice.pub"
-)
+@app.command(epilog="Example: hkoji key > alice.pub; who has it runs: hkoji audit GAME --key alice=alice.pub")
 def key(json: Json = False) -> None:
     """Print your public key, to give to others."""
     from hkoji.cli import player
