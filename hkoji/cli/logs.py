@@ -44,7 +44,7 @@ def show_replay(client: Client, out: Output, source: str, at: int | None) -> Non
     names = zip(("Host", "Guest"), course.setup.names, strict=True)
     tags = (("Game", course.setup.game), *((title, name) for title, name in names if name is not None))
     transcript = format_transcript(Transcript(course.setup.ruleset, tags, events))
-    position = Position(course, None, events, (), result)
+    position = Position(course, None, events, (), Replay(steps))
     stopped = str(result.stop) if result.stop else None
     value: dict[str, Any] = {  # Any: JSON
         "game": course.setup.game,

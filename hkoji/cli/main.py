@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 def main() -> None:
     """Runs the program."""
     words = sys.argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no arrows still shows the board
     out.json = "--json" in words
     call = quick.read(words)
     sys.exit(_guarded(_typer if call is None else lambda: quick.run(call)))

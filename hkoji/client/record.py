@@ -15,6 +15,7 @@ from hkoji.client.service import Service
 from hkoji.client.vault import Stamp, Vault
 from hkoji.client.verify import verify_head, verify_lines
 from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
+from hkoji.game.course import Course
 from hkoji.game.hidden import Opening
 from hkoji.game.replay import Replay, replay
 from hkoji.game.view import continue_own, find_seat, replay_own, verify_growth, verify_view
@@ -94,7 +95,7 @@ class Record:
             self.service.pins.pin_players((name, key) for name, key in players if name and key)
         self.vault.begin(self.service.url)
         if shown is not None:
-            self.vault.keep_openings(shown.openings)
+            self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))
             self.vault.keep_view(shown.view)
         if new:
             self.vault.append(new)
@@ -171,3 +172,10 @@ class Record:
     ) -> Known:
         self._memory = Known(stamp, lines, result, seat, view, read_position(result, seat))
         return self._memory
+
+
+def _own(openings: tuple[Opening, ...], course: Course) -> tuple[Opening, ...]:
+    """Those openings that open face-down cards of the log."""
+    commits = {(card.seq, card.part): card.commit for card in course.face_down}
+    game = course.setup.game
+    return tuple(each for each in openings if commits.get((each.seq, each.part)) == each.commitment(game))

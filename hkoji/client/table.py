@@ -20,6 +20,7 @@ from hkoji.errors import (
     GameOverError,
     IllegalError,
     LoginError,
+    NetworkError,
     NotYourTurnError,
     TrustError,
 )
@@ -165,10 +166,16 @@ class Table:
         return Made(self._fresh().position, course.seq + 1)
 
     def sign(self, notation: str) -> Submission:
-        """Signs a move without sending it, from what was seen last; openings and entry are kept here."""
+        """Signs a move without sending it; openings and entry are kept here.
+
+        From what was seen last, and without the service; only when there was nothing to decide then is it asked.
+        """
         position = self.stored()
-        if position.mine and position.course.stage in SEED_STAGES:
-            position = self.current()
+        if not position.legal and not position.over:
+            try:
+                position = self.current()
+            except NetworkError as error:
+                self._say(f"{error}; going by what was seen last")
         submission = self._make_move(position.course, position.choose(notation))
         self._warn(submission)
         self.vault.keep_signed(submission)

@@ -95,7 +95,7 @@ def format_rounds(ruleset: Ruleset, events: Iterable[Event]) -> Iterator[str]:
         elif isinstance(event, Reveal) and tokens[-1].startswith("?"):
             tokens[-1] = _both(tokens[-1], event)
         elif not isinstance(event, Close):
-            tokens.append(_token(event))
+            tokens.append(format_event(event))
     if tokens:
         yield " ".join(tokens)
     if state.outcome is not None:
@@ -134,7 +134,8 @@ def parse_transcript(text: str) -> Transcript:
     return Transcript(ruleset, tuple(tags), tuple(reader.events))
 
 
-def _token(event: Event) -> str:
+def format_event(event: Event) -> str:
+    """One event as it stands in a round's line, where an answer and an order are joined to their offer."""
     match event:
         case Chance(first, markers):
             return f"*{'' if first is None else first}{markers or ''}"

@@ -11,8 +11,9 @@ from typing import Final
 from hkoji.cli.output import Style
 from hkoji.client import Position
 from hkoji.game.course import Course, Stage
-from hkoji.rules.events import Act, Answer, Close, Deal, Draw, Event, Reveal, Seat
-from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, bit
+from hkoji.game.replay import Step
+from hkoji.rules.events import Act, Answer, Close, Event, Reveal, Seat
+from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.rules.protocol import Due
@@ -20,6 +21,8 @@ from hkoji.rules.protocol import Due
 _WIDTH: Final = 78
 _SIDE: Final = 13
 _COLUMN: Final = 6
+_NAME: Final = 20
+_NEWS: Final = 6
 _COLOURS: Final = ("red", "yellow", "cyan", "green", "bold", "red", "cyan")
 _REASONS: Final = {
     "charm": "with 11 charm or more",
@@ -58,19 +61,21 @@ class _Board:
     # --- words ------------------------------------------------------------------------------------------------
 
     def name(self, seat: Seat) -> str:
-        """`you`, or a player's name."""
+        """`you`, or a player's name, cut where it would not fit into a line."""
         if self.you and seat == self.me:
             return "you"
-        return self.course.setup.names[seat] or ("the host" if seat == 0 else "nobody yet")
+        name = self.course.setup.names[seat] or ("the host" if seat == 0 else "nobody yet")
+        return name if len(name) <= _NAME else f"{name[: _NAME - 1]}~"
 
-    def title(self) -> str:
-        """Whose game this is and where it stands."""
+    def title(self) -> list[str]:
+        """Whose game this is and where it stands, in one line or two."""
         setup = self.course.setup
         host, guest = setup.names
         players = f"{host or 'nobody yet'} (host) and {guest or 'nobody yet'} (guest)"
         where = f"round {self.state.round}" if self.state.round else "before the first round"
         limit = f" of {self.state.ruleset.max_rounds}" if self.state.ruleset.max_rounds and self.state.round else ""
-        return f"Hanamikoji {setup.game[:8]}   {players}   {where}{limit}"
+        line = f"Hanamikoji {setup.game[:8]}   {players}   {where}{limit}"
+        return [line] if len(line) <= _WIDTH else [f"Hanamikoji {setup.game[:8]}   {where}{limit}", players]
 
     def turn(self) -> str:
         """What the game waits for."""
@@ -95,23 +100,25 @@ class _Board:
         return "It is your turn." if who == "you" else f"It is {who}'s turn to {what}."
 
     def news(self) -> list[str]:
-        """What has happened since this player last decided, in words and notation."""
-        events = [event for event in self.position.events if not isinstance(event, Draw | Deal)]
-        since = [n for n, event in enumerate(events) if isinstance(event, Act | Answer) and self._mine(event)]
-        recent = events[since[-1] + 1 :] if since else events
+        """What has happened since this player last decided, in words and notation; if nothing, their own decision."""
+        told: list[str] = []
+        own = 0
+        for step in self.position.replay.steps:
+            told.extend(line for event in step.events if (line := self._tell(event)))
+            if step.entry.kind == "reveal":
+                told.append(self._scored(step))
+            if self.you and any(isinstance(event, Act | Answer) and event.seat == self.me for event in step.events):
+                own = len(told)
         if not self.you:
-            recent = events[-3:]
-        return [line for event in recent[-6:] if (line := self._tell(event))]
-
-    def _mine(self, event: Act | Answer) -> bool:
-        return self.you and event.seat == self.me
+            return told[-3:]
+        return (told[own:] or told[max(own - 1, 0) :])[-_NEWS:]
 
     def _tell(self, event: Event) -> str:
         match event:
             case Act(seat, action):
                 number = int(action[0])
                 cards = "" if "X" in action else f" of {_spread(action[1:], number)}"
-                return f"{self.name(seat)} played {_a(NAMES[number])}{cards}   {action}"
+                return f"{self.name(seat)} played a {NAMES[number]}{cards}   {action}"
             case Answer(seat, answer):
                 return f"{self.name(seat)} took {' '.join(answer[1:])}   {answer}"
             case Reveal(seat, cards):
@@ -122,13 +129,24 @@ class _Board:
             case _:
                 return ""
 
+    def _scored(self, step: Step) -> str:
+        """How things stand after a round."""
+        state = step.course.state
+        assert isinstance(state, HanamikojiState)
+        number = state.round if state.due is Due.OVER else state.round - 1
+        stands = (
+            f"{self.name(seat)} {geisha(state.markers, seat)} geisha and {charm(state.markers, seat)} charm"
+            for seat in (1 - self.me, self.me)
+        )
+        return f"round {number}: {', '.join(stands)}"
+
     # --- the board --------------------------------------------------------------------------------------------
 
     def lines(self) -> Iterator[str]:
         """The drawn board."""
         style, state = self.style, self.state
         other = 1 - self.me
-        yield style.paint(self.title(), "bold")
+        yield from (style.paint(line, "bold") for line in self.title())
         yield ""
         head = "".join(
             style.paint(f"{kind}{points}".center(_COLUMN), colour)
@@ -152,7 +170,7 @@ class _Board:
             yield ""
             yield from (f"{'lately' if n == 0 else '':{_SIDE}}{line}" for n, line in enumerate(news))
         yield ""
-        yield style.paint(self.turn(), "bold", *(["green"] if self._my_turn() else []))
+        yield style.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
         yield from self._choices()
 
     def _hands(self) -> Iterator[str]:
@@ -184,53 +202,49 @@ class _Board:
         return f"{'favor':{_SIDE}}{cells}"
 
     def _actions(self, seat: Seat) -> str:
-        used = self.state.used[seat]
+        """All four actions, those used in brackets; beside them what lies face down and is known."""
+        down = {SECRET: self.state.secrets[seat], TRADE_OFF: self.state.trade_offs[seat]}
         words = []
         for number in NUMBERS:
-            gone = used & bit(number)
-            word = f"{number} {NAMES[number]}"
-            words.append(self.style.paint(f"({word})", "dim") if gone else f" {word} ")
-        down = []
-        if self.state.secrets[seat]:
-            down.append(f"secret {PACK.decode(self.state.secrets[seat])}")
-        if self.state.trade_offs[seat]:
-            down.append(f"trade-off {PACK.decode(self.state.trade_offs[seat])}")
-        beneath = f"   {', '.join(down)} face down" if down else ""
-        return f"{self.name(seat)[: _SIDE - 1]:{_SIDE}}{''.join(words)}{beneath}"
+            cards = down.get(number, 0)
+            known = f" {PACK.decode(cards)}" if 0 < cards < PACK.unknown else ""
+            word = f"{number} {NAMES[number]}{known}"
+            words.append(self.style.paint(f"({word})", "dim") if self.state.used[seat] & bit(number) else f" {word} ")
+        return f"{self.name(seat)[: _SIDE - 1]:{_SIDE}}{' '.join(words)}"
 
     def _cards(self, cards: str) -> str:
         return " ".join(
             self.style.paint(card, "bold", _COLOURS[KINDS.index(card)]) if card in KINDS else card for card in cards
         )
 
-    def _my_turn(self) -> bool:
-        return bool(self.position.legal)
-
     def _choices(self) -> Iterator[str]:
-        if not self._my_turn():
-            if self.course.stage is Stage.OVER:
-                game = self.course.setup.game[:8]
-                yield f"  hkoji replay {game}    hkoji audit {game}    hkoji export {game} > game.jsonl"
-            elif self.you:
-                yield f"  hkoji wait {self.course.setup.game[:8]}"
-            return
-        game = self.course.setup.game[:8]
-        if self.state.due is Due.ANSWER:
+        for what, command, then in self._commands():
+            yield f"  {what:{_SIDE + 2}}{command:28}  {then}"
+
+    def _commands(self) -> Iterator[tuple[str, str, str]]:
+        """What can be done now: in a word, what to type, and what that does."""
+        game = self.position.short
+        if self.course.stage is Stage.OVER:
+            yield "look back", f"hkoji replay {game}", "the whole game in notation"
+            yield "check it", f"hkoji audit {game}", "every signature, card and move"
+            yield "keep it", f"hkoji export {game}", "for anyone to check"
+        elif self.you and not self.position.legal:
+            yield "wait", f"hkoji wait {game}", ""
+        elif self.position.legal and self.state.due is Due.ANSWER:
             for answer in self.position.legal:
-                yield f"  take {' '.join(answer[1:]):{_SIDE - 6}}hkoji move {game} {answer}"
-            return
-        for number in NUMBERS:
-            examples = [action for action in self.position.legal if action[0] == str(number)]
-            if examples:
-                command = f"hkoji move {game} {examples[0]}"
-                yield f"  {number} {NAMES[number]:12}{command:30}{_HELP[number]}"
+                yield f"take {' '.join(answer[1:])}", f"hkoji move {game} {answer}", ""
+        elif self.position.legal:
+            for number in NUMBERS:
+                example = next((action for action in self.position.legal if action[0] == str(number)), None)
+                if example:
+                    yield f"{number} {NAMES[number]}", f"hkoji move {game} {example}", _HELP[number]
 
     # --- linear -----------------------------------------------------------------------------------------------
 
     def plain(self) -> Iterator[str]:
         """The same as sentences, one a line."""
         state = self.state
-        yield self.title() + "."
+        yield f"{', '.join(self.title())}."
         for kind, points, marker, mine, theirs in zip(
             KINDS,
             CHARM,
@@ -257,12 +271,9 @@ class _Board:
         for line in self.news():
             yield f"Lately: {' '.join(line.split())}."
         yield self.turn()
-        yield from (" ".join(line.split()) for line in self._choices())
+        for what, command, then in self._commands():
+            yield f"To {what}, type: {command}{f' ({then})' if then else ''}."
 
 
 def _spread(cards: str, number: int) -> str:
     return f"{' '.join(cards[:2])} / {' '.join(cards[2:])}" if number == 4 else " ".join(cards)
-
-
-def _a(word: str) -> str:
-    return f"a {word}"

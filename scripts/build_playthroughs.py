@@ -1,0 +1,139 @@
+"""Builds tests/data/playthroughs/: games as everybody sees them, position by position or as transcripts.
+
+    python -m scripts.build_playthroughs           write the files
+    python -m scripts.build_playthroughs --check   fail if they are not what this writes
+
+The engine writes them. They are there to be read, and to show what a change of the engine changes; that the engine
+is right is for the naive referee and the laws in tests/rules to say.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from hkoji.errors import UnknownHandError
+from hkoji.rules.events import SEATS, Event, Seat, project
+from hkoji.rules.protocol import DECISION_DUE, State
+from hkoji.rules.transcript import Transcript, format_event, format_transcript, parse_transcript
+
+FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "playthroughs"
+OBSERVERS: Final[dict[str, Seat | None]] = {"host": 0, "guest": 1, "spectator": None}
+
+GEISHA: Final = """\
+[Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=geisha"]
+
+1. =DDFFGG/ABDFGG/FCECEGBA/E +F 3DDF-F +C 4BCFG-FG +E 4EFGG-EF +C 1A +E 1F +G 2CG +B 2BE +A 3ADG-G ?F/A
+#1 geisha
+"""
+LIMIT: Final = """\
+[Ruleset "hanamikoji/1 first=random max_rounds=3 tiebreak=charm"]
+[Host "alice"]
+[Guest "bob"]
+
+1. *0 =AABCGG/BDEEFF/FGGDCFDE/G +F 4AGFG-FG +G 1B +G 2CG +D 2DE +C 1B +F 3DFF-F +D 3ACD-A +E 4EFEG-EG ?B/B
+2. =DEFGGG/AACDEF/FGGDBBFE/C +F 3CDF-C +G 3DGG-G +G 4AFAG-AG +D 4DFEG-EG +B 1B +B 2BG +F 2EF +E 1E ?E/B
+3. =CDEFFG/ABCEGG/DGEAGBFD/F +D 3EFG-F +G 2BC +E 2DE +A 1A +G 4CFDG-DG +B 3GGG-G +F 1F +D 4ABDE-AB ?F/A
+#1 limit
+"""
+RESIGNED: Final = """\
+[Ruleset "hanamikoji/1 first=guest max_rounds=0 tiebreak=geisha"]
+
+1. =AACDFG/BDEEFG/CGDFBGEF/G +C 2BC +G 1D +D 4DEFG
+#1 resign
+"""
+
+
+def step(event: Event | None, state: State, number: int) -> Iterator[str]:
+    """One position: what happened, what is due, and what each knows."""
+    yield f"== {number}"
+    ruleset = state.ruleset
+    if event is not None:
+        shown = {name: format_event(project(event, seat, ruleset.public)) for name, seat in OBSERVERS.items()}
+        full = format_event(event)
+        others = "; ".join(f"{name} sees {text}" for name, text in shown.items() if text != full)
+        yield f"event      {full}{f'   ({others})' if others else ''}"
+    yield f"due        {state.due.value}{'' if state.actor is None else f', seat {state.actor}'}"
+    if state.due in DECISION_DUE:
+        yield f"legal      {' '.join(state.legal_actions())}"
+        yield f"shape      {' '.join(state.shape())}"
+        yield f"known to   {', '.join(name for name, seat in OBSERVERS.items() if knows(state.project(seat)))}"
+    yield f"referee    {plain(state)}"
+    for seat in SEATS:
+        yield f"{tuple(OBSERVERS)[seat]:11}{plain(state.project(seat))}"
+    yield ""
+
+
+def knows(view: State) -> bool:
+    """Whether the legal actions are known here."""
+    try:
+        view.legal_actions()
+    except UnknownHandError:
+        return False
+    return True
+
+
+def plain(state: State) -> str:
+    """A position's JSON on a line, without the options, which never change."""
+    return json.dumps({key: value for key, value in state.to_json().items() if key != "ruleset"}, separators=(",", ":"))
+
+
+def positions(text: str) -> str:
+    """A game, position by position."""
+    transcript = parse_transcript(text)
+    assert format_transcript(transcript) == text
+    lines = [
+        "# Every position of a game: the event, what is due, the legal actions and who knows them, and the position",
+        "# (without its ruleset) as referee, host and guest know it. Built by scripts/build_playthroughs.py.",
+        *(f"# {line}".rstrip() for line in text.splitlines()),
+        "",
+    ]
+    events: list[Event | None] = [None, *transcript.events]
+    for number, (event, state) in enumerate(zip(events, transcript.states(), strict=True)):
+        lines.extend(step(event, state, number))
+    return "\n".join(lines)
+
+
+def transcripts(text: str) -> str:
+    """A game's transcript, as everybody sees it."""
+    game = parse_transcript(text)
+    assert format_transcript(game) == text
+    parts = ["# One game as everybody sees it. Built by scripts/build_playthroughs.py.\n\n# The referee\n", text]
+    for name, seat in OBSERVERS.items():
+        events = tuple(project(event, seat, game.ruleset.public) for event in game.events)
+        parts.append(f"\n# The {name}\n{format_transcript(Transcript(game.ruleset, game.tags, events))}")
+    return "".join(parts)
+
+
+def build() -> dict[str, str]:
+    """Name and contents of every file."""
+    return {
+        "hanamikoji-positions.txt": positions(GEISHA),
+        "hanamikoji-round-limit.txt": transcripts(LIMIT),
+        "hanamikoji-resigned.txt": transcripts(RESIGNED),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the files, or compares them."""
+    if arguments not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    FOLDER.mkdir(exist_ok=True)
+    stale = []
+    for name, text in build().items():
+        path = FOLDER / name
+        if not arguments:
+            path.write_text(text)
+        elif not path.is_file() or path.read_text() != text:
+            stale.append(name)
+    if stale:
+        print(f"not what scripts/build_playthroughs.py writes: {', '.join(stale)}", file=sys.stderr)
+    return bool(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,431 @@
+"""A service that lies: what was seen stands, nothing is accepted, and the error says what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hkoji.client.home import Home
+from hkoji.client.identity import create
+from hkoji.client.transport import Answer
+from hkoji.errors import HkojiError, LoginError, NotUnderstoodError, ServiceError, TrustError
+from hkoji.game import bodies, host
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.entry import make_entry
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line, SignedReceipt, line_to_json, sign_entry
+from hkoji.log.receipt import make_receipt
+from hkoji.log.statement import Dealt, make_view
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.desk import AT, URL, Desk, Seat, begin, play_on, seated
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
+
+
+def refused(player: Seat, game: str, reason: str) -> TrustError:
+    """Showing the game fails, twice, with `reason`, and changes nothing here."""
+    before = files(player.folder(game))
+    for _ in range(2):
+        with pytest.raises(TrustError, match=reason) as refusal:
+            player.client.position(game)
+        assert refusal.value.hint
+    assert files(player.folder(game)) == before
+    return refusal.value
+
+
+def on_view(desk: Desk, change: Callable[[dict[str, Any]], None]) -> None:
+    """Changes each view on its way."""
+
+    def tamper(method: str, path: str, answer: Answer) -> Answer:
+        if "/view" not in path or answer.status != 200:
+            return answer
+        value = answer.json()
+        change(value)
+        return answer._replace(body=json.dumps(value).encode())
+
+    desk.tamper = tamper
+
+
+def signed_view(desk: Desk, table: str, *, key: PrivateKey | None = None, **changes: Any) -> dict[str, str]:
+    """A signed view of the game `table` for its host, like the honest one but for `changes`."""
+    honest = host.view(desk.games[table].hosted, 0)
+    fields = {name: getattr(honest, name) for name in ("dealt", "game", "head", "seat", "seq")}
+    view = make_view(**{**fields, **changes})
+    return {"text": view.text, "sig": encode_base64((key or desk.key).sign(sshsig.VIEW, view.message))}
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_shorter_log_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+    game = begin(alice, bob)
+    carol = seated(desk, "carol", tmp_path / "carol")
+    early = desk.games[game].hosted, list(desk.games[game].lines)
+    play_on((alice, bob), game, 3)
+    alice.client.position(game)
+    carol.client.position(game)
+    desk.games[game].hosted, desk.games[game].lines = early
+    refused(alice, game, "log ends at entry 4, and you have seen entry 7")
+    refused(carol, game, "log ends at entry -1")
+
+
+def test_another_log_of_the_same_length_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+    """The service signs a second history: every signature in it is good."""
+    game = begin(alice, bob)
+    carol = seated(desk, "carol", tmp_path / "carol")
+    early = desk.games[game].hosted, list(desk.games[game].lines)
+    position = alice.client.position(game)
+    alice.client.move(game, position.legal[0])
+    alice.client.position(game)
+    carol.client.position(game)
+    desk.games[game].hosted, desk.games[game].lines = early
+    # The player's own second signature: by a client elsewhere that knows nothing of the first.
+    twin = Seat(desk, "alice", tmp_path / "twin")
+    create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
+    twin.client.register(URL)
+    twin.client.move(game, position.legal[-1])
+    refused(alice, game, "entry 5 is another one than you have seen")
+    refused(carol, game, "entry 5 is another one than you have seen")
+
+
+def test_a_log_that_goes_on_from_another_past_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+    game = begin(alice, bob)
+    early = desk.games[game].hosted, list(desk.games[game].lines)
+    position = alice.client.position(game)
+    alice.client.move(game, position.legal[0])
+    desk.games[game].hosted, desk.games[game].lines = early
+    twin = Seat(desk, "alice", tmp_path / "twin")
+    create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
+    twin.client.register(URL)
+    twin.client.move(game, position.legal[-1])
+    play_on((twin, bob), game, 1)
+    refused(alice, game, "does not hold")
+
+
+def two_moves_unseen(alice: Seat, bob: Seat) -> str:
+    """A game in which bob has answered and acted since alice looked."""
+    game = begin(alice, bob)
+    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "3"))
+    alice.client.position(game)
+    for _ in range(2):
+        bob.client.move(game, next(each for each in bob.client.position(game).legal if each[0] in "-12"))
+    return game
+
+
+def test_a_line_that_is_left_out_is_seen(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = two_moves_unseen(alice, bob)
+    on_view(desk, lambda value: value["lines"].pop(0))
+    refused(alice, game, "entry 6 of the log does not hold")
+
+
+def test_a_line_that_is_held_back_is_seen(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = two_moves_unseen(alice, bob)
+    on_view(desk, lambda value: value["lines"].pop())
+    refused(alice, game, "another seat, game or moment")
+
+
+def forge(desk: Desk, game: str, change: Callable[[Line], Line]) -> None:
+    """The last line of each view is forged on its way."""
+
+    def forged(value: dict[str, Any]) -> None:
+        if value["lines"]:
+            value["lines"][-1] = line_to_json(change(desk.games[game].lines[-1]))
+
+    on_view(desk, forged)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("signature", lambda line: line._replace(sig=line.sig[:-1] + bytes([line.sig[-1] ^ 1]))),
+        ("receipt missing", lambda line: line._replace(receipt=None)),
+        (
+            "receipt signature",
+            lambda line: line._replace(receipt=line.receipt._replace(sig=line.receipt.sig[:-1] + b"\0")),
+        ),
+    ],
+)
+def test_forged_signatures_are_refused(
+    alice: Seat, bob: Seat, desk: Desk, name: str, change: Callable[[Line], Line]
+) -> None:
+    game = begin(alice, bob)
+    alice.client.move(game, alice.client.position(game).legal[0])
+    alice.client.position(game)
+    bob.client.move(game, bob.client.position(game).legal[0])
+    forge(desk, game, change)
+    refused(alice, game, "entry 6 that does not hold")
+    assert name
+    desk.tamper = lambda _m, _p, answer: answer
+    assert alice.client.position(game).course.seq == 6  # the honest answer is accepted afterwards
+
+
+def test_a_receipt_for_another_entry_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    alice.client.move(game, alice.client.position(game).legal[0])
+    bob.client.move(game, bob.client.position(game).legal[0])
+    receipt = make_receipt(at=AT, game=game, head="0" * 64, seq=6)
+    wrong = SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message))
+    forge(desk, game, lambda line: line._replace(receipt=wrong))
+    refused(alice, game, "receipt is not for this entry")
+
+
+def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
+    alice: Seat, bob: Seat, desk: Desk, tmp_path: Path
+) -> None:
+    """The service and the opponent together cannot make the client believe in a fifth action of the same kind."""
+    game = begin(alice, bob)
+    alice.client.move(game, alice.client.position(game).legal[0])
+    alice.client.position(game)
+    course = desk.games[game].hosted.course
+    key = PrivateKey.from_openssh((bob.path / "id_ed25519").read_bytes())
+    body = bodies.Move("-A").to_json()
+    entry = make_entry(at=AT, body=body, by="bob", game=game, kind="move", prev=course.head, seq=course.seq + 1)
+    receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
+    line = Line(entry, sign_entry(entry, key), SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message)))
+
+    def add(value: dict[str, Any]) -> None:
+        value["lines"].append(line_to_json(line))
+        value["seq"], value["head"] = entry.seq, entry.head
+        value["view"] = signed_view(desk, game, seq=entry.seq, head=entry.head)
+
+    on_view(desk, add)
+    refused(alice, game, "entry 6 of the log does not hold")
+
+
+def test_a_later_kind_is_not_understood_rather_than_distrusted(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    alice.client.position(game)
+    course = desk.games[game].hosted.course
+    entry = make_entry(at=AT, body={}, by="alice", game=game, kind="plan", prev=course.head, seq=course.seq + 1)
+    receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
+    key = PrivateKey.from_openssh((alice.path / "id_ed25519").read_bytes())
+    line = Line(entry, sign_entry(entry, key), SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message)))
+
+    def add(value: dict[str, Any]) -> None:
+        value["lines"].append(line_to_json(line))
+        value["seq"], value["head"] = entry.seq, entry.head
+
+    on_view(desk, add)
+    with pytest.raises(NotUnderstoodError, match="plan"):
+        alice.client.position(game)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def test_another_service_key_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = two_moves_unseen(alice, bob)
+    old, desk.key = desk.key, PrivateKey.from_seed(b"\x05" * 32)
+    with pytest.raises(TrustError, match="another key than before") as changed:
+        alice.client.register(URL)
+    assert old.public.fingerprint in str(changed.value)
+    assert desk.key.public.fingerprint in str(changed.value)
+    assert "by another way" in changed.value.hint
+    refused(alice, game, "view does not hold")
+    with pytest.raises(TrustError, match="another service key"):
+        alice.client.new(Hanamikoji())
+
+
+def test_another_key_of_the_opponent_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+    begin(alice, bob)
+    desk.players.pop("bob")
+    impostor = seated(desk, "bob", tmp_path / "impostor")
+    game = alice.client.new(Hanamikoji()).course.setup.game
+    impostor.client.join(game)
+    refusal = refused(alice, game, "bob plays with another key than before")
+    assert "ask bob, by another way" in refusal.hint
+
+
+def test_no_login_is_signed_for_another_service(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    desk.tokens.clear()
+    desk.origin = "https://other.example"
+    with pytest.raises(TrustError, match=r"sign a login for https://other\.example"):
+        alice.client.position(game)
+    assert not [path for method, path in desk.requests[-3:] if path.endswith("/login")]
+
+
+def test_a_service_that_calls_itself_like_another_gets_no_login(alice: Seat, desk: Desk) -> None:
+    """It would have logins signed that are good at the other one."""
+    impostor = Desk(9)
+    impostor.origin = desk.origin
+    impostor_url = "http://127.0.0.1:10"
+    client = alice.client
+    from tests.support.desk import DeskTransport
+
+    client._connect = lambda url: DeskTransport(url, impostor if url == impostor_url else desk)
+    with pytest.raises(TrustError, match="what another service"):
+        client.register(impostor_url)
+    assert not impostor.players
+    assert client.home.config()["server"] == URL
+
+
+def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    notation = alice.client.position(game).legal[0]
+
+    def tamper(method: str, path: str, answer: Answer) -> Answer:
+        if not path.endswith("/entries"):
+            return answer
+        value = answer.json()
+        value["lines"][0]["receipt"]["sig"] = value["lines"][0]["sig"]
+        return answer._replace(body=json.dumps(value).encode())
+
+    desk.tamper = tamper
+    with pytest.raises(TrustError, match="receipt does not hold"):
+        alice.client.move(game, notation)
+    assert (alice.folder(game) / "outbox.json").exists()
+    desk.tamper = lambda _m, _p, answer: answer
+    assert alice.client.move(game, notation).seq == 5
+
+
+# --- views ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"seat": 1}, "another seat"),
+        ({"seq": 3}, "another seat, game or moment"),
+        ({"head": "0" * 64}, "another seat, game or moment"),
+        ({"game": "0" * 32}, "another seat, game or moment"),
+        ({"dealt": ()}, "other cards in round 1 before|has not shown"),
+        ({"dealt": (Dealt("AABBCCDE", 1),)}, "other cards"),
+        ({"dealt": (Dealt("XXXXXXX", 1),)}, "other cards|own cards"),
+        ({"dealt": (Dealt("AAAAAAA", 1),)}, "other cards|does not hold"),
+        ({"dealt": (Dealt("ZZZZZZZ", 1),)}, "other cards|no cards"),
+        ({"key": PrivateKey.from_seed(b"\x09" * 32), "seq": 5}, "view does not hold"),
+    ],
+)
+@pytest.mark.parametrize("first", [False, True])
+def test_wrong_views_are_refused(
+    alice: Seat, bob: Seat, desk: Desk, changes: dict[str, Any], reason: str, first: bool
+) -> None:
+    """Whether it is the first view that this home gets or a later one."""
+    game = begin(alice, bob)
+    if first:
+        (alice.folder(game) / "view.json").unlink()
+        (alice.folder(game) / "log.jsonl").unlink()
+    on_view(desk, lambda value: value.update(view=signed_view(desk, game, **changes)))
+    before = files(alice.folder(game))
+    with pytest.raises(TrustError, match=None if first else reason):
+        alice.client.position(game)
+    assert files(alice.folder(game)) == before
+
+
+def test_a_hand_that_changes_at_the_same_head_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    other = next(card for card in "ABCDEFG" if card != cards[-1] and cards.count(card) < 2)
+    on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
+    refused(alice, game, "other cards in round 1 before")
+
+
+def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(alice: Seat, bob: Seat, desk: Desk) -> None:
+    """A lie about the last card drawn, kept up until the game ends: the signed view and the seed convict."""
+    game = begin(alice, bob)
+    for name in ("view.json", "log.jsonl"):
+        (alice.folder(game) / name).unlink()
+    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    other = next(card for card in "DEFG" if card != cards[-1] and cards.count(card) < 2)
+    on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
+    assert alice.client.position(game).course.state.round == 1
+    desk.tamper = lambda _m, _p, answer: answer
+    bob.client.resign(game)
+    refused(alice, game, "other cards in round 1")
+
+
+def test_openings_that_are_not_the_own_are_not_kept(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    legal = alice.client.position(game).legal
+    alice.client.move(game, next(action for action in legal if action[0] == "1"))
+    true = json.loads((alice.folder(game) / "secrets.json").read_text())["openings"]
+    strange = [{"cards": "G", "part": 0, "salt": "0" * 64, "seq": 5}]
+    on_view(desk, lambda value: value.update(openings=strange))
+    position = alice.client.position(game)
+    assert position.course.state.project(0) == desk.games[game].hosted.course.state.project(0)
+    assert json.loads((alice.folder(game) / "secrets.json").read_text())["openings"] == true
+
+
+# --- answers that are none --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [200, 201])
+@pytest.mark.parametrize(
+    "body", [b"", b"null", b"[]", b"{}", b'{"games": [{}], "next": null}', b'{"games": 1}', b"<html>", b"[" * 50000]
+)
+def test_an_answer_of_any_shape_is_an_error_of_the_service(
+    alice: Seat, bob: Seat, desk: Desk, status: int, body: bytes
+) -> None:
+    game = begin(alice, bob)
+    desk.tamper = lambda _m, _p, answer: answer._replace(status=status, body=body)
+    before = files(alice.folder(game))
+    client = alice.client
+    for call in (
+        lambda: client.position(game),
+        client.games,
+        lambda: client.games(everybody=True),
+        lambda: client.register(URL),
+        lambda: client.new(Hanamikoji()),
+        lambda: client.find("abcd"),
+    ):
+        with pytest.raises(ServiceError, match="not understood"):
+            call()
+    assert files(alice.folder(game)) == before
+
+
+def test_a_summary_cannot_write_to_the_terminal(alice: Seat, bob: Seat, desk: Desk) -> None:
+    begin(alice, bob)
+
+    def tamper(_method: str, path: str, answer: Answer) -> Answer:
+        value = answer.json()
+        for each in value.get("games", []):
+            each["guest"] = "\x1b[2Jbob"
+        return answer._replace(body=json.dumps(value).encode())
+
+    desk.tamper = tamper
+    with pytest.raises(ServiceError):
+        alice.client.games()
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "kind"),
+    [
+        (400, {"code": "malformed", "detail": "x"}, "invalid"),
+        (403, {}, "forbidden"),
+        (409, {"code": "exists"}, "exists"),
+        (409, {"code": "conflict", "game": "g" * 500, "seq": 9, "head": "h"}, "conflict"),
+        (409, {"code": "conflict", "game": 1, "seq": "9", "head": None}, "exists"),
+        (409, {"code": "not-your-turn", "actor": 77}, "not-your-turn"),
+        (409, {"code": "game-over", "game": "a" * 32}, "game-over"),
+        (422, {"code": "illegal-action", "detail": "\x1b[31mred\x07"}, "illegal"),
+        (429, {"code": "too-many-requests", "retry_after": 7}, "too-many-requests"),
+        (429, {"retry_after": "soon"}, "too-many-requests"),
+        (500, {"detail": ["no text"]}, "service"),
+        (302, {}, "service"),
+        (418, None, "service"),
+    ],
+)
+def test_problems_become_errors(status: int, value: Any, kind: str) -> None:
+    from hkoji.client.api import problem
+
+    error = problem(Answer(status, json.dumps(value).encode(), "https://elsewhere.example/\x1b"))
+    assert isinstance(error, HkojiError)
+    assert error.code == kind
+    for text in (str(error), error.hint):
+        assert text.isprintable()
+        assert len(text) < 500
+
+
+def test_login_errors_are_the_players(alice: Seat, desk: Desk) -> None:
+    desk.tokens.clear()
+    desk.tamper = lambda _m, path, answer: answer._replace(status=401) if "me/" in path else answer
+    with pytest.raises(LoginError):
+        alice.client.games()

@@ -1,0 +1,48 @@
+"""Whole games as everybody sees them, in tests/data/playthroughs/: to be read, and to show what a change changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hkoji.rules.events import Outcome
+from hkoji.rules.transcript import parse_transcript
+from scripts.build_playthroughs import GEISHA, LIMIT, RESIGNED, build
+from tests.support.oracle import follow
+from tests.support.rules import Played
+
+FOLDER = Path(__file__).parents[2] / "data" / "playthroughs"
+FILES = build()
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_the_files_are_up_to_date(name: str) -> None:
+    assert (FOLDER / name).read_text() == FILES[name], "see the difference with python -m scripts.build_playthroughs"
+
+
+def test_there_are_no_other_files() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == set(FILES)
+
+
+def played(text: str) -> Played:
+    transcript = parse_transcript(text)
+    return Played(transcript.ruleset, transcript.events)
+
+
+@pytest.mark.parametrize("text", [GEISHA, LIMIT])
+def test_the_naive_referee_agrees(text: str) -> None:
+    follow(played(text))
+
+
+def test_how_the_games_end() -> None:
+    """Four geisha win against nine charm; at the limit the editions disagree; who resigns loses."""
+    last = played(GEISHA).states[-1]
+    assert (last.outcome, last.to_json()["charm"]) == (Outcome("geisha", 1), [8, 9])
+    italian = played(LIMIT)
+    position = italian.states[-1].to_json()
+    assert (position["charm"], position["geisha"]) == ([8, 8], [3, 2])
+    assert italian.states[-1].outcome == Outcome("limit", 1)
+    *rounds, _ = LIMIT.replace("tiebreak=charm", "tiebreak=geisha").splitlines()
+    assert played("\n".join(rounds)).states[-1].outcome == Outcome("limit", 0)
+    assert played(RESIGNED).states[-1].outcome == Outcome("resign", 1)
