@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from hkoji.client.files import write_file
 from hkoji.client.home import Home
-from hkoji.errors import ExistsError, HkojiError, LoginError, MalformedError, StorageError
+from hkoji.errors import ExistsError, HkojiError, InvalidError, LoginError, MalformedError, StorageError
 from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.publickey import KEY_TYPE, PublicKey, parse_public_key
 
@@ -92,11 +92,13 @@ def _load(file: Path) -> Signer:
         return AgentSigner(_public(data))
     try:
         return PrivateKey.from_openssh(data)
-    except LoginError:
+    except LoginError as error:
+        # With a passphrase, or of another kind: the agent can help if the public key beside it is of the right kind.
         beside = file.with_name(file.name + ".pub")
-        if not beside.is_file():
-            raise
-        return AgentSigner(_public(beside.read_bytes()))
+        try:
+            return AgentSigner(_public(beside.read_bytes()))
+        except (OSError, InvalidError):
+            raise error from None
 
 
 def _public(data: bytes) -> PublicKey:

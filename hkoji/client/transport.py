@@ -116,6 +116,8 @@ class Transport:
         data = response.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
+        if response.length:  # what was announced and has not come; read(n) does not mind
+            raise http.client.IncompleteRead(data, response.length)
         return Answer(response.status, data, response.headers.get("Location", ""))
 
     def _broken(self, error: Exception) -> NetworkError:

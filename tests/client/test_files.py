@@ -1,0 +1,175 @@
+"""Files: written whole or not at all, for their owner, one command at a time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hkoji.client.files import locked, make_folder, read_json, remove_file, write_file, write_json
+from hkoji.client.home import Home, default_home
+from hkoji.client.vault import Vault
+from hkoji.errors import StorageError
+from tests.support.desk import Seat, begin
+
+
+def test_a_file_is_written_whole_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file"
+    old = os.umask(0)
+    try:
+        write_file(path, b"one")
+        write_file(path, b"two")
+    finally:
+        os.umask(old)
+    assert path.read_bytes() == b"two"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o700
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("step", ["fsync", "open"])
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"old")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"hkoji.client.files.os.{step}", full)
+    with pytest.raises(StorageError, match="No space left") as failed:
+        write_file(path, b"new")
+    assert "nothing was sent" in failed.value.hint
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_everything_is_synced_before_it_is_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    real_sync, real_replace = os.fsync, Path.replace
+
+    def sync(handle: int) -> None:
+        steps.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        real_sync(handle)
+
+    def replace(self: Path, target: Path) -> Path:
+        steps.append("rename")
+        return real_replace(self, target)
+
+    monkeypatch.setattr("hkoji.client.files.os.fsync", sync)
+    monkeypatch.setattr(Path, "replace", replace)
+    write_file(tmp_path / "file", b"1")
+    assert steps == ["file", "rename", "folder"]
+    steps.clear()
+    remove_file(tmp_path / "file")
+    remove_file(tmp_path / "file")
+    assert steps == ["folder"]
+    steps.clear()
+    make_folder(tmp_path / "x" / "y")
+    assert steps == ["folder", "folder"]
+
+
+def test_damaged_json_is_said_to_be_so(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    assert read_json(path) == {}
+    write_json(path, {"a": 1})
+    assert read_json(path) == {"a": 1}
+    for text in ("", "{", "[]", "\x00"):
+        path.write_text(text)
+        with pytest.raises(StorageError, match="file"):
+            read_json(path)
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    program = (
+        "import sys,time;from pathlib import Path;from hkoji.client.files import locked\n"
+        "with locked(Path(sys.argv[1])): print('in', flush=True); time.sleep(0.4); print('out', flush=True)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "in\n"
+        started = time.monotonic()
+        with locked(tmp_path):
+            assert other.stdout.readline() == "out\n"
+        assert time.monotonic() - started > 0.2
+
+
+def test_concurrent_settings_are_all_kept(tmp_path: Path) -> None:
+    program = (
+        "import sys;from pathlib import Path;from hkoji.client.home import Home\n"
+        "for n in range(20): Home(Path(sys.argv[1])).update_config(**{f'{sys.argv[2]}{n}': 'x'})"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "abc"]
+    assert [process.wait(30) for process in running] == [0, 0, 0]
+    config = read_json(tmp_path / "config.json")
+    assert len(config) == 60
+
+
+def test_the_home_is_where_it_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HKOJI_HOME", str(tmp_path / "here"))
+    assert default_home() == tmp_path / "here"
+    monkeypatch.setenv("HKOJI_HOME", "")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_home().name == "hkoji"
+    assert tmp_path in default_home().parents
+
+
+def test_a_damaged_log_is_not_overwritten(alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    path = alice.folder(game) / "log.jsonl"
+    whole = path.read_bytes()
+    for broken in (whole[:-10], whole.replace(b'"seq', b'"sex', 1), b"\n" + whole, whole[len(whole) // 2 :]):
+        path.write_bytes(broken)
+        with pytest.raises(StorageError) as damaged:
+            alice.client.position(game)
+        assert "away" in damaged.value.hint
+        assert path.read_bytes() == broken
+    path.write_bytes(whole)
+    assert alice.client.position(game).course.seq == 4
+
+
+def test_files_that_do_not_go_together_are_said_to_be_so(alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    alice.client.position(game)
+    (alice.folder(game) / "view.json").unlink()
+    with pytest.raises(StorageError, match="do not go together") as damaged:
+        alice.client.position(game)
+    assert "fetched and verified anew" in damaged.value.hint
+    (alice.folder(game) / "log.jsonl").unlink()
+    assert alice.client.position(game).course.seq == 4
+
+
+def test_the_vault_forgets_no_entropy_and_no_opening(tmp_path: Path) -> None:
+    from hkoji.game.hidden import Opening, entropy_commit
+
+    vault = Vault(tmp_path / ("a" * 32))
+    one, two = "1" * 64, "2" * 64
+    vault.keep_entropy(one)
+    vault.keep_entropy(two)
+    for entropy in (one, two):
+        assert vault.entropy(1, entropy_commit("a" * 32, 1, entropy)) == entropy
+        assert vault.entropy(0, entropy_commit("a" * 32, 1, entropy)) is None
+    assert vault.entropy(0, None) is None
+    first, second = Opening(5, 0, "A", "3" * 64), Opening(5, 0, "B", "4" * 64)
+    vault.keep_openings([first])
+    vault.keep_openings([second, first])
+    assert vault.openings() == (first, second)
+    stamp = vault.stamp()
+    vault.keep_openings([first])
+    assert vault.stamp() == stamp
+    vault.begin("http://a")
+    vault.begin("http://b")
+    assert vault.server == "http://a"
+    assert vault.stamp() != stamp
+
+
+def test_a_home_without_anything_has_no_games(tmp_path: Path) -> None:
+    assert Home(tmp_path / "none").games() == ()
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,203 @@
+"""Keys: made here, brought along, or held by a real ssh-agent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.client.agent import AgentSigner
+from hkoji.client.home import Home
+from hkoji.client.identity import Identity, create, load
+from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
+from hkoji.log import sshsig
+from hkoji.log.keys import PrivateKey
+from tests.support.desk import URL, Desk, Seat, begin, play_on
+
+SEED = bytes(range(32))
+
+needs_ssh = pytest.mark.skipif(
+    not (shutil.which("ssh-agent") and shutil.which("ssh-add") and shutil.which("ssh-keygen")),
+    reason="OpenSSH's programs are not installed here",
+)
+
+
+def signs(identity: Identity) -> bool:
+    blob = identity.signer.sign(sshsig.LOGIN, b"text\n")
+    sshsig.verify(blob, identity.key, sshsig.LOGIN, b"text\n", identity.name)
+    return True
+
+
+def keygen(path: Path, passphrase: str = "", kind: str = "ed25519") -> Path:
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "a comment", "-f", str(path)], check=True)
+    return path
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A running ssh-agent; its socket's path is short enough wherever the tests run."""
+    folder = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
+    process = subprocess.Popen(["ssh-agent", "-D", "-a", str(folder / "s")], stdout=subprocess.DEVNULL)
+    while not (folder / "s").exists():
+        assert process.poll() is None
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(folder / "s"))
+    yield
+    process.terminate()
+    process.wait(10)
+    shutil.rmtree(folder)
+
+
+def test_a_new_key_is_made_and_found_again(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    made = create(home, "alice", None, SEED)
+    again = load(home)
+    assert (again.name, again.key) == ("alice", made.key)
+    assert signs(again)
+    assert PrivateKey.from_openssh(home.key_file.read_bytes()).public == made.key
+    assert home.key_file.with_suffix(".pub").read_text() == f"{made.key.text} alice\n"
+
+
+def test_there_is_one_player_in_a_home(tmp_path: Path) -> None:
+    create(Home(tmp_path), "alice", None, SEED)
+    before = (tmp_path / "id_ed25519").read_bytes()
+    with pytest.raises(ExistsError, match="alice"):
+        create(Home(tmp_path), "bob", None, b"\x01" * 32)
+    assert (tmp_path / "id_ed25519").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["", "a", "Alice", "server", "a b", "-a", "a" * 33, "é1", "../x"])
+def test_not_every_name_is_one(tmp_path: Path, name: str) -> None:
+    with pytest.raises(MalformedError):
+        create(Home(tmp_path), name, None, SEED)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_ssh
+def test_an_existing_key_is_used_where_it_lies(tmp_path: Path) -> None:
+    key = keygen(tmp_path / "key")
+    home = Home(tmp_path / "home")
+    made = create(home, "alice", key, b"")
+    assert signs(load(home))
+    assert made.key.text == " ".join(key.with_suffix(".pub").read_text().split()[:2])
+    assert not home.key_file.exists()
+    key.unlink()
+    with pytest.raises(StorageError, match="No such file"):
+        _ = load(home).signer
+    keygen(key)
+    with pytest.raises(LoginError, match="another key"):
+        _ = load(home).signer
+
+
+@needs_ssh
+def test_a_key_in_the_agent_signs_and_is_never_read(tmp_path: Path, agent: None) -> None:
+    locked = keygen(tmp_path / "locked", "secret")
+    with pytest.raises(LoginError, match="does not sign"):
+        signs(create(Home(tmp_path / "early"), "alice", locked, b""))
+    _add(locked, "secret")
+    for number, file in enumerate((locked, locked.with_suffix(".pub"))):
+        home = Home(tmp_path / f"home{number}")
+        create(home, "alice", file, b"")
+        assert signs(load(home))
+    public = " ".join(locked.with_suffix(".pub").read_text().split()[:2])
+    assert load(Home(tmp_path / "home0")).key.text == load(Home(tmp_path / "home1")).key.text == public
+
+
+@needs_ssh
+def test_a_whole_game_with_a_key_in_the_agent(tmp_path: Path, agent: None, desk: Desk, bob: Seat) -> None:
+    key = keygen(tmp_path / "key")
+    _add(key)
+    private = key.read_bytes()
+    key.unlink()
+    alice = Seat(desk, "alice", tmp_path / "alice")
+    create(Home(alice.path), "alice", key.with_suffix(".pub"), b"")
+    alice.client.register(URL)
+    game = begin(alice, bob)
+    play_on((alice, bob), game, 6)
+    assert len(desk.games[game].lines) == 11
+    assert desk.players["alice"] == PrivateKey.from_openssh(private).public.text
+
+
+@needs_ssh
+def test_the_wrong_kind_of_key_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LoginError, match="not an Ed25519"):
+        create(Home(tmp_path / "home"), "alice", keygen(tmp_path / "key", kind="ecdsa"), b"")
+    with pytest.raises(MalformedError):
+        create(Home(tmp_path / "home"), "alice", tmp_path / "key.pub", b"")
+    (tmp_path / "text").write_text("no key\n")
+    with pytest.raises(MalformedError):
+        create(Home(tmp_path / "home"), "alice", tmp_path / "text", b"")
+    assert not (tmp_path / "home").exists()
+
+
+def test_without_an_agent_one_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    signer = AgentSigner(PrivateKey.from_seed(SEED).public)
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    with pytest.raises(LoginError) as none:
+        signer.sign(sshsig.LOGIN, b"")
+    assert "ssh-agent" in none.value.hint
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "nothing"))
+    with pytest.raises(LoginError, match="does not answer"):
+        signer.sign(sshsig.LOGIN, b"")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        struct.pack(">I", 1) + b"\x05",
+        struct.pack(">I", 2**31),
+        struct.pack(">I", 10) + b"\x0e123",
+        struct.pack(">I", 88) + b"\x0e" + struct.pack(">I", 83) + b"x" * 83,
+    ],
+)
+def test_an_agent_may_say_anything(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, answer: bytes
+) -> None:
+    path = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip()) / "s"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+        with pytest.raises(LoginError):
+            AgentSigner(PrivateKey.from_seed(SEED).public).sign(sshsig.LOGIN, b"")
+        thread.join(5)
+    shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "alice"}',
+        '{"name": "alice", "key": 3, "key_file": "x"}',
+        '{"name": "alice", "key": "k", "key_file": 1}',
+    ],
+)
+def test_damaged_settings_are_said_to_be_so(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(StorageError, match="damaged"):
+        load(Home(tmp_path))
+
+
+def _add(key: Path, passphrase: str = "") -> None:
+    """ssh-add asks for a passphrase through a program."""
+    asking = key.with_name("ask")
+    asking.write_text(f"#!/bin/sh\necho {passphrase}\n")
+    asking.chmod(0o700)
+    environment = {**os.environ, "SSH_ASKPASS": str(asking), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
+    subprocess.run(["ssh-add", "-q", str(key)], check=True, env=environment, stdin=subprocess.DEVNULL)

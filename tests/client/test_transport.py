@@ -1,0 +1,164 @@
+"""The HTTP side on real sockets: kept connections, broken ones, limits, and addresses."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hkoji.client import transport
+from hkoji.client.api import Api
+from hkoji.client.transport import Answer, Transport, parse_url
+from hkoji.errors import NetworkError, ServiceError, UsageError
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@contextmanager
+def listening(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that on each connection gives these answers, one a request, and closes. The URL, and what it got."""
+    got: list[bytes] = []
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def serve() -> None:
+            for answers in connections:
+                connection, _ = listener.accept()
+                with connection:
+                    for answer in answers:
+                        got.append(connection.recv(65536))
+                        connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", got
+        thread.join(5)
+
+
+def test_a_connection_is_kept() -> None:
+    with listening([OK, OK, OK]) as (url, got):
+        client = Transport(url)
+        for _ in range(3):
+            assert client.request("GET", "/x") == Answer(200, b"{}")
+        client.close()
+    assert len(got) == 3
+    assert got[0].startswith(b"GET /x HTTP/1.1\r\n")
+    assert b"User-Agent: hkoji/" in got[0]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_kept_connection_that_was_closed_is_opened_anew(method: str) -> None:
+    with listening([OK], [OK]) as (url, got):
+        client = Transport(url)
+        client.request("GET", "/1")
+        assert client.request(method, "/2", b"" if method == "POST" else None).status == 200
+        client.close()
+    assert [request.split()[1] for request in got] == [b"/1", b"/2"]
+
+
+def test_a_fresh_connection_that_breaks_is_an_error_and_not_tried_again() -> None:
+    with listening([b""]) as (url, got):
+        with pytest.raises(NetworkError) as broken:
+            Transport(url).request("POST", "/x", b"{}")
+        assert "same bytes" in broken.value.hint
+        assert broken.value.url == url
+    assert len(got) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"what?",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_what_is_no_http_is_a_network_error(answer: bytes) -> None:
+    with listening([answer]) as (url, _), pytest.raises(NetworkError):
+        Transport(url).request("GET", "/x")
+
+
+def test_an_answer_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
+    long = b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n" + b"x" * 1001
+    with listening([long]) as (url, _), pytest.raises(NetworkError, match="longer than 1000"):
+        Transport(url).request("GET", "/x")
+
+
+def test_a_silent_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "TIMEOUT", 0.1)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        with pytest.raises(NetworkError, match="timed out"):
+            Transport(f"http://127.0.0.1:{listener.getsockname()[1]}").request("GET", "/x")
+
+
+def test_nobody_there() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    with pytest.raises(NetworkError, match="Connection refused"):
+        Transport(url).request("GET", "/x")
+    with pytest.raises(NetworkError):
+        Transport("http://no.such.host.invalid").request("GET", "/x")
+
+
+def test_redirects_are_not_followed() -> None:
+    away = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/elsewhere\r\nContent-Length: 0\r\n\r\n"
+    with listening([away]) as (url, got):
+        api = Api(Transport(url))
+        with pytest.raises(ServiceError, match="sends you on to http://127") as redirect:
+            api.about()
+        api.transport.close()
+    assert "register there" in redirect.value.hint
+    assert len(got) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000"),
+        ("HTTPS://Hanamikoji.Example", "https://hanamikoji.example"),
+        ("https://hanamikoji.example:443/", "https://hanamikoji.example"),
+        ("http://hanamikoji.example:443", "http://hanamikoji.example:443"),
+        ("https://hanamikoji.example/games/", "https://hanamikoji.example/games"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_addresses_have_one_form(text: str, url: str) -> None:
+    assert parse_url(text) == url
+    assert parse_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "example.org", "ftp://example.org", "file:///etc/passwd", "http://", "http://a:99999", "http://a:b",
+        "http://user:secret@a", "http://a?b", "http://a#b", "http://a b", "http://a\n", "http://[::1", "http://é",
+        "//a", "javascript:alert(1)", "http://a/\x1b[2J",
+    ],
+)  # fmt: skip
+def test_anything_else_is_no_address(text: str) -> None:
+    with pytest.raises(UsageError) as wrong:
+        parse_url(text)
+    assert str(wrong.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("url", "exposed"),
+    [
+        ("http://127.0.0.1:1", False), ("http://localhost", False), ("http://[::1]", False),
+        ("http://127.8.8.8", False), ("https://example.org", False),
+        ("http://example.org", True), ("http://192.168.0.1", True),
+    ],
+)  # fmt: skip
+def test_plain_http_to_another_machine_is_noticed(url: str, exposed: bool) -> None:
+    assert Transport(url).exposed is exposed
