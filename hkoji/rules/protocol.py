@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from hkoji.rules.cards import Pack
-from hkoji.rules.events import Deal, Event, Outcome, Seat
+from hkoji.rules.events import Act, Answer, Deal, Decision, Event, Order, Outcome, Pick, Seat
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool | None"
 
@@ -30,7 +30,10 @@ class Due(StrEnum):
     OVER = "over"
 
 
-DECISION_DUE = frozenset({Due.ACT, Due.ANSWER, Due.ORDER, Due.PICK})
+DECISION_KINDS: Final[dict[Due, type[Decision]]] = {Due.ACT: Act, Due.ANSWER: Answer, Due.ORDER: Order, Due.PICK: Pick}
+"""The event that a seat decides when it is due; nothing else is a decision."""
+
+DECISION_DUE: Final = frozenset(DECISION_KINDS)
 
 
 @dataclass(frozen=True, slots=True)

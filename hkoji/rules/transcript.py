@@ -26,7 +26,6 @@ from hkoji.rules.events import (
     Chance,
     Close,
     Deal,
-    Decision,
     Draw,
     Event,
     Order,
@@ -36,7 +35,7 @@ from hkoji.rules.events import (
     Seat,
     hide_text,
 )
-from hkoji.rules.protocol import Due, Json, Ruleset, State
+from hkoji.rules.protocol import DECISION_KINDS, Due, Json, Ruleset, State
 from hkoji.rules.registry import parse_ruleset
 
 _TAG = re.compile(r'\[([A-Z][A-Za-z]{0,31}) "([ !#-\[\]-~]*)"\]')
@@ -44,7 +43,6 @@ _ROUND = re.compile(r"([1-9][0-9]{0,3})\.")
 _RESULT = re.compile(r"#([01=]) ([a-z]{1,16})")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _RULESET: Final = "Ruleset"
-_DECISIONS: Final[dict[Due, type[Decision]]] = {Due.ACT: Act, Due.ANSWER: Answer, Due.ORDER: Order, Due.PICK: Pick}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +244,7 @@ class _Reader:
         self._apply(Deal((parts[0], parts[1]), parts[2], parts[3]))
 
     def _decide(self, text: str) -> None:
-        kind = _DECISIONS.get(self.state.due)
+        kind = DECISION_KINDS.get(self.state.due)
         if kind is None:
             raise MalformedError("move", f"{text!r} comes where {self.state.due.value} is due")
         self._apply(kind(self._actor(), self.state.parse_action(text)))

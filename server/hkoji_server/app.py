@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from hkoji import __version__
 from hkoji.errors import StorageError
 from hkoji.log.keys import PrivateKey
-from hkoji_server.routes import api, problems
+from hkoji_server.routes import api, openapi, problems
 from hkoji_server.routes.accesslog import AccessLog
 from hkoji_server.routes.entries import EntriesRoad, make_submit
 from hkoji_server.routes.limits import BodyLimit
@@ -89,6 +89,7 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
         telemetry={"tracing": False, "metrics": False, "logs": False},  # nothing leaves the machine by an env variable
     )
     problems.install(app)
+    openapi.install(app)
 
     @app.get("/healthz", tags=["service"])
     async def healthz() -> dict[str, str]:

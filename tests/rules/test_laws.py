@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from hkoji.errors import HkojiError, IllegalError, InvalidError, UnknownHandError
 from hkoji.rules.events import SEATS, Close, Decision, Outcome
-from hkoji.rules.protocol import DECISION_DUE, Due, State
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, State
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from tests.support.rules import (
     GAMES,
-    KINDS,
     OBSERVERS,
     Game,
     decisions,
@@ -116,7 +115,7 @@ def test_legal_actions_are_sorted_and_apply(game: Game, data: st.DataObject) -> 
         for action in actions:
             assert state.parse_action(action) == action
             assert fits(state.shape(), action)
-            state.apply(KINDS[state.due](actor_of(state), action))
+            state.apply(DECISION_KINDS[state.due](actor_of(state), action))
 
 
 @every_game
@@ -187,7 +186,7 @@ def actor_of(state: State) -> int:
 
 
 def decision(state: State, action: str) -> Decision:
-    return KINDS[state.due](actor_of(state), action)
+    return DECISION_KINDS[state.due](actor_of(state), action)
 
 
 # --- positions ------------------------------------------------------------------------------------------------------

@@ -331,6 +331,18 @@ def test_two_processes_on_one_database_behave_as_one(tmp_path: Path) -> None:
         assert play(host, guest, game).status == "finished"
 
 
+def test_processes_that_start_at_once_on_an_empty_folder_have_one_key(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        services = list(pool.map(lambda _: start(tmp_path / "data"), range(3)))
+    try:
+        described = [service.ask("GET", "/v1/service").json for service in services]
+        assert len({each["key"] for each in described}) == 1
+        assert len({each["origin"] for each in described}) == 1
+    finally:
+        for service in services:
+            service.stop()
+
+
 # --- crash, restart, schema ---------------------------------------------------------------------------------------
 
 
@@ -478,5 +490,5 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/v1/games/{game}/view",
     }
     entries = document["paths"]["/v1/games/{game}/entries"]["post"]["responses"]
-    assert set(entries) == {"200", "201", "400", "403", "404", "409", "413", "422"}
+    assert set(entries) == {"200", "201", "400", "403", "404", "409", "413", "415", "422", "503"}
     assert "application/problem+json" in entries["409"]["content"]

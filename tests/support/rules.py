@@ -21,24 +21,19 @@ from hkoji.errors import HkojiError
 from hkoji.rules.events import (
     SEATS,
     Act,
-    Answer,
     Chance,
     Close,
-    Decision,
     Draw,
     Event,
-    Order,
     Outcome,
-    Pick,
     Reveal,
     Seat,
     project,
 )
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset, State
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Json, Ruleset, State
 
 OBSERVERS: Final[tuple[Seat | None, ...]] = (0, 1, None)
-KINDS: Final[dict[Due, type[Decision]]] = {Due.ACT: Act, Due.ANSWER: Answer, Due.ORDER: Order, Due.PICK: Pick}
 
 
 @dataclass(frozen=True)
@@ -143,7 +138,7 @@ def next_event(ruleset: Ruleset, events: list[Event], state: State, chance: rand
             seat = chance.choice(state.due_reveals())
             return Reveal(seat, secret_of(ruleset, events, seat))
     assert state.actor is not None
-    return KINDS[state.due](state.actor, choose(state.legal_actions(), chance))
+    return DECISION_KINDS[state.due](state.actor, choose(state.legal_actions(), chance))
 
 
 def choose(actions: tuple[str, ...], chance: random.Random) -> str:
@@ -222,7 +217,7 @@ def strays(ruleset: Ruleset, state: State, actions: Iterable[str]) -> Iterator[E
             )
         if seat not in state.due_reveals():
             yield from (Reveal(seat, card) for card in cards)
-        for due, kind in KINDS.items():
+        for due, kind in DECISION_KINDS.items():
             if state.due is not due or seat != state.actor:
                 yield from (kind(seat, action) for action in actions)
     if state.due is Due.OVER:

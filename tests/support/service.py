@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hkoji.game import bodies
 from hkoji.game.course import Course
@@ -42,6 +42,15 @@ class Answer(NamedTuple):
     @property
     def json(self) -> Any:  # Any: JSON
         return json.loads(self.body)
+
+
+class Asked(Protocol):
+    """A service that can be asked: a process, or an application called directly."""
+
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
+    ) -> Answer:  # Any: JSON
+        """One request."""
 
 
 @dataclass
@@ -118,7 +127,7 @@ def serving(data: Path, **options: Any) -> Iterator[Service]:  # Any: options of
 class Player:
     """A player over plain HTTP: signs with `key`, keeps openings, believes what it is told."""
 
-    service: Service
+    service: Asked
     name: str
     key: PrivateKey = field(default_factory=lambda: PrivateKey.from_seed(secrets.token_bytes(32)))
     entropy: str = field(default_factory=lambda: secrets.token_hex(32))

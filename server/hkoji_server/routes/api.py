@@ -63,7 +63,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         response_model=models.PlayerModel,
         responses={
             200: {"model": models.PlayerModel, "description": "Registered before"},
-            **problem_responses(400, 403, 409, 413),
+            **problem_responses(400, 403, 409),
         },
         tags=["players"],
     )
@@ -87,7 +87,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
     @router.post(
         "/login",
         response_model=models.TokenModel,
-        responses=problem_responses(400, 401, 403, 404, 413),
+        responses=problem_responses(400, 401, 403, 404),
         tags=["players"],
     )
     async def login(request: models.LoginRequest) -> Any:
@@ -104,7 +104,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         "/offers",
         status_code=201,
         response_model=models.OfferModel,
-        responses=problem_responses(400, 401, 413),
+        responses=problem_responses(400, 401),
         tags=["games"],
     )
     async def offer(request: models.OfferRequest, player: me) -> Any:
@@ -172,12 +172,12 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         response_model=models.SubmittedModel,
         responses={
             200: {"model": models.SubmittedModel, "description": "The same entry again: its first receipt"},
-            **problem_responses(400, 403, 404, 409, 413, 422),
+            **problem_responses(400, 403, 404, 409, 422),
         },
         openapi_extra={
             "requestBody": {
                 "required": True,
-                "content": {"application/json": {"schema": models.SubmissionModel.model_json_schema()}},
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/SubmissionModel"}}},
             }
         },
         tags=["games"],

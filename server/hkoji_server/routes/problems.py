@@ -75,16 +75,44 @@ _TITLES: Final = {
 }
 
 
+_EXAMPLES: Final[dict[int, tuple[str, str, dict[str, Any]]]] = {
+    400: ("malformed", "malformed entry: the text is not canonical", {}),
+    401: ("login-required", "this needs a login", {"hint": "sign a challenge of POST /v1/login/challenge"}),
+    403: ("bad-signature", "the signature is not one of alice: it does not verify", {}),
+    404: ("not-found", "no game '2714f3b33c7ecb05393f34920c14fec3'", {}),
+    409: (
+        "conflict",
+        "game 2714f3b3 has moved on: its last entry is 7",
+        {"game": "2714f3b33c7ecb05393f34920c14fec3", "seq": 7, "head": "9f" * 32},
+    ),
+    413: ("too-large", "the request is larger than 16384 bytes", {}),
+    415: ("unsupported-media-type", "a body is sent as application/json", {}),
+    422: ("illegal-action", "3BBB is not legal: the hand lacks it", {"action": "3BBB", "shape": ["1?", "2??", "3???"]}),
+    429: ("too-many-requests", "too many requests", {"retry_after": 30}),
+    503: ("storage", "the database could not be written; nothing was changed", {"hint": "try again later"}),
+}
+
+
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:  # Any: FastAPI's own type
     """The `responses` of a route that may answer with these problems."""
     return {
         status: {
             "model": Problem,
             "description": _TITLES[status],
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            "content": {
+                MEDIA_TYPE: {
+                    "schema": {"$ref": "#/components/schemas/Problem"},
+                    "example": _content(status, *_EXAMPLES[status]),
+                }
+            },
         }
         for status in statuses
     }
+
+
+def _content(status: int, code: str, detail: str, members: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+    title = _TITLES.get(status, "Error")
+    return {"type": f"/problems/{code}", "title": title, "status": status, "detail": detail, "code": code, **members}
 
 
 def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -> JSONResponse:
@@ -102,15 +130,7 @@ def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -
 
 def answer(status: int, code: str, detail: str, hint: str, members: dict[str, Any]) -> JSONResponse:  # Any: JSON
     """A problem document; `members` are its data beyond the standard ones."""
-    content = {
-        "type": f"/problems/{code}",
-        "title": _TITLES.get(status, "Error"),
-        "status": status,
-        "detail": detail,
-        "code": code,
-        **({"hint": hint} if hint else {}),
-        **members,
-    }
+    content = _content(status, code, detail, {**({"hint": hint} if hint else {}), **members})
     headers = {"Cache-Control": "no-store"}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -109,9 +109,16 @@ class Games:
         return summary
 
     def spectate(self, game: str) -> tuple[Summary, State]:
-        """A game as a spectator sees it; when it is over, with everything that its log has revealed."""
-        course = self._current(game).course
-        return self.summary(game), _seen(course, None)
+        """A game as a spectator sees it; when it is over, with everything that its log has revealed.
+
+        Summary and position are of one moment. Raises `NotFoundError`.
+        """
+        summary = self.summary(game)
+        course = self._recall(game)[0].course
+        while course.head != summary.head:  # moved on meanwhile, here or in another process
+            course = self._current(game).course
+            summary = self.summary(game)
+        return summary, _seen(course, None)
 
     def log(self, game: str, after: int) -> tuple[str, tuple[Line, ...]]:
         """The head and the lines after entry number `after`. Raises `NotFoundError`."""

@@ -14,10 +14,10 @@ from hkoji.rules.events import Answer, Deal, Draw, Event, Reveal
 from hkoji.rules.hanamikoji import actions
 from hkoji.rules.hanamikoji.notation import parse
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import Due, State
+from hkoji.rules.protocol import DECISION_KINDS, Due, State
 from hkoji.rules.transcript import Transcript, format_rounds, parse_transcript
 from tests.support import naive_hanamikoji as naive
-from tests.support.rules import KINDS, fold
+from tests.support.rules import fold
 
 HANDS = st.permutations("AABBCCDDDEEEFFFFGGGGG").map(lambda cards: cards[:4])
 
@@ -173,7 +173,7 @@ def play_line(state: State, line: str) -> list[Event]:
             assert state.actor is not None
             assert action in state.legal_actions()
             assert state.parse_action(action) == action
-            happens(KINDS[state.due](state.actor, action))
+            happens(DECISION_KINDS[state.due](state.actor, action))
     return events
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from hkoji.rules.events import Deal, Draw
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import DECISION_DUE, Due, State
-from tests.support.rules import KINDS
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, State
 
 FILE = Path(__file__).parents[2] / "data" / "hanamikoji.perft"
 LINES = [line for line in FILE.read_text().splitlines() if line and not line.startswith("#")]
@@ -29,7 +28,7 @@ def position(text: str) -> State:
 
 def decide(state: State, action: str) -> State:
     assert state.actor is not None
-    return drawn(state.apply(KINDS[state.due](state.actor, action)))
+    return drawn(state.apply(DECISION_KINDS[state.due](state.actor, action)))
 
 
 def drawn(state: State) -> State:

@@ -1,0 +1,370 @@
+"""The HTTP interface against its own document, and against input that means harm."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from hkoji.game import bodies
+from hkoji.log.keys import PrivateKey
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.inside import Inside, inside
+from tests.support.service import Player, Service, begin, play, serving
+
+CHECKS = (
+    schemathesis.checks.not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("api") / "data", log_level="error") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def players(service: Service) -> tuple[Player, Player]:
+    return Player(service, "alice").register(), Player(service, "bob").register()
+
+
+@pytest.fixture(scope="module")
+def game(players: tuple[Player, Player]) -> str:
+    found = begin(*players)
+    play(*players, found, 5)
+    return found
+
+
+# --- the document -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def api(service: Service) -> Any:  # Any: a schema of schemathesis
+    return schemathesis.openapi.from_url(f"{service.url}/openapi.json")
+
+
+_HEALTH = list(HealthCheck)
+_PHASES = [Phase.explicit, Phase.generate]
+
+
+def test_answers_are_as_documented(api: Any, players: tuple[Player, Player], game: str) -> None:
+    """Generated requests, half of them with a login, and half of the ids those of things that are there."""
+    operations = [found.ok() for found in api.get_all_operations()]
+    assert len(operations) == 14
+    called: dict[str, set[int]] = {}
+    for operation in operations:
+        name = f"{operation.method} {operation.path}"
+        statuses = called.setdefault(name, set())
+        _explore(operation, statuses, {"game": game, "name": "alice"}, "" if "logout" in name else players[0].token)
+    # The requests have got somewhere: they are not all refused for their form.
+    assert called["get /v1/games/{game}/view"] >= {200, 401}
+    assert called["get /v1/games"] >= {200}
+    assert called["get /v1/players/{name}"] >= {200, 404}
+    assert called["post /v1/games/{game}/entries"] >= {400}
+
+
+def _explore(operation: Any, statuses: set[int], known: dict[str, str], token: str) -> None:
+    """Calls an operation with generated requests and checks each answer; `statuses` gets those that came."""
+
+    @settings(
+        max_examples=40, derandomize=True, database=None, deadline=None, suppress_health_check=_HEALTH, phases=_PHASES
+    )
+    @given(case=operation.as_strategy(), real=st.booleans(), login=st.booleans())
+    def ask(case: Any, real: bool, login: bool) -> None:
+        if real and case.path_parameters:
+            case.path_parameters.update({key: known[key] for key in case.path_parameters})
+        answer = case.call(headers={"Authorization": f"Bearer {token}"} if login else {})
+        case.validate_response(answer, checks=CHECKS)
+        statuses.add(answer.status_code)
+
+    ask()
+
+
+def test_real_answers_are_as_documented(service: Service, players: tuple[Player, Player], game: str, api: Any) -> None:
+    """The good case of every endpoint, which generated requests seldom reach."""
+    host, guest = players
+    course = host.course(game)
+    assert course.actor is not None
+    mover = players[course.actor]
+    offer = service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, host.token)
+    challenge = service.ask("POST", "/v1/login/challenge")
+    asked = {
+        ("get", "/healthz"): service.ask("GET", "/healthz"),
+        ("get", "/v1/service"): service.ask("GET", "/v1/service"),
+        ("get", "/v1/players/{name}"): service.ask("GET", "/v1/players/alice"),
+        ("post", "/v1/offers"): offer,
+        ("post", "/v1/login/challenge"): challenge,
+        ("get", "/v1/games"): service.ask("GET", "/v1/games"),
+        ("get", "/v1/me/games"): service.ask("GET", "/v1/me/games?waiting=true", token=guest.token),
+        ("get", "/v1/games/{game}"): service.ask("GET", f"/v1/games/{game}"),
+        ("get", "/v1/games/{game}/view"): service.ask("GET", f"/v1/games/{game}/view", token=host.token),
+        ("post", "/v1/games/{game}/entries"): mover.send(mover.make_move(mover.course(game), move_of(mover, game))),
+    }
+    document = service.ask("GET", "/openapi.json").json
+    for (method, path), answer in asked.items():
+        assert answer.status in (200, 201), (path, answer)
+        documented = document["paths"][path][method]["responses"][str(answer.status)]
+        schema = documented["content"]["application/json"]["schema"]
+        conforms(answer.json, schema, document)
+
+
+def move_of(player: Player, game: str) -> str:
+    return player.course(game).state.legal_actions()[0]
+
+
+def conforms(value: Any, schema: dict[str, Any], document: dict[str, Any]) -> None:  # Any: JSON
+    from jsonschema_rs import validator_for
+
+    found = validator_for({**schema, "components": document["components"]})
+    assert list(found.iter_errors(value)) == []
+
+
+def test_every_problem_document_is_the_documented_one(service: Service) -> None:
+    document = service.ask("GET", "/openapi.json").json
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            for status, answer in operation["responses"].items():
+                if status >= "400":
+                    assert list(answer["content"]) == ["application/problem+json"], (path, method, status)
+                    example = answer["content"]["application/problem+json"]["example"]
+                    assert example["status"] == int(status)
+    assert "$defs" not in json.dumps(document)
+    assert "HTTPValidationError" not in json.dumps(document)
+
+
+# --- hostile input ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
+    with inside(tmp_path_factory.mktemp("hostile") / "data") as service:
+        yield service
+
+
+def dump(data: Path) -> list[str]:
+    connection = sqlite3.connect(data / "hkoji.sqlite3")
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
+
+
+_KEY = PrivateKey.from_seed(bytes(range(32)))
+_HOSTILE = [
+    b"",
+    b"\x00",
+    b"\xff\xfe\x00",
+    b'"\xed\xa0\x80"',
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"9" * 5000,
+    b"[" * 8000,
+    b'{"a":' * 3000,
+    b"{}",
+    b'{"__proto__":{}}',
+    b'{"text":1,"sig":2,"name":3,"ruleset":4,"entry":5}',
+    b'{"text":"\\ud800","sig":"\\udfff","name":"\\ud800","entry":"\\ud800","ruleset":{"\\ud800":"\\ud800"}}',
+    b'{"text":"\\u0000","sig":"\\u0000","name":"\\u0000","entry":"\\u0000","ruleset":{"name":"\\u0000"}}',
+    b'{"text":null,"sig":null,"name":null,"entry":null,"ruleset":null}',
+    b'{"text":[],"sig":{},"name":[[]],"entry":[{}],"ruleset":[]}',
+    b'{"text":"","sig":"","name":"","entry":"","ruleset":{}}',
+    b'{"text":"{}","sig":"AAAA","name":"alice","entry":"{}"}',
+    b'{"ruleset":{"name":"hanamikoji","version":' + b"1" * 5000 + b"}}",
+    b'{"ruleset":{"name":"hanamikoji","version":true,"first":"host","max_rounds":-1,"tiebreak":"geisha"}}',
+    b'{"ruleset":{"name":"hanamikoji","version":1e0,"first":"host","max_rounds":0,"tiebreak":"geisha"}}',
+    b'{"text":"a","text":"b","sig":"c","extra":1}',
+    b'{"entry":"' + b"\\\\" * 4000 + b'","sig":"A"}',
+    b'{"entry":"{}","sig":"AAAA","opening":{"seq":1}}',
+    b'{"entry":"{}","sig":"AAAA","opening":[1,null,"x",{"seq":-1,"part":99999999999999999999}]}',
+]
+
+
+@pytest.mark.parametrize("body", _HOSTILE, ids=lambda body: repr(bytes(body[:30])))
+def test_no_body_makes_the_service_fail(here: Inside, body: bytes) -> None:
+    host = Player(here, "alice", key=_KEY).register()
+    before = dump(here.data)
+    for path in ("/v1/players", "/v1/login", "/v1/offers", f"/v1/games/{'0' * 32}/entries"):
+        answer = here.ask("POST", path, raw=body, token=host.token)
+        assert 400 <= answer.status < 500, (path, answer)
+        assert answer.status != 401
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json["status"] == answer.status
+    assert dump(here.data) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/games/" + "a" * 5000,
+        "/v1/games/\x00",
+        "/v1/games/\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+        "/v1/games/" + "A" * 32,
+        "/v1/games/" + "０" * 32,
+        "/v1/games/" + "0" * 32 + "\n",
+        "/v1/games/" + "0" * 32 + "/log?after=-2",
+        "/v1/games/" + "0" * 32 + "/log?after=٣",
+        "/v1/games/" + "0" * 32 + "/log?after=1e9",
+        "/v1/games?limit=0",
+        "/v1/games?limit=201",
+        "/v1/games?limit=1&limit=x",
+        "/v1/games?after=~",
+        "/v1/games?after=2026-01-01T00:00:00Z~' OR 1=1 --",
+        "/v1/games?player='; DROP TABLE game; --",
+        "/v1/games?prefix=%25",
+        "/v1/games?prefix=abc",
+        "/v1/games?status=offered",
+        "/v1/players/server%00",
+        "/v1/players/../service",
+        "/v1//games",
+        "/v1/players/" + "a" * 33,
+    ],
+)
+def test_no_address_makes_the_service_fail(here: Inside, path: str) -> None:
+    answer = here.ask("GET", path)
+    assert answer.status in (400, 404), answer
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_random_changes_of_a_good_submission_are_never_a_fault(tmp_path: Path) -> None:
+    """Each one is refused, or is the same entry again; none of them changes anything."""
+    chance = random.Random(7)
+    with inside(tmp_path / "data") as service:
+        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(host, guest)
+        course = host.course(game)
+        good = json.dumps(host.make_move(course, course.state.legal_actions()[0]).to_json()).encode()
+        before = dump(service.data)
+        for _ in range(400):
+            changed = bytearray(good)
+            for _ in range(chance.randint(1, 3)):
+                place = chance.randrange(len(changed))
+                match chance.randrange(3):
+                    case 0:
+                        changed[place] = chance.randrange(256)
+                    case 1:
+                        del changed[place]
+                    case _:
+                        changed.insert(place, chance.choice(b'"\\{}[],:0aX \x00\xff'))
+            if json_equal(bytes(changed), good):
+                continue
+            answer = service.ask("POST", f"/v1/games/{game}/entries", raw=bytes(changed))
+            assert answer.status in (400, 403, 409, 422), (bytes(changed), answer)
+        assert dump(service.data) == before
+        assert service.ask("POST", f"/v1/games/{game}/entries", raw=good).status == 201
+
+
+def json_equal(one: bytes, other: bytes) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return False
+
+
+def test_bytes_that_are_no_http_are_answered_and_the_next_request_works(service: Service) -> None:
+    for raw in (
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 300,
+        b"GET /v1/games\xff HTTP/1.1\r\n\r\n",
+        b"POST /v1/players HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/players HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        b"POST /v1/players HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nContent-Type: application/json\r\n\r\n{}",
+    ):
+        with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
+            connection.sendall(raw)
+            connection.shutdown(socket.SHUT_WR)
+            said = connection.recv(1000)
+            assert b" 500 " not in said
+            assert b" 20" not in said[:15]
+    assert service.ask("GET", "/healthz").json == {"status": "ok"}
+
+
+def test_a_body_that_is_not_json_by_its_type_is_refused(service: Service, players: tuple[Player, Player]) -> None:
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
+        connection.request("POST", "/v1/players", b"{}", {"Content-Type": kind})
+        response = connection.getresponse()
+        assert (response.status, json.loads(response.read())["code"]) == (415, "unsupported-media-type")
+    connection.request("POST", "/v1/players", b"{}", {"Content-Type": "Application/JSON; charset=utf-8"})
+    assert connection.getresponse().status == 400
+    connection.close()
+
+
+# --- small print --------------------------------------------------------------------------------------------------
+
+
+def test_refusals_of_a_game_say_where_it_stands(here: Inside, tmp_path: Path) -> None:
+    with inside(tmp_path / "data") as service:
+        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(host, guest)
+        place = host.head(game)
+        course = guest.course(game)
+        answer = guest.send(guest.make_move(course, "1A"))
+        assert (answer.status, answer.json["code"]) == (409, "not-your-turn")
+        assert (answer.json["seq"], answer.json["head"]) == place
+        assert host.send(host.entry(game, place, bodies.Resign())).status == 201
+        place = host.head(game)
+        answer = guest.send(guest.entry(game, place, bodies.Resign()))
+        assert (answer.status, answer.json["code"]) == (409, "game-over")
+        assert (answer.json["game"], answer.json["seq"], answer.json["head"]) == (game, *place)
+
+
+def test_private_answers_are_not_stored_on_the_way(service: Service, players: tuple[Player, Player], game: str) -> None:
+    host, _ = players
+    for path in (f"/v1/games/{game}/view", "/v1/me/games"):
+        assert service.ask("GET", path, token=host.token).headers["cache-control"] == "no-store"
+        assert service.ask("GET", path).headers["cache-control"] == "no-store"
+        wrong = service.ask("GET", path, token="0" * 64)
+        assert (wrong.status, wrong.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_the_logs_tag_is_its_head(service: Service, players: tuple[Player, Player], game: str) -> None:
+    seq, head = players[0].head(game)
+    answer = service.ask("GET", f"/v1/games/{game}/log?after={seq - 2}")
+    assert answer.headers["etag"] == f'"{head}"'
+    assert answer.body.count(b"\n") == 2
+    assert service.ask("GET", f"/v1/games/{game}/log?after={seq}").body == b""
+
+
+def test_logins_expire(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", token_lifetime=600, challenge_lifetime=60) as service:
+        host = Player(service, "alice").register()
+        service.clock.pass_by(599)
+        assert service.ask("GET", "/v1/me/games", token=host.token).status == 200
+        service.clock.pass_by(1)
+        assert service.ask("GET", "/v1/me/games", token=host.token).status == 401
+        text = service.ask("POST", "/v1/login/challenge").json["text"]
+        service.clock.pass_by(60)
+        late = {"name": "alice", "text": text, "sig": host.signed(text, "hkoji.login.v1")}
+        assert service.ask("POST", "/v1/login", late).status == 401
+
+
+def test_receipts_never_go_back_in_time(tmp_path: Path) -> None:
+    with inside(tmp_path / "data") as service:
+        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        game = host.new()
+        service.clock.pass_by(-3600)
+        guest.join(game)
+        guest.seed(game)
+        service.clock.pass_by(7200)
+        host.seed(game)
+        times = [line.receipt.receipt.at for line in host.lines(game) if line.receipt]
+        assert times == ["2026-11-20T12:00:00Z"] * 4 + ["2026-11-20T13:00:00Z"]

@@ -1,0 +1,77 @@
+"""Errors as problem documents: one table, all classes, nothing left out and nothing said too much."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from hkoji_server.routes.problems import Problem, problem
+
+from hkoji import errors
+
+GAME = "2714f3b33c7ecb05393f34920c14fec3"
+
+ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
+    (errors.InvalidError("no"), 400, {"code": "invalid"}),
+    (errors.NotationError("9Q", "no such action"), 400, {"code": "invalid-notation"}),
+    (errors.MalformedError("entry", "not canonical"), 400, {"code": "malformed"}),
+    (errors.WeakKeyError("small order"), 400, {"code": "weak-key"}),
+    (errors.NotUnderstoodError("kind", "duel"), 400, {"code": "not-understood"}),
+    (errors.CommitmentError("it does not fit", seq=7, part=1), 400, {"code": "bad-opening"}),
+    (errors.LoginError("log in"), 401, {"code": "login-required"}),
+    (errors.SignatureError("alice", "it does not verify"), 403, {"code": "bad-signature"}),
+    (errors.ForbiddenError("no"), 403, {"code": "forbidden"}),
+    (errors.NotFoundError("game", GAME), 404, {"code": "not-found"}),
+    (errors.ConflictError(GAME, seq=7, head="ab"), 409, {"code": "conflict", "game": GAME, "seq": 7, "head": "ab"}),
+    (errors.ExistsError("player", "alice"), 409, {"code": "exists"}),
+    (errors.NotYourTurnError("bob is to move", actor=1), 409, {"code": "not-your-turn", "actor": 1}),
+    (errors.NotYourTurnError("nobody is", actor=None), 409, {"code": "not-your-turn", "actor": None}),
+    (errors.GameOverError(GAME), 409, {"code": "game-over", "game": GAME}),
+    (errors.TooLargeError("it", 16), 413, {"code": "too-large"}),
+    (errors.IllegalError("no"), 422, {"code": "illegal"}),
+    (errors.IllegalActionError("1A", "no", shape=("1?",)), 422, {"action": "1A", "shape": ["1?"]}),
+    (errors.IllegalEventError("no", due="draw"), 422, {"code": "illegal-event"}),
+    (errors.UnknownHandError(0), 422, {"code": "unknown-hand"}),
+    (errors.TooManyError(30), 429, {"code": "too-many-requests", "retry_after": 30}),
+    (errors.StorageError("the disk is full"), 503, {"code": "storage"}),
+]
+# What only ever happens on a player's side.
+ELSEWHERE = {
+    errors.TrustError,
+    errors.AuditError,
+    errors.UsageError,
+    errors.CancelledError,
+    errors.NetworkError,
+    errors.ServiceError,
+}
+
+
+def classes(kind: type[errors.HkojiError]) -> Iterator[type[errors.HkojiError]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from classes(each)
+
+
+@pytest.mark.parametrize(("error", "status", "members"), ANSWERS, ids=lambda value: getattr(value, "code", ""))
+def test_each_error_has_its_answer(error: errors.HkojiError, status: int, members: dict[str, object]) -> None:
+    answer = problem(error)
+    document = json.loads(bytes(answer.body))
+    assert answer.status_code == document["status"] == status
+    assert answer.media_type == "application/problem+json"
+    assert document["type"] == f"/problems/{error.code}"
+    assert document["detail"] == str(error)
+    assert {name: document[name] for name in members} == members
+    assert ("www-authenticate" in answer.headers) == (status == 401)
+    assert answer.headers.get("retry-after") == ("30" if status == 429 else None)
+    Problem.model_validate(document)
+
+
+def test_no_class_is_forgotten() -> None:
+    project = {each for each in classes(errors.HkojiError) if each.__module__ == errors.__name__}
+    assert {type(error) for error, _, _ in ANSWERS} | ELSEWHERE | {errors.HkojiError} == project
+
+
+def test_the_place_of_the_game_is_added_where_the_error_lacks_it() -> None:
+    document = json.loads(bytes(problem(errors.GameOverError(GAME), place=(20, "cd" * 32)).body))
+    assert (document["seq"], document["head"]) == (20, "cd" * 32)

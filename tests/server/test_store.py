@@ -1,0 +1,172 @@
+"""The store on SQLite: the contract, and what is SQLite's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hkoji_server.store import sqlite as module
+from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.sqlite import SqliteStore, driver
+from sqlalchemy import Connection, event
+
+from hkoji.errors import StorageError
+from hkoji.game.hidden import Opening
+from tests.support.store_contract import Opened, StoreContract, append_of, run, with_game
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "hkoji.sqlite3"
+
+
+@contextmanager
+def opened_at(path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(path)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+class TestSqlite(StoreContract):
+    @pytest.fixture
+    def opened(self, path: Path) -> Opened:
+        @contextmanager
+        def opened() -> Iterator[Store]:
+            with opened_at(path) as store:
+                yield store
+
+        return opened
+
+
+def test_acknowledged_moves_survive_a_power_cut_by_these_settings(path: Path) -> None:
+    with opened_at(path) as store:
+
+        def settings(connection: Connection) -> list[object]:
+            names = ("journal_mode", "synchronous", "foreign_keys")
+            return [driver(connection).execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+
+        assert run(store._writer.run(settings)) == ["wal", 2, 1]
+
+
+def test_a_store_that_cannot_be_made_safe_does_not_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode = wal")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    monkeypatch.setattr(module, "_configure", careless)
+    with pytest.raises(StorageError, match="synchronous is 1"):
+        SqliteStore(path)
+
+
+def test_only_the_owner_may_read_the_files(path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        with opened_at(path) as store, with_game(store):
+            assert path.parent.stat().st_mode & 0o777 == 0o700
+            found = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+    finally:
+        os.umask(mask)
+    assert sorted(found) == ["hkoji.sqlite3", "hkoji.sqlite3-shm", "hkoji.sqlite3-wal"]
+    assert set(found.values()) == {0o600}
+
+
+def test_a_stop_leaves_one_file(path: Path) -> None:
+    with opened_at(path) as store, with_game(store):
+        pass
+    assert [each.name for each in path.parent.iterdir()] == ["hkoji.sqlite3"]
+
+
+def test_another_file_is_refused_and_not_touched(path: Path) -> None:
+    content = b"no database at all" * 100
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(StorageError):
+        SqliteStore(path)
+    assert path.read_bytes() == content
+
+
+def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StorageError, match="cannot use"):
+        SqliteStore(tmp_path / "file" / "hkoji.sqlite3")
+
+
+def test_two_stores_on_one_file_see_each_other_at_once(path: Path) -> None:
+    with opened_at(path) as one, opened_at(path) as two, with_game(one) as table:
+        assert two.head(table.game) == (0, table.lines[0].entry.head)
+        run(two.append(append_of(table, 0, (table.lines[1],))))
+        assert one.head(table.game) == (1, table.lines[1].entry.head)
+        run(one.append(append_of(table, 1, (table.lines[2],))))
+        assert two.lines(table.game, 1) == (table.lines[2],)
+
+
+def test_a_commit_that_fails_fails_all_that_waited_for_it(path: Path) -> None:
+    with opened_at(path) as store, with_game(store) as table:
+
+        def spoils_the_commit(connection: Connection) -> None:
+            driver(connection).execute("PRAGMA defer_foreign_keys = 1")
+            driver(connection).execute("INSERT INTO opening VALUES ('no such game', 1, 0, 'A', 'aa')")
+
+        async def together() -> tuple[BaseException | None, ...]:
+            append = store.append(append_of(table, 0, (table.lines[1],)))
+            return await asyncio.gather(append, store._writer.run(spoils_the_commit), return_exceptions=True)
+
+        for result in run(together()):
+            assert isinstance(result, StorageError)
+        assert store.head(table.game) == (0, table.lines[0].entry.head)
+        run(store.append(append_of(table, 0, (table.lines[1],))))  # and the writer goes on
+        assert store.head(table.game) == (1, table.lines[1].entry.head)
+
+
+def test_errors_hold_no_secrets(path: Path) -> None:
+    salt = "5a17" * 16
+    with opened_at(path) as store, with_game(store) as table:
+        twice = (Opening(1, 0, "A", salt), Opening(1, 0, "A", salt))
+        with pytest.raises(StorageError) as raised:
+            run(store.append(append_of(table, 0, (table.lines[1],), openings=twice)))
+        said: list[str] = []
+        error: BaseException | None = raised.value
+        while error is not None:
+            said.append(repr(error) + str(error))
+            error = error.__cause__ or error.__context__
+        assert salt not in "".join(said)
+
+
+def test_lists_are_walks_in_an_index_and_never_scan_the_games(path: Path) -> None:
+    after = "2026-01-01T00:00:00Z~" + "0" * 32
+    queries = {
+        Query(): "SCAN game USING INDEX game_shown",
+        Query(after=after): "SEARCH game USING INDEX game_shown",
+        Query(status="open"): "SCAN game USING INDEX game_open",
+        Query(prefix="abcd"): "SEARCH game USING PRIMARY KEY",
+        Query(player="alice", waiting=True): "SEARCH game USING INDEX game_waiting",
+        Query(player="alice"): "game_host game_guest game_invite",
+        Query(player="alice", after=after): "game_host game_guest game_invite",
+    }
+    with opened_at(path) as store:
+        plans: list[str] = []
+
+        def explain(_: object, cursor: object, statement: str, parameters: tuple[object, ...], *__: object) -> None:
+            rows = store._driver.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+            plans.append("; ".join(row[3] for row in rows if " game" in row[3]))
+
+        event.listen(store._read, "before_cursor_execute", explain)
+        for query, expected in queries.items():
+            plans.clear()
+            store.games(query)
+            (plan,) = plans
+            if query.player and not query.waiting:
+                assert re.findall(r"SEARCH game USING INDEX (\w+)", plan) == expected.split()
+                assert "SCAN game" not in plan
+            else:
+                assert plan.startswith(expected), plan
+                assert "; " not in plan

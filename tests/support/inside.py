@@ -1,0 +1,112 @@
+"""The application called directly, with a clock and randomness that the test gives."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from hkoji_server.app import create_app
+from hkoji_server.service.ports import Ports
+from hkoji_server.settings import Settings
+
+from tests.support.service import Answer
+
+
+class Clock:
+    """Tells `now`, which the test moves."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def drawn(seed: str) -> Any:  # Any: a callable with a counter inside
+    """Bytes that look random and are the same for the same seed."""
+    numbers = itertools.count()
+
+    def entropy(size: int) -> bytes:
+        return sha256(f"{seed} {next(numbers)}".encode()).digest()[:size]
+
+    return entropy
+
+
+@dataclass
+class Inside:
+    """A service in this process; each request runs until it is answered."""
+
+    app: FastAPI
+    runner: asyncio.Runner
+    clock: Clock
+    data: Path
+
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
+    ) -> Answer:  # Any: JSON
+        """One request."""
+        sent = raw if raw is not None else json.dumps(body).encode() if body else b""
+        return self.runner.run(self._answer(method, path, sent, token))
+
+    async def _answer(self, method: str, path: str, body: bytes, token: str | None) -> Answer:
+        address, _, query = path.partition("?")
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if token:
+            headers.append((b"authorization", f"Bearer {token}".encode()))
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": address,
+            "raw_path": address.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": headers,
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 8000),
+        }
+        given = iter([{"type": "http.request", "body": body, "more_body": False}])
+        said: list[Any] = []
+
+        async def receive() -> Any:  # Any: an ASGI message
+            message = next(given, None)
+            if message is None:
+                await asyncio.Event().wait()
+            return message
+
+        async def send(message: Any) -> None:
+            said.append(message)
+
+        await self.app(scope, receive, send)
+        found = {name.decode().lower(): value.decode() for name, value in said[0]["headers"]}
+        return Answer(said[0]["status"], found, b"".join(part.get("body", b"") for part in said[1:]))
+
+
+@contextmanager
+def inside(data: Path, *, seed: str = "one", **settings: Any) -> Iterator[Inside]:  # Any: settings by name
+    """A service for the length of a block."""
+    clock = Clock()
+    app = create_app(
+        Settings(data=data, log_level="error", **settings), Ports(clock, drawn(seed)), address="http://inside"
+    )
+    with asyncio.Runner() as runner:
+        lifespan = app.router.lifespan_context(app)
+        runner.run(lifespan.__aenter__())
+        try:
+            yield Inside(app, runner, clock, data)
+        finally:
+            runner.run(lifespan.__aexit__(None, None, None))

@@ -1,0 +1,234 @@
+"""What every store must do. A backend's tests subclass `StoreContract` and give it an `opened` fixture."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pytest
+from hkoji_server.store.contract import Append, NewGame, Player, Query, Store, Summary
+
+from hkoji.errors import ConflictError
+from hkoji.game.hidden import Opening
+from hkoji.log.line import Line
+from tests.support.table import AT, Table
+
+T = TypeVar("T")
+Opened = Callable[[], AbstractContextManager[Store]]
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:  # Any: what coroutines yield
+    return asyncio.run(work)
+
+
+def summary(table: Table, lines: int, **changes: Any) -> Summary:  # Any: fields by name
+    """A summary of the first `lines` lines of a game; everything else made up."""
+    entry = table.lines[lines - 1].entry
+    made = Summary(
+        game=table.game,
+        ruleset="{}",
+        status="offered",
+        host=None,
+        guest=None,
+        invite=None,
+        seq=entry.seq,
+        head=entry.head,
+        round=0,
+        actor=None,
+        to_move=None,
+        created=AT,
+        updated=AT,
+    )
+    return replace(made, **changes)
+
+
+def append_of(table: Table, after: int, lines: tuple[Line, ...], **changes: Any) -> Append:  # Any: fields by name
+    """The append of `lines` behind entry number `after`."""
+    last = lines[-1].entry
+    made = Append(
+        game=table.game,
+        seq=after,
+        head=table.lines[after].entry.head,
+        lines=lines,
+        openings=(),
+        summary=summary(table, 1, seq=last.seq, head=last.head, status="playing", host="alice", guest="bob"),
+        outline=True,
+    )
+    return replace(made, **changes)
+
+
+@contextmanager
+def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  # Any: fields of the summary
+    """A store with a new game, of which `table` has the lines to come."""
+    table = Table(seed=seed).begin().play(4)
+    run(store.add_game(NewGame(summary(table, 1, **changes), table.lines[0], "5e" * 32, "alice")))
+    yield table
+
+
+class StoreContract:
+    """The promises of `hkoji_server.store.contract`."""
+
+    @pytest.fixture
+    def store(self, opened: Opened) -> Iterator[Store]:
+        with opened() as store:
+            yield store
+
+    # --- service, players, logins ---------------------------------------------------------------------------------
+
+    def test_the_first_identity_stays(self, opened: Opened) -> None:
+        with opened() as store:
+            assert store.identity() is None
+            assert run(store.add_identity("key one", "http://one")) == ("key one", "http://one")
+            assert run(store.add_identity("key two", "http://two")) == ("key one", "http://one")
+            run(store.set_origin("http://three"))
+        with opened() as store:
+            assert store.identity() == ("key one", "http://three")
+
+    def test_names_and_keys_belong_to_one_player(self, store: Store) -> None:
+        alice = Player("alice", "key a", AT, "text", "sig")
+        assert run(store.add_player(alice)) is None
+        assert store.player("alice") == alice
+        assert store.player("bob") is None
+        assert run(store.add_player(replace(alice, text="again"))) == alice
+        assert run(store.add_player(replace(alice, key="key b"))) == alice
+        assert run(store.add_player(replace(alice, name="bob"))) == alice
+        bob = Player("bob", "key b", AT, "text", "sig")
+        assert run(store.add_player(bob)) is None
+        # The name's holder comes before the key's.
+        assert run(store.add_player(Player("bob", "key a", AT, "text", "sig"))) == bob
+
+    def test_a_challenge_is_taken_once_and_in_time(self, store: Store) -> None:
+        async def work() -> list[bool]:
+            await store.add_challenge("digest", "2026-01-01T00:05:00Z")
+            await store.add_challenge("late", "2026-01-01T00:00:00Z")
+            takers = [store.take_challenge("digest", "2026-01-01T00:00:00Z") for _ in range(5)]
+            taken = await asyncio.gather(*takers)
+            return [sum(taken) == 1, await store.take_challenge("late", "2026-01-01T00:00:00Z")]
+
+        assert run(work()) == [True, False]
+
+    def test_a_token_is_good_until_it_expires_or_is_dropped(self, store: Store) -> None:
+        run(store.add_token("a", "alice", "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"))
+        run(store.add_token("b", "bob", "2026-01-03T00:00:00Z", "2026-01-01T00:00:00Z"))
+        assert store.token("a", "2026-01-01T23:59:59Z") == "alice"
+        assert store.token("a", "2026-01-02T00:00:00Z") is None
+        run(store.add_token("c", "carol", "2026-01-04T00:00:00Z", "2026-01-02T00:00:00Z"))
+        assert store.token("a", "2026-01-01T00:00:00Z") is None
+        assert store.token("b", "2026-01-02T00:00:00Z") == "bob"
+        run(store.drop_token("b"))
+        assert store.token("b", "2026-01-02T00:00:00Z") is None
+
+    # --- games ----------------------------------------------------------------------------------------------------
+
+    def test_a_game_is_kept_to_the_byte(self, opened: Opened) -> None:
+        openings = (Opening(2, 0, "A", "aa" * 32), Opening(2, 1, "BC", "bb" * 32))
+        with opened() as store, with_game(store) as table:
+            append = append_of(table, 0, tuple(table.lines[1:4]), openings=openings)
+            run(store.append(append))
+        with opened() as store:
+            assert store.lines(table.game) == tuple(table.lines[:4])
+            assert store.lines(table.game, 2) == (table.lines[3],)
+            assert store.lines(table.game, 3) == ()
+            assert store.head(table.game) == (3, table.lines[3].entry.head)
+            kept = store.summary(table.game)
+            assert kept == replace(append.summary, ruleset="{}", created=AT)
+            history = store.history(table.game, 1)
+            assert history is not None
+            assert history.lines == tuple(table.lines[2:4])
+            secrets = history.secrets
+            assert (secrets.seed, secrets.offered_to, secrets.openings) == ("5e" * 32, "alice", openings)
+
+    def test_there_is_nothing_where_there_is_no_game(self, store: Store) -> None:
+        game = "0" * 32
+        assert store.head(game) is None
+        assert store.summary(game) is None
+        assert store.lines(game) == ()
+        assert store.history(game) is None
+
+    @pytest.mark.parametrize("wrong", [{"seq": 1}, {"head": "00" * 32}, {"game": "00" * 16}])
+    def test_an_append_elsewhere_than_at_the_head_changes_nothing(self, store: Store, wrong: dict[str, Any]) -> None:
+        with with_game(store) as table:
+            run(store.append(append_of(table, 0, (table.lines[1],))))
+            before = (store.summary(table.game), store.history(table.game))
+            append = append_of(table, 1, (table.lines[2],), openings=(Opening(2, 0, "A", "aa" * 32),))
+            if "seq" in wrong:
+                wrong = {"seq": 0}
+            with pytest.raises(ConflictError) as raised:
+                run(store.append(replace(append, **wrong)))
+            if "game" not in wrong:
+                assert (raised.value.seq, raised.value.head) == (1, table.lines[1].entry.head)
+            assert (store.summary(table.game), store.history(table.game)) == before
+
+    def test_of_many_appends_for_one_place_one_wins(self, store: Store) -> None:
+        with with_game(store) as table:
+            appends = [append_of(table, 0, tuple(table.lines[1 : 2 + number])) for number in range(5)]
+
+            async def race() -> list[BaseException | None]:
+                return await asyncio.gather(*(store.append(each) for each in appends), return_exceptions=True)
+
+            results = run(race())
+            (winner,) = [number for number, result in enumerate(results) if result is None]
+            assert store.lines(table.game) == (table.lines[0], *appends[winner].lines)
+            for result in results:
+                if result is not None:
+                    assert isinstance(result, ConflictError)
+                    assert (result.seq, result.head) == store.head(table.game)
+
+    def test_a_write_that_fails_midway_takes_nothing_of_the_others_with_it(self, store: Store) -> None:
+        with with_game(store, 1) as one, with_game(store, 2) as two, with_game(store, 3) as three:
+            twice = (Opening(1, 0, "A", "aa" * 32), Opening(1, 0, "A", "aa" * 32))
+            appends = [append_of(table, 0, (table.lines[1],)) for table in (one, two, three)]
+            appends[1] = replace(appends[1], openings=twice)
+
+            async def together() -> list[BaseException | None]:
+                return await asyncio.gather(*(store.append(each) for each in appends), return_exceptions=True)
+
+            first, second, third = run(together())
+            assert first is None
+            assert third is None
+            assert second is not None
+            assert [store.head(table.game) for table in (one, three)] == [
+                (1, table.lines[1].entry.head) for table in (one, three)
+            ]
+            assert store.head(two.game) == (0, two.lines[0].entry.head)
+            assert store.lines(two.game) == (two.lines[0],)
+
+    # --- lists ----------------------------------------------------------------------------------------------------
+
+    def test_lists(self, store: Store) -> None:
+        made: dict[str, str] = {}
+        rows: dict[str, dict[str, Any]] = {  # Any: fields by name
+            "mine": {"status": "playing", "host": "alice", "guest": "bob", "to_move": "alice"},
+            "theirs": {"status": "playing", "host": "bob", "guest": "alice", "to_move": "bob"},
+            "invited": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
+            "free": {"status": "open", "host": "carol"},
+            "over": {"status": "finished", "host": "carol", "guest": "alice", "reason": "charm", "winner": 1},
+            "offered": {"status": "offered"},
+        }
+        for number, (name, fields) in enumerate(rows.items()):
+            with with_game(store, number, created=f"2026-01-0{number + 1}T00:00:00Z", **fields) as table:
+                made[table.game] = name
+
+        def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
+            return [made[each.game] for each in store.games(Query(**wanted))]
+
+        assert listed() == ["over", "free", "invited", "theirs", "mine"]
+        assert listed(status="open") == ["free", "invited"]
+        assert listed(status="finished") == ["over"]
+        assert listed(player="alice") == ["over", "invited", "theirs", "mine"]
+        assert listed(player="alice", status="playing") == ["theirs", "mine"]
+        assert listed(player="alice", waiting=True) == ["invited", "mine"]
+        assert listed(player="dave") == []
+        over = next(game for game, name in made.items() if name == "over")
+        assert listed(prefix=over[:6]) == ["over"]
+        wanted: dict[str, Any]  # Any: fields of the query
+        for wanted in ({}, {"player": "alice"}, {"status": "open"}, {"player": "alice", "waiting": True}):
+            paged: list[str] = []
+            after: str | None = None
+            while page := store.games(Query(limit=1, after=after, **wanted)):
+                paged.append(made[page[0].game])
+                after = f"{page[0].created}~{page[0].game}"
+            assert paged == listed(**wanted)
