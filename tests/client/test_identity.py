@@ -65,11 +65,15 @@ def test_a_new_key_is_made_and_found_again(tmp_path: Path) -> None:
 
 
 def test_there_is_one_player_in_a_home(tmp_path: Path) -> None:
-    create(Home(tmp_path), "alice", None, SEED)
-    before = (tmp_path / "id_ed25519").read_bytes()
+    home = Home(tmp_path)
+    create(home, "alicia", None, SEED)
+    before = home.key_file.read_bytes()
+    assert create(home, "alice", None, b"\x01" * 32).name == "alice"  # nobody knows the old name yet
+    assert load(home).name == "alice"
+    home.update_config(server="http://127.0.0.1:1")
     with pytest.raises(ExistsError, match="alice"):
-        create(Home(tmp_path), "bob", None, b"\x01" * 32)
-    assert (tmp_path / "id_ed25519").read_bytes() == before
+        create(home, "bob", None, b"\x01" * 32)
+    assert home.key_file.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["", "a", "Alice", "server", "a b", "-a", "a" * 33, "é1", "../x"])
