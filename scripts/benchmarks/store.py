@@ -21,7 +21,7 @@ from hkoji.game import host as referee
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line
 from scripts.benchmarks.measure import report, speeds
-from tests.support.service import Player, begin, serving
+from tests.support.service import Player, Service, begin, serving
 from tests.support.table import new_game
 
 _MOVES = 1500
@@ -131,7 +131,7 @@ def _http(folder: Path, raw: float) -> None:
         games = [begin(host, guest) for _ in range(64)]
         found: dict[int, tuple[float, float, float]] = {}
         for connections in (16, 32):
-            plans = [_plan(host, guest, games.pop()) for _ in range(connections)]
+            plans = [_plan(service, host, guest, games.pop()) for _ in range(connections)]
             times: list[float] = []
             threads = [threading.Thread(target=_drive, args=(service.port, bodies, times)) for bodies in plans]
             started = time.perf_counter()
@@ -149,9 +149,9 @@ def _http(folder: Path, raw: float) -> None:
             )
 
 
-def _plan(host: Player, guest: Player, game: str) -> list[tuple[str, bytes]]:
+def _plan(service: Service, host: Player, guest: Player, game: str) -> list[tuple[str, bytes]]:
     """Signed moves of a game's first round, in order: made ahead of time with a referee of the same seed."""
-    database = sqlite3.connect(host.service.data / "hkoji.sqlite3")
+    database = sqlite3.connect(service.data / "hkoji.sqlite3")
     (seed,) = database.execute("SELECT seed FROM secret WHERE game = ?", (game,)).fetchone()
     (text,) = database.execute("SELECT private_key FROM service").fetchone()
     database.close()
