@@ -37,7 +37,7 @@ def show_replay(client: Client, out: Output, source: str, at: int | None) -> Non
         raise result.stop or MalformedError("log", "it is empty")
     last = result.steps[-1].entry.seq
     if at is not None and not 0 <= at <= last:
-        raise UsageError(f"there is no entry {at}: the log has 0 to {last}")
+        raise UsageError(f"there is no entry {at}", hint=f"the log has entries 0 to {last}")
     steps = result.steps if at is None else result.steps[: at + 1]
     course = steps[-1].course
     events = tuple(event for step in steps for event in step.events)

@@ -30,7 +30,7 @@ def make_ruleset(name: str, first: str, max_rounds: int, tiebreak: str | None) -
     try:
         return Hanamikoji(first, max_rounds, tiebreak or "geisha")
     except IllegalError as error:
-        raise UsageError(str(error), hint=error.hint) from error
+        raise UsageError(str(error), hint=error.hint or "see `hkoji new --help`") from error
 
 
 def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> None:
@@ -38,7 +38,7 @@ def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> No
     if invite is not None and not is_name(invite):
         raise UsageError(f"{shorten(invite)!r} is not a player's name", hint="names are 2 to 32 of a-z, 0-9, _ and -")
     if invite == client.identity.name:
-        raise UsageError("nobody can invite themselves")
+        raise UsageError("nobody can invite themselves", hint="leave --invite out to play with anyone")
     position = client.new(ruleset, Invite(invite) if invite else None)
     game, short = position.course.setup.game, position.short
     value = {

@@ -1,331 +1,422 @@
-"""The `hkoji` command against a real service: every form, exit codes, errors, offline signing, batch."""
+"""Commands: results on stdout, talk on stderr, exit codes, JSON shapes, and what errors say."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hkoji.log.line import parse_log
-from tests.support.service import HKOJI, Service, serving
+from hkoji import __version__, errors
+from hkoji.cli.exits import Exit, exit_code
+from hkoji.errors import HkojiError, NetworkError
+from tests.support.desk import URL, Desk, Seat
+from tests.support.shell import Done, Shell, run
+
+COMMANDS = frozenset(
+    {
+        *("init", "register", "whoami", "key", "new", "join", "games", "next", "show", "move", "wait", "resign"),
+        *("cancel", "log", "export", "replay", "audit", "sign", "submit", "batch", "serve"),
+    }
+)
+POSITION = {
+    "actor": (int, type(None)),
+    "due": str,
+    "game": str,
+    "guest": (str, type(None)),
+    "hand": (str, type(None)),
+    "head": str,
+    "host": (str, type(None)),
+    "legal": list,
+    "options": dict,
+    "result": (dict, type(None)),
+    "round": int,
+    "rounds": list,
+    "ruleset": str,
+    "seat": (int, type(None)),
+    "seq": int,
+    "state": dict,
+    "status": str,
+}
 
 
-class Shell:
-    """The command in one player's home."""
-
-    def __init__(self, home: Path, **environment: str) -> None:
-        self.home = home
-        self.environment = {**os.environ, "HKOJI_HOME": str(home), "NO_COLOR": "1", **environment}
-
-    def run(self, *words: str, code: int = 0, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [str(HKOJI), *words],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            input=stdin,
-            check=False,
-            timeout=60,
-        )
-        assert done.returncode == code, (words, done)
-        assert "Traceback" not in done.stderr
-        return done
-
-    def json(self, *words: str) -> Any:  # Any: JSON
-        return json.loads(self.run(*words, "--json").stdout)
-
-    def fails(self, code: int, *words: str) -> str:
-        """The error text of a command that fails with `code` and writes no result."""
-        done = self.run(*words, code=code)
-        assert done.stdout == ""
-        assert "hkoji: " in done.stderr or code == 2
-        return done.stderr
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("cli") / "data") as running:
-        yield running
-
-
-_NUMBER = iter(range(10**6))
-
-
-@pytest.fixture
-def players(service: Service, tmp_path: Path) -> tuple[Shell, Shell]:
-    number = next(_NUMBER)
-    shells = (Shell(tmp_path / "a"), Shell(tmp_path / "b"))
-    for shell, name in zip(shells, (f"alice{number}", f"bob{number}"), strict=True):
-        shell.run("init", name)
-        shell.run("register", "--server", service.url)
-    return shells
-
-
-def begin(host: Shell, guest: Shell, *options: str) -> str:
-    game = str(host.json("new", *options)["game"])
-    guest.run("join", game)
+def begin(alice: Shell, bob: Shell) -> str:
+    game = str(alice("new", "--json").json["game"])
+    assert bob("join", game).code == 0
     return game
 
 
-def finish(host: Shell, guest: Shell, game: str) -> None:
-    """Plays the first legal moves to the end, in one batch process a player."""
-    for _ in range(200):
-        seen = host.json("show", game)
-        if seen["status"] == "finished":
+def shaped(value: dict[str, object], shape: dict[str, object]) -> None:
+    assert set(value) == set(shape)
+    for name, kind in shape.items():
+        assert isinstance(value[name], kind), name  # type: ignore[arg-type] # a type or types
+
+
+def legal(player: Shell, game: str) -> list[str]:
+    return list(player("show", game, "--json").json["legal"])
+
+
+def play(alice: Shell, bob: Shell, game: str, seed: int = 3) -> Iterator[Done]:
+    """A whole random game; every answer to `move --json`."""
+    chance = random.Random(seed)
+    while True:
+        shown = [player("show", game, "--json").json for player in (alice, bob)]
+        if shown[0]["status"] == "finished":
             return
-        mover = (host, guest)[seen["actor"]]
-        legal = mover.json("show", game)["legal"]
-        mover.run("move", game, legal[0])
-    raise AssertionError("the game does not end")
+        mover = shown[0]["actor"]
+        yield (alice, bob)[mover]("move", game, chance.choice(shown[mover]["legal"]), "--json")
 
 
-def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path) -> None:
-    host, guest = players
-    game = begin(host, guest, "--max-rounds", "1", "--tiebreak", "charm")
-    assert len(game) == 32
-    (waiting,) = host.json("next")
+# --- the whole way ----------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_game(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    game = str(alice("new", "--max-rounds", "2", "--tiebreak", "charm", "--json").json["game"])
+    assert bob("join", game[:6]).code == 0
+    moves = 0
+    for done in play(alice, bob, game):
+        assert done.code == 0
+        shaped(done.json, {**POSITION, "move": dict})
+        assert set(done.json["move"]) == {"action", "head", "seq"}
+        moves += 1
+    assert moves in (12, 24)
+    final = alice("show", game, "--json").json
+    assert final["status"] == "finished"
+    assert set(final["result"]) == {"reason", "winner"}
+    exported = alice("export", game)
+    file = tmp_path / "game.jsonl"
+    file.write_text(exported.out)
+    assert all(set(json.loads(line)) == {"entry", "receipt", "sig"} for line in exported.out.splitlines())
+    keys = [f"{player.seat.name}={player('key').out.strip()}" for player in (alice, bob)]
+    for audited in (
+        run("audit", str(file), "--key", keys[0], "--key", keys[1]),
+        run("audit", "-", "--key", keys[0], stdin=exported.out),
+        bob("audit", game),
+    ):
+        assert (audited.code, audited.err) == (0, "")
+        assert f"All {final['seq'] + 1} entries hold; the game is finished." in audited.out
+    replayed = run("replay", str(file))
+    assert replayed.code == 0
+    assert replayed.out.startswith('[Ruleset "hanamikoji/1 first=host max_rounds=2 tiebreak=charm"]\n[Game "')
+    for line in final["rounds"]:
+        assert line in replayed.out
+
+
+def test_the_log_is_public_and_without_receipts_at_any_time(alice: Shell, bob: Shell) -> None:
+    game = begin(alice, bob)
+    for player in (alice, bob):
+        lines = [json.loads(line) for line in player("log", game).out.splitlines()]
+        assert [set(line) for line in lines] == [{"entry", "sig"}] * 5
+        assert [json.loads(line["entry"])["seq"] for line in lines] == [0, 1, 2, 3, 4]
+    early = alice("export", game)
+    assert early.code == Exit.MOVE
+    assert "hkoji log" in early.err
+
+
+# --- what may be typed ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda a: [a], lambda a: [a.lower()], lambda a: ["--", a], lambda a: [a, "--json"], lambda a: ["--json", a],
+        lambda a: ["-", *a[1:]], lambda a: ["take", *a[1:]], lambda a: [a[:1] + " " + " ".join(a[1:])],
+        lambda a: ["--", a, "--json"][:2], lambda a: ["take " + a[1:].lower()], lambda a: ["--plain", a],
+    ],
+)  # fmt: skip
+def test_an_answer_is_never_taken_for_an_option(alice: Shell, bob: Shell, form: object) -> None:
+    game = begin(alice, bob)
+    offer = next(action for action in legal(alice, game) if action[0] in "34")
+    assert alice("move", game, offer).code == 0
+    answer = legal(bob, game)[-1]
+    done = bob("move", game, *form(answer))  # type: ignore[operator] # one of the lambdas above
+    assert (done.code, done.err) == (0, "")
+    log = [json.loads(json.loads(line)["entry"]) for line in bob("log", game).out.splitlines()]
+    assert log[-1]["body"] == {"action": answer}
+
+
+@pytest.mark.parametrize("number", ["1", "2", "3", "4"])
+def test_actions_may_be_written_in_many_ways(alice: Shell, bob: Shell, number: str) -> None:
+    names = {"1": "secret", "2": "Trade-off", "3": "gift", "4": "compete"}
+    for way in range(4):
+        game = begin(alice, bob)
+        action = next(each for each in legal(alice, game) if each[0] == number)
+        words = (
+            [action.lower()],
+            [number, *action[1:]],
+            [names[number], *action[1:].lower()],
+            [f"{names[number]} {action[1:]}"],
+        )[way]
+        done = alice("move", game, *words, "--json")
+        assert done.code == 0
+        assert done.json["move"]["action"] == action
+
+
+def test_sign_takes_the_same_notation_and_submit_sends_it(alice: Shell, bob: Shell, tmp_path: Path, desk: Desk) -> None:
+    game = begin(alice, bob)
+    action = next(each for each in legal(alice, game) if each[0] == "2")
+    signed = alice("sign", game, "trade-off", *action[1:])
+    assert signed.code == 0
+    assert set(json.loads(signed.out)) == {"entry", "opening", "sig"}
+    assert "keep it to yourself" in signed.err
+    nobody = Seat(desk, "nobody", tmp_path / "nobody")
+    sent = run("submit", "-", "--server", URL, "--json", seat=nobody, stdin=signed.out)
+    assert sent.code == 0
+    assert set(sent.json) == {"at", "entries", "game", "head", "receipt", "seq"}
+    assert (sent.json["game"], sent.json["seq"], sent.json["entries"]) == (game, 5, [5])
+    again = run("submit", "-", "--server", URL, "--json", seat=nobody, stdin=signed.out)
+    assert again.out == sent.out
+    unknown = run("submit", "-", seat=nobody, stdin=signed.out)
+    assert unknown.code == Exit.KEY
+    offer = bob("move", game, next(each for each in legal(bob, game) if each[0] == "3"))
+    assert offer.code == 0
+    answer = legal(alice, game)[0]
+    assert alice("sign", game, answer).code == 0
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def test_json_shapes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    made = run("init", "carol", "--json", seat=Seat(alice.seat.desk, "carol", tmp_path / "carol"))
+    assert made.code == 0 or made.error["code"] == "exists"
+    assert set(alice("whoami", "--json").json) == {"fingerprint", "home", "key", "name", "server"}
+    assert set(alice("key", "--json").json) == {"fingerprint", "key", "name"}
+    registered = alice("register", "--server", URL, "--json").json
+    assert set(registered) == {"key", "name", "server", "server_fingerprint", "server_key"}
+    new = alice("new", "--invite", "bob", "--json").json
+    assert set(new) == {"game", "invite", "options", "ruleset", "server", "status"}
+    assert (new["status"], new["invite"], new["ruleset"]) == ("open", "bob", "hanamikoji")
+    game = new["game"]
+    (waiting,) = bob("next", "--json").json
     assert waiting["game"] == game
-    seen = host.json("show", game[:6])
-    assert (seen["game"], seen["ruleset"], seen["status"]) == (game, "hanamikoji", "playing")
-    assert (seen["seat"], seen["actor"], seen["round"]) == (0, 0, 1)
-    assert len(seen["hand"]) == 7
-    assert seen["legal"] == sorted(set(seen["legal"]))
-    theirs = guest.json("show", game)
-    assert (theirs["seat"], theirs["actor"], theirs["legal"]) == (1, 0, [])
-    assert len(theirs["hand"]) == 6
-    assert guest.json("next") == []
-    log = host.run("log", game).stdout
-    assert [set(json.loads(line)) for line in log.splitlines()] == [{"entry", "sig"}] * 5
-    assert "over yet" in host.fails(5, "export", game)
-    finish(host, guest, game)
-    export = tmp_path / "game.jsonl"
-    export.write_text(host.run("export", game).stdout)
-    assert all(line.receipt for line in parse_log(export.read_text()))
-    assert "Now" not in host.run("show", game).stdout
-    audit = host.json("audit", game)
-    assert audit["ok"]
-    assert audit["finished"]
-    assert all(party["pinned"] for party in audit["parties"])
-    stranger = Shell(tmp_path / "stranger")
-    assert "entries hold" in stranger.run("audit", str(export)).stdout
-    assert json.loads(stranger.run("audit", "-", "--json", stdin=export.read_text()).stdout)["ok"]
-    text = stranger.run("replay", str(export)).stdout
-    assert "[Ruleset " in text
-    assert stranger.json("replay", str(export), "--at", "6")["at"] == 6
-    assert stranger.json("replay", str(export))["text"].count("\n1. =") == 1
-    damaged = export.read_text().replace("3ABC", "3ABD", 1) if "3ABC" in export.read_text() else None
-    broken = damaged or export.read_text().replace('\\"seq\\":6', '\\"seq\\":7', 1)
-    done = stranger.run("audit", "-", stdin=broken, code=8)
-    assert "step" in done.stderr
-    assert "entry" in done.stderr
+    joined = bob("join", game, "--json").json
+    assert joined == {"game": game, "status": "playing", "host": "alice", "guest": "bob"}
+    shown = alice("show", game, "--json").json
+    shaped(shown, POSITION)
+    assert (shown["seat"], shown["actor"], shown["round"], shown["due"]) == (0, 0, 1, "act")
+    assert len(shown["hand"]) == 7
+    assert shown["legal"]
+    other = bob("show", game, "--json").json
+    assert (other["seat"], other["actor"], other["legal"]) == (1, 0, [])
+    assert shown["hand"] != other["hand"] or sorted(shown["hand"]) == sorted(other["hand"])
+    (listed,) = alice("games", "--json").json
+    assert listed["game"] == game
+    assert alice("games", "--status", "finished", "--json").json == []
+    assert alice("wait", game, "--json").json["legal"] == shown["legal"]
+    replayed = alice("replay", game, "--json", "--at", "2").json
+    assert set(replayed) == {
+        "at", "entries", "game", "guest", "host", "ruleset", "state", "status", "stopped", "text",
+    }  # fmt: skip
+    assert (replayed["at"], replayed["entries"]) == (2, 5)
+    over = alice("resign", game, "--json").json
+    assert over["result"] == {"reason": "resign", "winner": 1}
+    audited = alice("audit", game, "--json").json
+    assert set(audited) == {
+        "entries", "findings", "finished", "game", "holds", "ok", "parties", "result", "steps",
+    }  # fmt: skip
+    assert audited["ok"] is True
 
 
-def test_audit_takes_expected_keys(players: tuple[Shell, Shell], tmp_path: Path) -> None:
-    host, guest = players
-    game = begin(host, guest)
-    host.run("resign", game)
-    export = tmp_path / "game.jsonl"
-    export.write_text(guest.run("export", game).stdout)
-    me, other = host.json("whoami"), guest.json("whoami")
-    stranger = Shell(tmp_path / "stranger")
-    right = f"{me['name']}={me['key']}"
-    assert stranger.run("audit", str(export), "--key", right, "--key", f"{other['name']}={other['key']}")
-    pub = host.home / "id_ed25519.pub"
-    assert stranger.run("audit", str(export), "--key", f"{me['name']}={pub}")
-    wrong = stranger.run("audit", str(export), "--key", f"{me['name']}={other['key']}", code=8).stderr
-    assert "step 3 (keys), entry 1" in wrong
+def test_help_version_and_no_arguments() -> None:
+    assert run("--version").out == f"hkoji {__version__}\n"
+    for words in (("--help",), ("-h",)):
+        done = run(*words)
+        assert done.code == 0
+        for name in COMMANDS:
+            assert f"  {name} " in done.out
+    assert run().code in (0, Exit.USAGE)
+    for name in ("move", "new", "audit", "sign", "batch"):
+        assert "Example" in run(name, "--help").out
 
 
-@pytest.mark.parametrize("form", [["-C"], ["take", "C"]])
-def test_an_answer_may_begin_with_a_dash(players: tuple[Shell, Shell], form: list[str]) -> None:
-    host, guest = players
-    for _ in range(40):
-        game = begin(host, guest)
-        gift = [a for a in host.json("show", game)["legal"] if a.startswith("3") and "C" in a]
-        if gift:
-            break
-    host.run("move", game, *f"gift {' '.join(gift[0][1:].lower())}".split())
-    assert "-C" in guest.json("show", game)["legal"]
-    done = guest.run("move", game, *form, "--json")
-    assert json.loads(done.stdout)["actor"] == 1
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp_path: Path, service: Service) -> None:
-    host, guest = players
-    game = begin(host, guest)
-    assert host.json("show", game)["actor"] == 0
-    before = host.run("log", game).stdout
-    assert "is not a move" in host.fails(5, "move", game, "7AB")
-    hand = host.json("show", game)["hand"]
-    lacking = next(f"3{card}{card}{card}" for card in "DEFG" if hand.count(card) < 3)
-    illegal = host.fails(5, "move", game, lacking)
-    assert "not legal" in illegal
-    assert "legal now" in illegal
-    assert "nothing was sent" in illegal
-    assert "hkoji wait" in guest.fails(9, "move", game, "1A")
-    assert "hkoji games" in host.fails(2, "show", "ffff0000")
-    assert host.run("log", game).stdout == before
-    nobody = Shell(tmp_path / "nobody")
-    assert "hkoji init" in nobody.fails(4, "games")
-    assert "--max-rounds" in host.fails(2, "new", "--tiebreak", "charm")
-    assert "one of host, guest, random" in host.fails(2, "new", "--first", "nobody")
-    assert "rulesets: hanamikoji" in host.fails(2, "new", "--ruleset", "go")
-    fresh = Shell(tmp_path / "fresh")
-    fresh.run("init", "freshone")
-    assert "hkoji register" in fresh.fails(2, "new")
-    assert "cannot reach" in fresh.fails(7, "register", "--server", "http://127.0.0.1:9")
-    assert fresh.fails(2, "register", "--server", "ftp://x")
-    assert fresh.fails(2, "init")
-    assert "exists already" in host.fails(1, "init", "another")
-    fresh.run("init", "freshtwo")
-    assert fresh.json("whoami")["name"] == "freshtwo"
-    third = Shell(tmp_path / "third")
-    third.run("init", host.json("whoami")["name"])
-    assert "exists already" in third.fails(1, "register", "--server", service.url)
-    problem = json.loads(host.run("move", game, lacking, "--json", code=5).stderr)
-    assert problem["error"]["code"] == "illegal-action"
-    assert problem["error"]["exit_code"] == 5
+def test_every_error_has_an_exit_code_and_the_meaning_is_kept() -> None:
+    def every(kind: type[HkojiError]) -> Iterator[type[HkojiError]]:
+        yield kind
+        for below in kind.__subclasses__():
+            yield from every(below)
+
+    codes = {kind: exit_code(kind.__new__(kind)) for kind in every(HkojiError)}
+    assert all(code is not Exit.OK for code in codes.values())
+    expected = {
+        errors.NotationError: 5, errors.IllegalActionError: 5, errors.MalformedError: 5, errors.ConflictError: 6,
+        errors.NotYourTurnError: 9, errors.GameOverError: 9, errors.LoginError: 4, errors.ForbiddenError: 4,
+        errors.NetworkError: 7, errors.AuditError: 8, errors.TrustError: 8, errors.UsageError: 2,
+        errors.NotFoundError: 2, errors.CancelledError: 3, errors.StorageError: 1, errors.ExistsError: 1,
+    }  # fmt: skip
+    assert {kind: int(codes[kind]) for kind in expected} == expected
+    assert {int(code) for code in Exit} == {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130}
 
 
-def test_waiting(players: tuple[Shell, Shell]) -> None:
-    host, guest = players
-    game = begin(host, guest)
-    assert "still waiting" in guest.fails(3, "wait", game, "--timeout", "0")
-    host.json("show", game)
-    waiter = subprocess.Popen(
-        [str(HKOJI), "wait", game, "--timeout", "30", "--json"], env=guest.environment, stdout=subprocess.PIPE
-    )
-    host.run("move", game, next(a for a in host.json("show", game)["legal"] if a[0] == "1"))
-    out, _ = waiter.communicate(timeout=30)
-    assert waiter.returncode == 0
-    assert json.loads(out)["actor"] == 1
-
-
-def test_signing_now_and_sending_later_from_elsewhere(
-    players: tuple[Shell, Shell], tmp_path: Path, service: Service
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["move", "GAME", "5AA"], 5, "is not a move"),
+        (["move", "GAME", "1H"], 5, "cards are A to G"),
+        (["move", "GAME"], 2, "NOTATION"),
+        (["show", "zz"], 2, "no game 'zz'"),
+        (["show", "GAME", "extra"], 2, "extra"),
+        (["show", "GAME", "--colour"], 2, "--colour"),
+        (["games", "--status", "lost"], 2, "no status 'lost'"),
+        (["new", "--ruleset", "chess"], 2, "no ruleset 'chess'"),
+        (["new", "--first", "me"], 2, "first player is one of host"),
+        (["new", "--tiebreak", "charm"], 2, "a tie-break needs a limit"),
+        (["new", "--invite", "B b"], 2, "not a player's name"),
+        (["new", "--invite", "alice"], 2, "invite themselves"),
+        (["join", "GAME"], 5, "you host this game"),
+        (["cancel", "GAME"], 5, "before anyone joins"),
+        (["export", "GAME"], 5, "not over yet"),
+        (["submit", "/no/such/file"], 1, "cannot read /no/such/file"),
+        (["replay", "GAME", "--at", "99"], 2, "no entry 99"),
+        (["audit", "GAME", "--key", "alice"], 2, "not NAME=KEY"),
+        (["init", "carol"], 1, "exists already"),
+        (["register", "--server", "ftp://x"], 2, "is no server"),
+        (["frobnicate"], 2, "frobnicate"),
+    ],
+)
+def test_errors_say_what_failed_and_what_next(
+    alice: Shell, bob: Shell, monkeypatch: pytest.MonkeyPatch, words: list[str], code: int, said: str
 ) -> None:
-    host, guest = players
-    game = begin(host, guest)
-    seen = host.json("show", game)
-    signed = host.run("sign", game, seen["legal"][0]).stdout
-    assert set(json.loads(signed)) == {"entry", "sig", "opening"}
-    assert host.json("show", game)["seq"] == seen["seq"]
-    file = tmp_path / "entry.json"
-    file.write_text(signed)
-    elsewhere = Shell(tmp_path / "elsewhere")
-    sent = elsewhere.json("submit", str(file), "--server", service.url)
-    assert sent["seq"] == seen["seq"] + 1
-    assert elsewhere.json("submit", str(file), "--server", service.url) == sent
-    assert json.loads(elsewhere.run("submit", "-", "--server", service.url, "--json", stdin=signed).stdout) == sent
-    after = host.json("show", game)
-    assert after["seq"] == sent["seq"]
-    assert after["state"]["secrets"][0] == seen["legal"][0][1:]
-    assert "not your turn" in host.fails(9, "sign", game, "1A")
-    guest.json("show", game)
-    twice = guest.run("sign", game, guest.json("show", game)["legal"][0])
-    assert "keep it to yourself" in twice.stderr
-    again = guest.run("sign", game, guest.json("show", game)["legal"][1])
-    assert "either of them may become" in again.stderr
+    game = begin(alice, bob)
+    alice("show", game)
+    monkeypatch.setenv("HKOJI_HOME", str(alice.seat.path))
+    words = [game[:8] if word == "GAME" else word for word in words]
+    plain = alice(*words)
+    assert (plain.code, plain.out) == (code, "")
+    assert said in plain.err
+    assert "Traceback" not in plain.err
+    told = alice(*words, "--json")
+    assert (told.code, told.out) == (code, "")
+    assert {"code", "exit_code", "message"} <= set(told.error)
+    assert told.error["exit_code"] == code
+    assert said in told.error["message"]
+    assert told.error["hint"]
 
 
-def test_batch_answers_every_line(players: tuple[Shell, Shell]) -> None:
-    host, guest = players
-    game = begin(host, guest)
-    legal = host.json("show", game)["legal"]
-    lines = [
-        f"show {game[:8]}",
-        "# a remark",
-        "",
-        f"move {game} 7",
-        f"move {game} {legal[-1]}",
-        "games",
-        "nonsense",
-        'show "',
-        "batch",
-        f"hkoji log {game}",
-        "show --strange",
+def test_an_illegal_move_lists_what_is_legal(alice: Shell, bob: Shell) -> None:
+    game = begin(alice, bob)
+    moves = legal(alice, game)
+    absent = next(card for card in "ABCDEFG" if f"1{card}" not in moves)
+    done = alice("move", game, f"1{absent}")
+    assert done.code == Exit.MOVE
+    assert "legal moves look like: 1?  2??  3???  4????" in done.err
+    assert f"for example {moves[0]}" in done.err
+    assert "nothing was sent" in done.err
+    told = alice("move", game, f"1{absent}", "--json").error
+    assert told["shape"] == ["1?", "2??", "3???", "4????"]
+
+
+def test_not_ones_turn(alice: Shell, bob: Shell) -> None:
+    game = begin(alice, bob)
+    done = bob("move", game, "1A", "--json")
+    assert done.code == Exit.TURN
+    assert done.error["actor"] == 0
+    assert f"hkoji wait {game[:8]}" in done.error["hint"]
+
+
+def test_waiting_in_vain(alice: Shell, bob: Shell) -> None:
+    game = begin(alice, bob)
+    alice("show", game)
+    done = bob("wait", game, "--timeout", "0")
+    assert done.code == Exit.CANCELLED
+    assert alice("wait", game, "--timeout", "0").code == 0
+
+
+def test_no_network(alice: Shell, bob: Shell, desk: Desk) -> None:
+    game = begin(alice, bob)
+    alice("show", game)
+
+    def nothing(_method: str, _path: str) -> None:
+        raise NetworkError(URL, "Connection refused", hint="nothing is lost")
+
+    desk.before = nothing
+    for words in (("show", game), ("next",), ("games",), ("log", game), ("new",)):
+        assert alice(*words).code == Exit.NETWORK
+    assert "nothing is lost" in alice("show", game).err
+
+
+def test_an_audit_that_fails_names_step_entry_and_signer(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    game = begin(alice, bob)
+    alice("resign", game)
+    lines = alice("export", game).out.splitlines()
+    line = json.loads(lines[5])
+    other = json.loads(lines[1])
+    line["sig"] = other["sig"]
+    lines[5] = json.dumps(line, sort_keys=True, separators=(",", ":"))
+    file = tmp_path / "forged.jsonl"
+    file.write_text("".join(f"{each}\n" for each in lines))
+    done = run("audit", str(file), "--key", f"alice={alice('key').out.strip()}")
+    assert done.code == Exit.AUDIT
+    assert "step 4 (signatures), entry 5" in done.err
+    told = run("audit", str(file), "--json")
+    assert told.code == Exit.AUDIT
+    assert told.json["ok"] is False
+    assert told.error["step"] == 4
+    assert told.error["seq"] == 5
+    wrong = run("audit", str(file), "--key", f"alice={bob('key').out.strip()}")
+    assert wrong.code == Exit.AUDIT
+    assert "step 3 (keys)" in wrong.err
+    file.write_text("no log\n")
+    assert run("audit", str(file)).code == Exit.AUDIT
+    assert run("audit", "-", stdin="").code == Exit.AUDIT
+
+
+def test_an_existing_file_wins_over_a_game(
+    alice: Shell, bob: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, other = begin(alice, bob), begin(alice, bob)
+    alice("resign", other)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / game[:8]).write_text(alice("export", other).out)
+    assert alice("replay", game[:8], "--json").json["game"] == other
+    (tmp_path / game[:8]).unlink()
+    assert alice("replay", game[:8], "--json").json["game"] == game
+
+
+def test_a_cut_log_is_replayed_as_far_as_it_goes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    game = begin(alice, bob)
+    text = alice("log", game).out
+    done = run("replay", "-", stdin=text[:-20])
+    assert done.code == 0
+    assert "The log stops there" in done.out
+    assert "it does not end in LF" in done.out
+    empty = run("replay", "-", stdin="")
+    assert empty.code == Exit.MOVE
+
+
+def test_nothing_is_asked_without_a_terminal(alice: Shell, bob: Shell) -> None:
+    game = begin(alice, bob)
+    done = alice("resign", game)
+    assert done.code == 0
+    assert "[y/N]" not in done.err
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("\n", 3), ("", 3), ("no\n", 3)])
+def test_at_a_terminal_resigning_is_asked_about(alice: Shell, bob: Shell, typed: str, code: int) -> None:
+    game = begin(alice, bob)
+    done = alice("resign", game, stdin=typed, terminal=True)
+    assert done.code == code
+    assert "cannot be taken back" in done.err
+    assert alice("show", game, "--json").json["status"] == ("finished" if code == 0 else "playing")
+    assert alice("resign", game, "--yes", terminal=True).code == (Exit.TURN if code == 0 else 0)
+
+
+def test_no_secret_is_printed_unasked(alice: Shell, bob: Shell) -> None:
+    """Neither entropy, salts, tokens nor the private key are in any output but that of `sign`."""
+    game = begin(alice, bob)
+    printed = [alice("move", game, next(each for each in legal(alice, game) if each[0] == "2"))]
+    printed += [
+        alice(*words) for words in (("show", game), ("show", game, "--json"), ("games",), ("whoami",), ("key",))
     ]
-    done = host.run("batch", stdin="\n".join(lines) + "\n", code=5)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [answer["ok"] for answer in answers] == [True, False, True, True, False, False, False, True, False]
-    assert answers[0]["result"]["legal"] == legal
-    assert answers[1]["error"]["exit_code"] == 5
-    assert answers[2]["result"]["actor"] == 1
-    assert [answers[n]["error"]["exit_code"] for n in (4, 5, 6, 8)] == [2, 2, 2, 2]
-    assert guest.run("batch", stdin="").stdout == ""
-
-
-def test_an_own_ssh_key_and_an_agent(tmp_path: Path, service: Service) -> None:
-    key = tmp_path / "id"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key), "-C", "me"], check=True)
-    shell = Shell(tmp_path / "home")
-    shell.run("init", "keyed", "--key", str(key))
-    shell.run("register", "--server", service.url)
-    assert shell.json("whoami")["key"] == " ".join((tmp_path / "id.pub").read_text().split()[:2])
-    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.DEVNULL)
-    try:
-        locked = tmp_path / "locked"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "sesame", "-f", str(locked)], check=True)
-        bare = Shell(tmp_path / "bare", SSH_AUTH_SOCK="")
-        other = Shell(tmp_path / "other", SSH_AUTH_SOCK=str(tmp_path / "agent"))
-        while not (tmp_path / "agent").exists():
-            assert agent.poll() is None
-        bare.run("init", "agentless", "--key", f"{locked}.pub")
-        assert "no agent runs" in bare.run("register", "--server", service.url, code=4).stderr
-        other.run("init", "agented", "--key", f"{locked}.pub")
-        assert "ssh-add" in other.run("register", "--server", service.url, code=4).stderr
-        subprocess.run(
-            ["ssh-add", "-q", str(locked)],
-            env={
-                **os.environ,
-                "SSH_AUTH_SOCK": str(tmp_path / "agent"),
-                "DISPLAY": "",
-                "SSH_ASKPASS_REQUIRE": "force",
-                "SSH_ASKPASS": str(_askpass(tmp_path)),
-            },
-            check=True,
-        )
-        other.run("register", "--server", service.url)
-        assert len(other.json("new")["game"]) == 32
-    finally:
-        agent.terminate()
-        agent.wait()
-    rsa = tmp_path / "rsa"
-    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(rsa)], check=True)
-    assert "ed25519" in Shell(tmp_path / "rsa-home").fails(4, "init", "rsaman", "--key", str(rsa)).lower()
-
-
-def _askpass(folder: Path) -> Path:
-    script = folder / "askpass"
-    script.write_text("#!/bin/sh\necho sesame\n")
-    script.chmod(0o700)
-    return script
-
-
-def test_another_key_of_the_service_is_refused(players: tuple[Shell, Shell], tmp_path: Path, service: Service) -> None:
-    host, _ = players
-    with serving(tmp_path / "other") as impostor:
-        config = host.home / "config.json"
-        pins = host.home / "pins.json"
-        config.write_text(config.read_text().replace(service.url, impostor.url))
-        pins.write_text(pins.read_text().replace(service.url, impostor.url))
-        assert "another key than before" in host.fails(8, "register", "--server", impostor.url)
-
-
-def test_files_are_private_and_help_has_examples(players: tuple[Shell, Shell]) -> None:
-    host, guest = players
-    game = begin(host, guest)
-    host.run("show", game)
-    for path in host.home.rglob("*"):
-        assert path.stat().st_mode & 0o077 == 0 or path.suffix == ".pub", path
-    assert "hkoji move 2714 -C" in host.run("move", "--help").stdout
-    assert host.run("--version").stdout.startswith("hkoji 0.")
-    plain = host.run("show", game, "--plain").stdout
-    assert "─" not in plain
-    assert "Geisha G, charm 5" in plain
-    assert max(map(len, host.run("show", game).stdout.splitlines())) <= 80
+    text = "".join(done.out + done.err for done in printed)
+    folder = alice.seat.folder(game)
+    secrets = json.loads((folder / "secrets.json").read_text())
+    tokens = json.loads((alice.seat.path / "tokens.json").read_text())
+    private = (alice.seat.path / "id_ed25519").read_text().splitlines()[2]
+    for secret in (*(each["salt"] for each in secrets["openings"]), *tokens.values(), private):
+        assert secret not in text

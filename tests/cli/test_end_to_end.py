@@ -1,0 +1,331 @@
+"""The `hkoji` command against a real service: every form, exit codes, errors, offline signing, batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hkoji.log.line import parse_log
+from tests.support.service import HKOJI, Service, serving
+
+
+class Shell:
+    """The command in one player's home."""
+
+    def __init__(self, home: Path, **environment: str) -> None:
+        self.home = home
+        self.environment = {**os.environ, "HKOJI_HOME": str(home), "NO_COLOR": "1", **environment}
+
+    def run(self, *words: str, code: int = 0, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [str(HKOJI), *words],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            input=stdin,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == code, (words, done)
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *words: str) -> Any:  # Any: JSON
+        return json.loads(self.run(*words, "--json").stdout)
+
+    def fails(self, code: int, *words: str) -> str:
+        """The error text of a command that fails with `code` and writes no result."""
+        done = self.run(*words, code=code)
+        assert done.stdout == ""
+        assert "hkoji: " in done.stderr or code == 2
+        return done.stderr
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("cli") / "data") as running:
+        yield running
+
+
+_NUMBER = iter(range(10**6))
+
+
+@pytest.fixture
+def players(service: Service, tmp_path: Path) -> tuple[Shell, Shell]:
+    number = next(_NUMBER)
+    shells = (Shell(tmp_path / "a"), Shell(tmp_path / "b"))
+    for shell, name in zip(shells, (f"alice{number}", f"bob{number}"), strict=True):
+        shell.run("init", name)
+        shell.run("register", "--server", service.url)
+    return shells
+
+
+def begin(host: Shell, guest: Shell, *options: str) -> str:
+    game = str(host.json("new", *options)["game"])
+    guest.run("join", game)
+    return game
+
+
+def finish(host: Shell, guest: Shell, game: str) -> None:
+    """Plays the first legal moves to the end, in one batch process a player."""
+    for _ in range(200):
+        seen = host.json("show", game)
+        if seen["status"] == "finished":
+            return
+        mover = (host, guest)[seen["actor"]]
+        legal = mover.json("show", game)["legal"]
+        mover.run("move", game, legal[0])
+    raise AssertionError("the game does not end")
+
+
+def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path) -> None:
+    host, guest = players
+    game = begin(host, guest, "--max-rounds", "1", "--tiebreak", "charm")
+    assert len(game) == 32
+    (waiting,) = host.json("next")
+    assert waiting["game"] == game
+    seen = host.json("show", game[:6])
+    assert (seen["game"], seen["ruleset"], seen["status"]) == (game, "hanamikoji", "playing")
+    assert (seen["seat"], seen["actor"], seen["round"]) == (0, 0, 1)
+    assert len(seen["hand"]) == 7
+    assert seen["legal"] == sorted(set(seen["legal"]))
+    theirs = guest.json("show", game)
+    assert (theirs["seat"], theirs["actor"], theirs["legal"]) == (1, 0, [])
+    assert len(theirs["hand"]) == 6
+    assert guest.json("next") == []
+    log = host.run("log", game).stdout
+    assert [set(json.loads(line)) for line in log.splitlines()] == [{"entry", "sig"}] * 5
+    assert "over yet" in host.fails(5, "export", game)
+    finish(host, guest, game)
+    export = tmp_path / "game.jsonl"
+    export.write_text(host.run("export", game).stdout)
+    assert all(line.receipt for line in parse_log(export.read_text()))
+    assert "Now" not in host.run("show", game).stdout
+    audit = host.json("audit", game)
+    assert audit["ok"]
+    assert audit["finished"]
+    assert all(party["pinned"] for party in audit["parties"])
+    stranger = Shell(tmp_path / "stranger")
+    assert "entries hold" in stranger.run("audit", str(export)).stdout
+    assert json.loads(stranger.run("audit", "-", "--json", stdin=export.read_text()).stdout)["ok"]
+    text = stranger.run("replay", str(export)).stdout
+    assert "[Ruleset " in text
+    assert stranger.json("replay", str(export), "--at", "6")["at"] == 6
+    assert stranger.json("replay", str(export))["text"].count("\n1. =") == 1
+    damaged = export.read_text().replace("3ABC", "3ABD", 1) if "3ABC" in export.read_text() else None
+    broken = damaged or export.read_text().replace('\\"seq\\":6', '\\"seq\\":7', 1)
+    done = stranger.run("audit", "-", stdin=broken, code=8)
+    assert "step" in done.stderr
+    assert "entry" in done.stderr
+
+
+def test_audit_takes_expected_keys(players: tuple[Shell, Shell], tmp_path: Path) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    host.run("resign", game)
+    export = tmp_path / "game.jsonl"
+    export.write_text(guest.run("export", game).stdout)
+    me, other = host.json("whoami"), guest.json("whoami")
+    stranger = Shell(tmp_path / "stranger")
+    right = f"{me['name']}={me['key']}"
+    assert stranger.run("audit", str(export), "--key", right, "--key", f"{other['name']}={other['key']}")
+    pub = host.home / "id_ed25519.pub"
+    assert stranger.run("audit", str(export), "--key", f"{me['name']}={pub}")
+    wrong = stranger.run("audit", str(export), "--key", f"{me['name']}={other['key']}", code=8).stderr
+    assert "step 3 (keys), entry 1" in wrong
+
+
+@pytest.mark.parametrize("form", [["-C"], ["take", "C"]])
+def test_an_answer_may_begin_with_a_dash(players: tuple[Shell, Shell], form: list[str]) -> None:
+    host, guest = players
+    for _ in range(40):
+        game = begin(host, guest)
+        gift = [a for a in host.json("show", game)["legal"] if a.startswith("3") and "C" in a]
+        if gift:
+            break
+    host.run("move", game, *f"gift {' '.join(gift[0][1:].lower())}".split())
+    assert "-C" in guest.json("show", game)["legal"]
+    done = guest.run("move", game, *form, "--json")
+    assert json.loads(done.stdout)["actor"] == 1
+
+
+def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp_path: Path, service: Service) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    assert host.json("show", game)["actor"] == 0
+    before = host.run("log", game).stdout
+    assert "is not a move" in host.fails(5, "move", game, "7AB")
+    hand = host.json("show", game)["hand"]
+    lacking = next(f"3{card}{card}{card}" for card in "DEFG" if hand.count(card) < 3)
+    illegal = host.fails(5, "move", game, lacking)
+    assert "not legal" in illegal
+    assert "legal now" in illegal
+    assert "nothing was sent" in illegal
+    assert "hkoji wait" in guest.fails(9, "move", game, "1A")
+    assert "hkoji games" in host.fails(2, "show", "ffff0000")
+    assert host.run("log", game).stdout == before
+    nobody = Shell(tmp_path / "nobody")
+    assert "hkoji init" in nobody.fails(4, "games")
+    assert "--max-rounds" in host.fails(2, "new", "--tiebreak", "charm")
+    assert "one of host, guest, random" in host.fails(2, "new", "--first", "nobody")
+    assert "rulesets: hanamikoji" in host.fails(2, "new", "--ruleset", "go")
+    fresh = Shell(tmp_path / "fresh")
+    fresh.run("init", "freshone")
+    assert "hkoji register" in fresh.fails(2, "new")
+    assert "cannot reach" in fresh.fails(7, "register", "--server", "http://127.0.0.1:9")
+    assert fresh.fails(2, "register", "--server", "ftp://x")
+    assert fresh.fails(2, "init")
+    assert "exists already" in host.fails(1, "init", "another")
+    fresh.run("init", "freshtwo")
+    assert fresh.json("whoami")["name"] == "freshtwo"
+    third = Shell(tmp_path / "third")
+    third.run("init", host.json("whoami")["name"])
+    assert "exists already" in third.fails(1, "register", "--server", service.url)
+    problem = json.loads(host.run("move", game, lacking, "--json", code=5).stderr)
+    assert problem["error"]["code"] == "illegal-action"
+    assert problem["error"]["exit_code"] == 5
+
+
+def test_waiting(players: tuple[Shell, Shell]) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    assert "still waiting" in guest.fails(3, "wait", game, "--timeout", "0")
+    host.json("show", game)
+    waiter = subprocess.Popen(
+        [str(HKOJI), "wait", game, "--timeout", "30", "--json"], env=guest.environment, stdout=subprocess.PIPE
+    )
+    host.run("move", game, next(a for a in host.json("show", game)["legal"] if a[0] == "1"))
+    out, _ = waiter.communicate(timeout=30)
+    assert waiter.returncode == 0
+    assert json.loads(out)["actor"] == 1
+
+
+def test_signing_now_and_sending_later_from_elsewhere(
+    players: tuple[Shell, Shell], tmp_path: Path, service: Service
+) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    seen = host.json("show", game)
+    signed = host.run("sign", game, seen["legal"][0]).stdout
+    assert set(json.loads(signed)) == {"entry", "sig", "opening"}
+    assert host.json("show", game)["seq"] == seen["seq"]
+    file = tmp_path / "entry.json"
+    file.write_text(signed)
+    elsewhere = Shell(tmp_path / "elsewhere")
+    sent = elsewhere.json("submit", str(file), "--server", service.url)
+    assert sent["seq"] == seen["seq"] + 1
+    assert elsewhere.json("submit", str(file), "--server", service.url) == sent
+    assert json.loads(elsewhere.run("submit", "-", "--server", service.url, "--json", stdin=signed).stdout) == sent
+    after = host.json("show", game)
+    assert after["seq"] == sent["seq"]
+    assert after["state"]["secrets"][0] == seen["legal"][0][1:]
+    assert "not your turn" in host.fails(9, "sign", game, "1A")
+    guest.json("show", game)
+    twice = guest.run("sign", game, guest.json("show", game)["legal"][0])
+    assert "keep it to yourself" in twice.stderr
+    again = guest.run("sign", game, guest.json("show", game)["legal"][1])
+    assert "either of them may become" in again.stderr
+
+
+def test_batch_answers_every_line(players: tuple[Shell, Shell]) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    legal = host.json("show", game)["legal"]
+    lines = [
+        f"show {game[:8]}",
+        "# a remark",
+        "",
+        f"move {game} 7",
+        f"move {game} {legal[-1]}",
+        "games",
+        "nonsense",
+        'show "',
+        "batch",
+        f"hkoji log {game}",
+        "show --strange",
+    ]
+    done = host.run("batch", stdin="\n".join(lines) + "\n", code=5)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["ok"] for answer in answers] == [True, False, True, True, False, False, False, True, False]
+    assert answers[0]["result"]["legal"] == legal
+    assert answers[1]["error"]["exit_code"] == 5
+    assert answers[2]["result"]["actor"] == 1
+    assert [answers[n]["error"]["exit_code"] for n in (4, 5, 6, 8)] == [2, 2, 2, 2]
+    assert guest.run("batch", stdin="").stdout == ""
+
+
+def test_an_own_ssh_key_and_an_agent(tmp_path: Path, service: Service) -> None:
+    key = tmp_path / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key), "-C", "me"], check=True)
+    shell = Shell(tmp_path / "home")
+    shell.run("init", "keyed", "--key", str(key))
+    shell.run("register", "--server", service.url)
+    assert shell.json("whoami")["key"] == " ".join((tmp_path / "id.pub").read_text().split()[:2])
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.DEVNULL)
+    try:
+        locked = tmp_path / "locked"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "sesame", "-f", str(locked)], check=True)
+        bare = Shell(tmp_path / "bare", SSH_AUTH_SOCK="")
+        other = Shell(tmp_path / "other", SSH_AUTH_SOCK=str(tmp_path / "agent"))
+        while not (tmp_path / "agent").exists():
+            assert agent.poll() is None
+        bare.run("init", "agentless", "--key", f"{locked}.pub")
+        assert "no agent runs" in bare.run("register", "--server", service.url, code=4).stderr
+        other.run("init", "agented", "--key", f"{locked}.pub")
+        assert "ssh-add" in other.run("register", "--server", service.url, code=4).stderr
+        subprocess.run(
+            ["ssh-add", "-q", str(locked)],
+            env={
+                **os.environ,
+                "SSH_AUTH_SOCK": str(tmp_path / "agent"),
+                "DISPLAY": "",
+                "SSH_ASKPASS_REQUIRE": "force",
+                "SSH_ASKPASS": str(_askpass(tmp_path)),
+            },
+            check=True,
+        )
+        other.run("register", "--server", service.url)
+        assert len(other.json("new")["game"]) == 32
+    finally:
+        agent.terminate()
+        agent.wait()
+    rsa = tmp_path / "rsa"
+    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(rsa)], check=True)
+    assert "ed25519" in Shell(tmp_path / "rsa-home").fails(4, "init", "rsaman", "--key", str(rsa)).lower()
+
+
+def _askpass(folder: Path) -> Path:
+    script = folder / "askpass"
+    script.write_text("#!/bin/sh\necho sesame\n")
+    script.chmod(0o700)
+    return script
+
+
+def test_another_key_of_the_service_is_refused(players: tuple[Shell, Shell], tmp_path: Path, service: Service) -> None:
+    host, _ = players
+    with serving(tmp_path / "other") as impostor:
+        config = host.home / "config.json"
+        pins = host.home / "pins.json"
+        config.write_text(config.read_text().replace(service.url, impostor.url))
+        pins.write_text(pins.read_text().replace(service.url, impostor.url))
+        assert "another key than before" in host.fails(8, "register", "--server", impostor.url)
+
+
+def test_files_are_private_and_help_has_examples(players: tuple[Shell, Shell]) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    host.run("show", game)
+    for path in host.home.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0 or path.suffix == ".pub", path
+    assert "hkoji move 2714 -C" in host.run("move", "--help").stdout
+    assert host.run("--version").stdout.startswith("hkoji 0.")
+    plain = host.run("show", game, "--plain").stdout
+    assert "─" not in plain
+    assert "Geisha G, charm 5" in plain
+    assert max(map(len, host.run("show", game).stdout.splitlines())) <= 80
