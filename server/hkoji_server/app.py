@@ -76,7 +76,10 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             gc.collect()
             gc.freeze()
             log.debug("ready", origin=origin, database=str(settings.database), key=key.public.fingerprint)
-            yield
+            try:
+                yield
+            finally:
+                games.close()
         finally:
             store.close()
             log.debug("stopped")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import random
 import socket
@@ -296,8 +297,6 @@ def test_bytes_that_are_no_http_are_answered_and_the_next_request_works(service:
 
 
 def test_a_body_that_is_not_json_by_its_type_is_refused(service: Service, players: tuple[Player, Player]) -> None:
-    import http.client
-
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
         connection.request("POST", "/v1/players", b"{}", {"Content-Type": kind})
@@ -342,6 +341,13 @@ def test_the_logs_tag_is_its_head(service: Service, players: tuple[Player, Playe
     assert answer.headers["etag"] == f'"{head}"'
     assert answer.body.count(b"\n") == 2
     assert service.ask("GET", f"/v1/games/{game}/log?after={seq}").body == b""
+    for tag, status in ((f'"{head}"', 304), (f'"{"0" * 64}"', 200), (head, 200), ("\xe9", 200)):
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+        connection.request("GET", f"/v1/games/{game}/log", headers={"If-None-Match": tag})
+        response = connection.getresponse()
+        assert (response.status, response.headers["etag"]) == (status, f'"{head}"')
+        assert bool(response.read()) == (status == 200)
+        connection.close()
 
 
 def test_logins_expire(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ Answers on the hot paths are built as JSON directly: the models document them, a
 import json
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
@@ -156,14 +156,19 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         response_class=Response,
         responses={
             200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}, "description": "Lines with receipts"},
+            304: {"description": "Nothing since the head of `If-None-Match`"},
             **problem_responses(400, 404),
         },
         tags=["games"],
     )
-    async def log(game: models.GameId, after: After = -1) -> Response:
-        """The public log, as one JSON object a line."""
+    async def log(
+        game: models.GameId, after: After = -1, if_none_match: Annotated[str | None, Header()] = None
+    ) -> Response:
+        """The public log, as one JSON object a line. Its `ETag` is its head."""
         head, lines = games.log(game, after)
         headers = {"ETag": f'"{head}"', "Cache-Control": "no-cache"}
+        if if_none_match == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
         return Response(format_log(lines), media_type=JSON_LINES, headers=headers)
 
     @router.post(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from hkoji.errors import ConflictError, ForbiddenError, HkojiError, MalformedError, NotFoundError
@@ -26,6 +26,7 @@ from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.rules.protocol import Ruleset, State
 from hkoji_server.service.ports import Ports
+from hkoji_server.service.referee import Referee
 from hkoji_server.store.contract import Append, NewGame, Query, Store, Summary
 
 
@@ -58,6 +59,11 @@ class Games:
         self._signer = signer
         self._cached = cached
         self._cache: OrderedDict[str, host.Hosted] = OrderedDict()
+        self._referee = Referee()
+
+    def close(self) -> None:
+        """Finishes the submissions that are being refereed."""
+        self._referee.close()
 
     async def offer(self, ruleset: Ruleset, player: str) -> Line:
         """A new game, which only `player` may open. Returns its first line."""
@@ -83,7 +89,8 @@ class Games:
                 if entry.seq <= hosted.course.seq:
                     return self._repeat(hosted, submission)
                 self._check_registered(hosted.course, submission)
-                accepted = host.accept(hosted, submission, signer=self._signer, at=self._ports.at())
+                work = partial(host.accept, hosted, submission, signer=self._signer, at=self._ports.at())
+                accepted = await self._referee.accept(work)
                 await self._append(hosted, accepted)
             except ConflictError:
                 hosted, current = self._refresh(hosted), True
