@@ -5,6 +5,8 @@ docs/rules/notation.md describes the text; a test of the documentation reads its
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from hkoji.errors import HkojiError, InvalidError, MalformedError, NotUnderstoodError
 from hkoji.rules.events import Deal, Event, Reveal
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Due
 from hkoji.rules.transcript import Transcript, format_outcome, format_rounds, format_transcript, parse_transcript
 from tests.support.rules import (
     OBSERVERS,
@@ -83,6 +86,8 @@ def test_spaces_and_line_ends_do_not_matter(game: Game, data: st.DataObject) -> 
     tags, rounds = format_transcript(transcript).split("\n\n", 1)
     assert parse_transcript(f"\n  {tags}\r\n" + rounds.replace(" ", " \t ").replace("\n", "  \r\n\r\n")) == transcript
     assert parse_transcript(f"{tags}\n{rounds}".rstrip()) == transcript
+    wrapped = re.sub(r" (?=[+?])", "\n", rounds)
+    assert parse_transcript(f"{tags}\n{wrapped}") == transcript
 
 
 @every_game
@@ -147,6 +152,11 @@ BEGUN = "1. =ABCDEF/ABCDEF/GGDEFFGG/G +G"
         (HEAD + "1. =AAACCC/XXXXXX", "only 2 cards A"),
         (HEAD + "1. =ABCDEH/XXXXXX", "no card 'H'"),
         (HEAD + "*0", "a chance cannot happen now"),
+        (HEAD.replace("first=host", "first=random") + "*", "seat 0 or 1"),
+        (HEAD.replace("first=host", "first=random") + "*2", "seat 0 or 1"),
+        (HEAD.replace("first=host", "first=random") + "*A", "seat 0 or 1"),
+        (HEAD.replace("first=host", "first=random") + "*0A", "seat 0 or 1"),
+        (HEAD.replace("first=host", "first=random") + "*01", "seat 0 or 1"),
         (HEAD + BEGUN + " +G", "a draw cannot happen now"),
         (HEAD + BEGUN + " 1A +X", "not the top card"),
         (HEAD + BEGUN + " 5A", "begins with no action"),
@@ -186,6 +196,16 @@ def test_a_wrong_result_is_refused() -> None:
             parse_transcript("\n".join([*rounds, wrong]))
     # The result of a finished game follows from the game: it may be left out.
     assert format_transcript(parse_transcript("\n".join(rounds))) == text
+
+
+@pytest.mark.parametrize(("first", "order"), [("host", [0, 1]), ("guest", [1, 0])])
+def test_two_secrets_are_read_with_the_starting_players_first(first: str, order: list[int]) -> None:
+    play = random_game(Hanamikoji(first), 4)
+    text = format_transcript(Transcript(play.ruleset, (), play.events))
+    events = parse_transcript(text).events
+    assert [event.seat for event in events if isinstance(event, Reveal)][:2] == order
+    due = next(state for state in play.states if state.due is Due.REVEAL)
+    assert list(due.due_reveals()) == order
 
 
 def test_a_deal_without_its_draws_is_read_as_unknown() -> None:

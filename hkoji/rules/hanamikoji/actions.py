@@ -46,7 +46,7 @@ class Played(NamedTuple):
 @cache
 def read(action: str) -> Played:
     """Reads canonical notation. Raises `NotationError` for anything else, `1X` and `2XX` being canonical too."""
-    number = "1234".find(action[:1]) + 1 if action else 0
+    number = "1234".find(action[:1]) + 1
     names = PACK.split(action[1:])
     if not number or len(names) != number:
         raise NotationError(action, "an action is its number and that many cards, as in 1E, 2BC, 3BCC or 4ACBD")
