@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Final
 
 from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.rules.geishas_road.ruleset import NAME as GEISHAS_ROAD
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Json, Ruleset
 
 RULESETS: Final[dict[str, Callable[[dict[str, Json]], Ruleset]]] = {
     HANAMIKOJI: Hanamikoji.from_json,
+    GEISHAS_ROAD: GeishasRoad.from_json,
 }
 
 

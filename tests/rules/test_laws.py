@@ -162,7 +162,7 @@ def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> 
     """Reading is total: text becomes canonical notation that reads as itself, or an `InvalidError`."""
     play = data.draw(partly_played(game))
     state = data.draw(st.sampled_from(play.states))
-    text = data.draw(st.one_of(st.text(max_size=12), st.text("1234ABCDEFGX-/ abxgift", max_size=10)))
+    text = data.draw(st.one_of(st.text(max_size=12), st.text("1234ABCDEFGX-/>!^ abxgiftre", max_size=10)))
     try:
         action = state.parse_action(text)
     except InvalidError as error:
@@ -174,7 +174,7 @@ def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> 
 
 
 def fits(shape: tuple[str, ...], action: str) -> bool:
-    """Whether one of the shapes, with `?` for a card's letter, is that of `action`."""
+    """Whether one of the shapes, with `?` for each character of a card, is that of `action`."""
     return any(
         len(form) == len(action) and all(a in ("?", b) for a, b in zip(form, action, strict=True)) for form in shape
     )
@@ -275,7 +275,7 @@ def test_all_options_end_as_they_say(game: Game) -> None:
     assert reasons["unfinished"] < len(game.rulesets)
 
 
-ENDINGS = {"hanamikoji": {"charm", "geisha", "limit"}}
+ENDINGS = {"hanamikoji": {"charm", "geisha", "limit"}, "geishas-road": {"rounds"}}
 
 
 @every_game

@@ -82,4 +82,7 @@ def test_hidden_cards_do_move(game: Game) -> None:
     assert {place for place in public if moved[place]} == set()
 
 
-HIDDEN_PLACES = {"hanamikoji": ("hands", "secrets", "trade_offs", "deck", "removed")}
+HIDDEN_PLACES = {
+    "hanamikoji": ("hands", "secrets", "trade_offs", "deck", "removed"),
+    "geishas-road": ("hands", "intrigues", "discards", "deck"),
+}

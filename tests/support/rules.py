@@ -30,6 +30,7 @@ from hkoji.rules.events import (
     Seat,
     project,
 )
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Json, Ruleset, State
 
@@ -54,6 +55,15 @@ def _hanamikoji_cards(position: dict[str, Json]) -> str:
     return "".join(places)
 
 
+def _geishas_road_cards(position: dict[str, Json]) -> str:
+    places: list[str] = [str(position["deck"]), str(position["offer"] or "")[1:], str(position["left"] or "")]
+    for pair in ("hands", "tableaus", "intrigues", "discards"):
+        both = position[pair]
+        assert isinstance(both, list)
+        places.extend(str(cards) for cards in both)
+    return "".join(places)
+
+
 _LIMITS: Final = ((0, "geisha"), *((rounds, tiebreak) for rounds in range(1, 6) for tiebreak in ("geisha", "charm")))
 
 GAMES: Final = (
@@ -61,6 +71,11 @@ GAMES: Final = (
         "hanamikoji",
         tuple(Hanamikoji(first, *limit) for first in ("host", "guest", "random") for limit in _LIMITS),
         _hanamikoji_cards,
+    ),
+    Game(
+        "geishas-road",
+        tuple(GeishasRoad(first, markers) for first in ("host", "guest", "random") for markers in ("choose", "random")),
+        _geishas_road_cards,
     ),
 )
 fewer = settings(max_examples=max(1, settings().max_examples // 3))

@@ -1,0 +1,1 @@
+"""Geisha's Road: ruleset (options), state (the machine), road (places and lanterns), actions, scoring, notation."""

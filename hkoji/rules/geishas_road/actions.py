@@ -1,0 +1,98 @@
+"""The four actions of Geisha's Road, read and listed: what a hand can play, and which cards an action names.
+
+All twenty cards differ, so a multiset of them is a set, and its number in `PACK` a bit mask.
+
+Source: rulebook (2021), "Gameplay": 1 Reveal, 2 Intrigue, 3 Gift, 4 Competition.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from hkoji.errors import NotationError
+from hkoji.rules.cards import UNKNOWN, Cards, Pack
+
+COLOURS: Final = "ABCDE"
+NUMBERS: Final = (1, 2, 3, 4)
+"""The cards of each colour: how far its geisha moves, and how much influence the card is worth."""
+
+PACK: Final = Pack([f"{colour}{number}" for colour in COLOURS for number in NUMBERS], [1] * 20)
+KNOWN: Final = PACK.total
+"""Mask of all known cards; what lies above it counts unknown ones."""
+
+REVEAL, INTRIGUE, GIFT, COMPETITION = "R", "I", "G", "C"
+CODES: Final = (REVEAL, INTRIGUE, GIFT, COMPETITION)
+SIZES: Final = {REVEAL: 1, INTRIGUE: 2, GIFT: 3, COMPETITION: 4}
+NAMES: Final = {REVEAL: "reveal", INTRIGUE: "intrigue", GIFT: "gift", COMPETITION: "competition"}
+BITS: Final = {REVEAL: 1, INTRIGUE: 2, GIFT: 4, COMPETITION: 8}
+ALL_USED: Final = 0b1111
+
+_HIDDEN: Final = INTRIGUE + UNKNOWN * 2
+_SPLITS: Final = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
+
+
+class Played(NamedTuple):
+    """An action, read: its code, its cards, and the part of a used-actions mask it sets."""
+
+    code: str
+    cards: Cards
+    mask: int
+
+
+@cache
+def read(action: str) -> Played:
+    """Reads canonical notation. Raises `NotationError` for anything else.
+
+    `IXX` is canonical too, and `IB2X`, of which the card kept has been seen since.
+    """
+    code = action[:1]
+    names = PACK.split(action[1:]) if code in CODES else ()
+    if len(names) != SIZES.get(code):
+        raise NotationError(action, "an action is its letter and its cards, as in RA3, IB2C1, GA1B2C4 or CA1B2C3D4")
+    if UNKNOWN in names and (code != INTRIGUE or names[1] != UNKNOWN):
+        raise NotationError(action, f"{UNKNOWN} stands only for the cards of an {NAMES[INTRIGUE]}")
+    if write(code, names) != action:
+        raise NotationError(action, f"the canonical form is {write(code, names)}")
+    return Played(code, PACK.encode(names), BITS[code])
+
+
+def write(code: str, names: tuple[str, ...]) -> str:
+    """Canonical notation: cards sorted; in a competition within each pair, then the pairs; an intrigue as it is.
+
+    Of an intrigue the first card is kept and the second discarded, so their order is the move.
+    """
+    if code == COMPETITION:
+        return code + "".join(sorted("".join(sorted(pair)) for pair in (names[:2], names[2:])))
+    return code + "".join(names if code == INTRIGUE else sorted(names))
+
+
+# 77,520 hands of seven cards, each with 189 actions: too many to keep them all.
+@lru_cache(maxsize=1024)
+def actions(hand: Cards, used: int) -> tuple[str, ...]:
+    """All actions open to a known hand with the actions in `used` gone, sorted."""
+    names = PACK.split(PACK.decode(hand))
+    found: list[str] = []
+    if not used & BITS[COMPETITION]:
+        for group in combinations(names, 4):
+            found.extend(COMPETITION + group[a] + group[b] + group[c] + group[d] for a, b, c, d in _SPLITS)
+        found.sort()
+    if not used & BITS[GIFT]:
+        found.extend(GIFT + a + b + c for a, b, c in combinations(names, 3))
+    if not used & BITS[INTRIGUE]:
+        found.extend(INTRIGUE + kept + discarded for kept in names for discarded in names if kept != discarded)
+    if not used & BITS[REVEAL]:
+        found.extend(REVEAL + name for name in names)
+    return tuple(found)
+
+
+def pairs(offer: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The two pairs of an offered competition."""
+    a, b, c, d = PACK.split(offer[1:])
+    return (a, b), (c, d)
+
+
+def public(action: str) -> str:
+    """An action as the other seat sees it: an intrigue is only seen to be played."""
+    return _HIDDEN if action[:1] == INTRIGUE else action

@@ -1,0 +1,102 @@
+"""Geisha's Road with its options: the `Ruleset` that the rest of the project sees.
+
+Options: who starts the first round, and whether the first two markers are chosen or drawn at random (the rulebook
+suggests drawing them in a first game).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from hkoji.errors import IllegalError, MalformedError, NotationError, NotUnderstoodError
+from hkoji.rules.cards import UNKNOWN, Pack
+from hkoji.rules.events import Deal, Seat
+from hkoji.rules.geishas_road import actions, state
+from hkoji.rules.protocol import Hidden, Json
+
+NAME: Final = "geishas-road"
+VERSION: Final = 1
+FIRST: Final[dict[str, Seat | None]] = {"host": 0, "guest": 1, "random": None}
+MARKERS: Final = ("choose", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class GeishasRoad:
+    """`first` is `host`, `guest` or `random`; `starting_markers` is `choose` or `random`.
+
+    Raises `IllegalError` for options that the game has not.
+    """
+
+    first: str = "host"
+    starting_markers: str = "choose"
+
+    name: ClassVar[str] = NAME
+    pack: ClassVar[Pack] = actions.PACK
+    markers: ClassVar[tuple[str, ...]] = tuple(actions.COLOURS)
+
+    def __post_init__(self) -> None:
+        if self.first not in FIRST:
+            raise IllegalError(f"the first player is one of {', '.join(FIRST)}")
+        if self.starting_markers not in MARKERS:
+            raise IllegalError(f"the first markers are one of {', '.join(MARKERS)}")
+
+    def initial(self) -> state.GeishasRoadState:
+        """The state before any event."""
+        return state.initial(self, FIRST[self.first])
+
+    def to_json(self) -> dict[str, Json]:
+        """The `ruleset` object of the log: every option is always present."""
+        return {"first": self.first, "markers": self.starting_markers, "name": NAME, "version": VERSION}
+
+    @classmethod
+    def from_json(cls, options: dict[str, Json]) -> GeishasRoad:
+        """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
+        version = options.get("version")
+        if type(version) is not int:
+            raise MalformedError("ruleset", "it has a version, which is a number")
+        if version != VERSION:
+            raise NotUnderstoodError(f"{NAME} version", str(version))
+        for key in options:
+            if key not in ("first", "markers", "name", "version"):
+                raise NotUnderstoodError(f"{NAME} option", key)
+        first, markers = options.get("first"), options.get("markers")
+        if not isinstance(first, str) or not isinstance(markers, str):
+            raise MalformedError("ruleset", "first and markers are text")
+        try:
+            return cls(first, markers)
+        except IllegalError as error:
+            raise MalformedError("ruleset", error.message) from error
+
+    def deal(self, order: tuple[str, ...]) -> Deal:
+        """A shuffled deck as a deal: six cards for each seat, then the draws; none is removed."""
+        return Deal(("".join(order[:6]), "".join(order[6:12])), "".join(order[12:20]))
+
+    def chance(self) -> tuple[str, ...]:
+        """What public chance decides before the first deal."""
+        first = ("first",) if FIRST[self.first] is None else ()
+        return (*first, "markers") if self.starting_markers == "random" else first
+
+    def public(self, action: str) -> str:
+        """An action as the opponent sees it."""
+        return actions.public(action)
+
+    def hidden(self, action: str) -> tuple[Hidden, ...]:
+        """Of an intrigue the card kept, which counts at scoring, and the one discarded, opened after the game."""
+        if action[:1] == actions.INTRIGUE:
+            kept, discarded = self.pack.split(action[1:])
+            return (Hidden(kept, True), Hidden(discarded, False))
+        return ()
+
+    def complete(self, action: str, cards: tuple[str, ...]) -> str:
+        """`IXX` with its cards. Raises `NotationError` if they do not fit."""
+        groups = self.hidden(action)
+        if not groups and not cards:
+            return action
+        if len(groups) != len(cards) or action != self.public(action) or UNKNOWN in cards:
+            raise NotationError(action, "it has no such hidden cards")
+        if any(len(self.pack.split(card)) != 1 for card in cards):
+            raise NotationError(action, "each of its hidden groups is one card")
+        completed = action[0] + "".join(cards)
+        actions.read(completed)
+        return completed

@@ -1,0 +1,57 @@
+"""Influence, prestige, and who wins a round.
+
+Markers are text of five characters, one a colour: `0` or `1` on that seat's side, `.` in the middle. Influence is
+counted in halves, so that a marker's half point is a whole number.
+
+Source: rulebook (2021), "Round End".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hkoji.rules.cards import Cards
+from hkoji.rules.events import Seat
+from hkoji.rules.geishas_road.actions import COLOURS, NUMBERS
+
+MIDDLE: Final = "."
+START: Final = MIDDLE * len(COLOURS)
+ROUNDS_TO_WIN: Final = 2
+
+_SUMS: Final = tuple(2 * sum(n for n in NUMBERS if subset >> (n - 1) & 1) for subset in range(16))
+
+
+def influence(tableau: Cards, markers: str, seat: Seat) -> tuple[int, ...]:
+    """A seat's influence on each geisha, in half points, from the known cards of its tableau and its markers."""
+    side = str(seat)
+    return tuple(_SUMS[tableau >> 4 * n & 15] + (marker == side) for n, marker in enumerate(markers))
+
+
+def move_markers(markers: str, tableaus: tuple[Cards, Cards]) -> str:
+    """The markers after a round: more influence wins the geisha and moves her marker, a tie leaves it.
+
+    A tie comes only with the marker in the middle: a half point on one side is never made up for by whole ones.
+    """
+    host, guest = (influence(tableaus[seat], markers, seat) for seat in (0, 1))
+    return "".join(
+        "0" if a > b else "1" if b > a else marker for marker, a, b in zip(markers, host, guest, strict=True)
+    )
+
+
+def prestige(lanterns: tuple[int, ...], won: str, seat: Seat) -> int:
+    """A seat's prestige: the lanterns of the geisha it has won, `won` being the markers after they moved."""
+    return sum(points for points, side in zip(lanterns, won, strict=True) if side == str(seat))
+
+
+def leads(markers: str, tableaus: tuple[Cards, Cards]) -> str:
+    """Who has more influence on each geisha now: `0`, `1`, or `.` for nobody."""
+    host, guest = (influence(tableaus[seat], markers, seat) for seat in (0, 1))
+    return "".join("0" if a > b else "1" if b > a else MIDDLE for a, b in zip(host, guest, strict=True))
+
+
+def winner(lanterns: tuple[int, ...], won: str, first: Seat) -> Seat:
+    """Who wins a round: more prestige, then more markers after they moved, then its starting player `first`."""
+    host, guest = ((prestige(lanterns, won, seat), won.count(str(seat))) for seat in (0, 1))
+    if host == guest:
+        return first
+    return 0 if host > guest else 1

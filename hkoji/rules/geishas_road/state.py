@@ -1,0 +1,476 @@
+"""The machine: one position of Geisha's Road as one observer knows it, and what each event makes of it.
+
+The table `_MACHINE` says which event may come when; everything else raises and changes nothing. Hands and face-down
+cards may be unknown here; the road, the tableaus and all that follows from them are public, so answers and orders
+are the same for every observer. It does not know where cards come from: dealing and drawing are events.
+
+Source: rulebook (2021), "Gameplay", "Round End", "Preparing for the Next Round".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
+from hkoji.rules.cards import UNKNOWN, Cards
+from hkoji.rules.events import Act, Answer, Chance, Close, Deal, Draw, Event, Order, Outcome, Pick, Reveal, Seat
+from hkoji.rules.geishas_road import notation, scoring
+from hkoji.rules.geishas_road.actions import (
+    ALL_USED,
+    BITS,
+    CODES,
+    COLOURS,
+    COMPETITION,
+    GIFT,
+    INTRIGUE,
+    KNOWN,
+    NAMES,
+    PACK,
+    REVEAL,
+    SIZES,
+    actions,
+    pairs,
+    read,
+)
+from hkoji.rules.geishas_road.road import Road
+from hkoji.rules.protocol import Due, Json
+
+if TYPE_CHECKING:
+    from hkoji.rules.geishas_road.ruleset import GeishasRoad
+
+HAND, DRAWS = 6, 8
+_X: Final = PACK.unknown
+_BOTH: Final = 0b11
+_START: Final = Road()
+
+
+class GeishasRoadState(NamedTuple):
+    """A position. Pairs are by seat; multisets are numbers of `actions.PACK`; no card is in two places."""
+
+    ruleset: GeishasRoad
+    round: int
+    first: Seat | None
+    """Who starts the current round (before the first deal: the first one); None until chance or the loser has said."""
+    due: Due
+    actor: Seat | None
+    hands: tuple[Cards, Cards]
+    used: tuple[int, int]
+    """Actions taken this round, a bit each."""
+    tableaus: tuple[Cards, Cards]
+    """Cards played, on each side."""
+    intrigues: tuple[Cards, Cards]
+    """The intrigue's card that was kept, face down until the round's end; then it is in the tableau."""
+    discards: tuple[Cards, Cards]
+    """The intrigue's card that was discarded."""
+    offer: str
+    """The gift or competition that waits for an answer; else empty."""
+    left: str
+    """The two cards of an answered offer of which the order is due; else empty."""
+    deck: str
+    """The cards to be drawn, in order."""
+    road: Road
+    markers: str
+    """As in `scoring`."""
+    revealed: int
+    """Seats whose intrigue has been revealed this round, a bit each."""
+    wins: tuple[int, int]
+    """Rounds won."""
+    loser: Seat | None
+    """Who lost the round before; None in the first one."""
+    outcome: Outcome | None
+
+    # --- what can be done -----------------------------------------------------------------------------------------
+
+    def legal_actions(self) -> tuple[str, ...]:
+        """The decisions open to the actor, canonical and sorted; empty when no decision is due.
+
+        Raises `UnknownHandError` when an action is due from a hand that is not fully known here. Everything else
+        depends on public things only.
+        """
+        match self.due:
+            case Due.ACT:
+                assert self.actor is not None
+                hand = self.hands[self.actor]
+                if hand >= _X:
+                    raise UnknownHandError(self.actor)
+                return actions(hand, self.used[self.actor])
+            case Due.ANSWER:
+                return self._answers()
+            case Due.ORDER:
+                return tuple(f">{a}{b}" for a, b in self.road.orders(self._left()))
+            case Due.PICK:
+                return self._picks()
+        return ()
+
+    def shape(self) -> tuple[str, ...]:
+        """What a legal decision looks like now, `?` for each character of a card: public, whatever the hand."""
+        if self.due is not Due.ACT:
+            return self.legal_actions()
+        assert self.actor is not None
+        return tuple(code + "??" * SIZES[code] for code in CODES if not self.used[self.actor] & BITS[code])
+
+    def parse_action(self, text: str) -> str:
+        """Lenient text to canonical notation. Raises `NotationError`; legality is not asked."""
+        return notation.parse(text, due=self.due)
+
+    def due_reveals(self) -> tuple[Seat, ...]:
+        """The seats whose intrigue must be revealed now, the starting player's first."""
+        if self.due is not Due.REVEAL:
+            return ()
+        first = self.first or 0
+        return tuple(seat for seat in (first, 1 - first) if not self.revealed & (1 << seat))
+
+    def _answers(self) -> tuple[str, ...]:
+        if self.offer[0] == GIFT:
+            return tuple(f"-{card}" for card in PACK.split(self.offer[1:]))
+        return tuple(sorted(f"-{a}{b}" for pair in pairs(self.offer) for a, b in self.road.orders(pair)))
+
+    def _picks(self) -> tuple[str, ...]:
+        if self.round > 1:
+            return ("^0", "^1")
+        free = zip(COLOURS, self.markers, strict=True)
+        return tuple(f"!{colour}" for colour, marker in free if marker == scoring.MIDDLE)
+
+    def _left(self) -> tuple[str, str]:
+        first, second = PACK.split(self.left)
+        return first, second
+
+    # --- what happens ---------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> GeishasRoadState:
+        """The position after `event`. Raises `IllegalError` or `NotationError`; `self` never changes."""
+        step = _MACHINE[self.due].get(type(event))
+        if step is None:
+            if isinstance(event, Close) and self.due is not Due.OVER:
+                if not event.is_possible:
+                    raise self._contradiction(f"a game is not closed by {event.outcome.reason!r}")
+                return self._replace(due=Due.OVER, actor=None, outcome=event.outcome)
+            raise IllegalEventError(
+                f"a {type(event).__name__.lower()} cannot happen now: {self.due.value} is due", due=self.due.value
+            )
+        return step(self, event)
+
+    def _chance(self, event: Chance) -> GeishasRoadState:
+        decides = self.ruleset.chance()
+        first = event.first if "first" in decides else self.first
+        if (event.first is not None) != ("first" in decides) or first not in (0, 1):
+            raise self._contradiction("chance decides who starts, seat 0 or 1, if the options leave that to it")
+        assert first is not None
+        drawn = event.markers or ""
+        if (event.markers is not None) != ("markers" in decides):
+            raise self._contradiction("chance draws markers if the options leave that to it")
+        markers = self.markers
+        if drawn:
+            if len(set(drawn)) != 2 or len(drawn) != 2 or not set(drawn) <= set(COLOURS):
+                raise self._contradiction("two different markers are drawn, the starting player's and the other's")
+            markers = _mark(_mark(markers, drawn[0], first), drawn[1], 1 - first)
+        elif event.markers is not None:
+            raise self._contradiction("two different markers are drawn, the starting player's and the other's")
+        return self._replace(first=first, markers=markers, due=Due.DEAL)
+
+    def _deal(self, event: Deal) -> GeishasRoadState:
+        hands = (PACK.encode(event.hands[0]), PACK.encode(event.hands[1]))
+        rest, aside = PACK.encode(event.rest), PACK.encode(event.aside)
+        if [PACK.count(c) for c in (*hands, rest, aside)] != [HAND, HAND, DRAWS, 0]:
+            raise self._contradiction(f"a deal is two hands of {HAND} and {DRAWS} cards to draw")
+        if not _all_differ((*hands, rest)):
+            raise self._contradiction("the deal has a card twice")
+        if self.round:
+            due, first, actor = Due.PICK, None, self.loser
+        else:
+            due, first = Due.DRAW if self.ruleset.starting_markers == "random" else Due.PICK, self.first
+            actor = first
+        return initial(self.ruleset, first)._replace(
+            round=self.round + 1,
+            due=due,
+            actor=actor,
+            hands=hands,
+            deck=event.rest,
+            markers=self.markers,
+            wins=self.wins,
+            loser=self.loser,
+        )
+
+    def _pick(self, event: Pick) -> GeishasRoadState:
+        seat, choice = event.seat, event.action
+        if seat != self.actor:
+            raise NotYourTurnError(f"seat {self.actor} is to choose, not seat {seat}", actor=self.actor)
+        options = self._picks()
+        if choice not in options:
+            what = "who starts" if self.round > 1 else "a marker in the middle"
+            raise IllegalActionError(choice, f"the choice is {what}: {' or '.join(options)}", shape=options)
+        if self.round > 1:
+            first = int(choice[1])
+            return self._replace(first=first, due=Due.DRAW, actor=first)
+        markers = _mark(self.markers, choice[1], seat)
+        if seat == self.first:
+            return self._replace(markers=markers, actor=1 - seat)
+        return self._replace(markers=markers, due=Due.DRAW, actor=self.first)
+
+    def _draw(self, event: Draw) -> GeishasRoadState:
+        seat, card = event.seat, event.card
+        if seat != self.actor:
+            raise self._contradiction(f"seat {self.actor} is to draw, not seat {seat}")
+        top = UNKNOWN if self.deck[0] == UNKNOWN else self.deck[:2]
+        if top not in (card, UNKNOWN):
+            raise self._contradiction("the card drawn is not the top card of the deck")
+        drawn = PACK.encode(card)
+        if drawn != _X and drawn.bit_count() != 1:
+            raise self._contradiction("one card is drawn at a time")
+        if card != top:
+            self._check_single(drawn)
+        return self._replace(
+            due=Due.ACT,
+            hands=_put(self.hands, seat, self.hands[seat] + drawn),
+            deck=self.deck[len(top) :],
+        )
+
+    def _act(self, event: Act) -> GeishasRoadState:
+        seat, action = event.seat, event.action
+        if seat != self.actor:
+            raise NotYourTurnError(f"seat {self.actor} is to act, not seat {seat}", actor=self.actor)
+        if action[:1] in ("-", ">", "!", "^"):
+            raise IllegalActionError(action, "an action is due", shape=self.shape())
+        code, cards, mask = read(action)
+        hand, used = self.hands[seat], self.used[seat]
+        if used & mask:
+            raise IllegalActionError(action, f"{NAMES[code]} has been used this round", shape=self.shape())
+        left = PACK.take(hand, cards) if cards >= _X or hand >= _X else hand - cards
+        if left is None or (hand < _X and hand & cards != cards):
+            raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
+        after = self._replace(hands=_put(self.hands, seat, left), used=_put(self.used, seat, used | mask))
+        if hand >= _X:
+            after._check_single(cards & KNOWN)
+        names = PACK.split(action[1:])
+        if code == REVEAL:
+            return after._play(seat, names)._next(seat)
+        if code == INTRIGUE:
+            kept, discarded = (PACK.weight(name) for name in names)
+            return after._replace(
+                intrigues=_put(self.intrigues, seat, kept), discards=_put(self.discards, seat, discarded)
+            )._next(seat)
+        return after._replace(offer=action, due=Due.ANSWER, actor=1 - seat)
+
+    def _answer(self, event: Answer) -> GeishasRoadState:
+        seat, answer = event.seat, event.action
+        if seat != self.actor:
+            raise NotYourTurnError(f"seat {self.actor} is to answer, not seat {seat}", actor=self.actor)
+        options = self._answers()
+        if answer not in options:
+            raise IllegalActionError(answer, self._why_not(answer, options), shape=options)
+        taken = PACK.split(answer[1:])
+        rest = tuple(name for name in PACK.split(self.offer[1:]) if name not in taken)
+        after = self._play(seat, taken)._replace(offer="")
+        orders = after.road.orders((rest[0], rest[1]))
+        if len(orders) > 1:
+            return after._replace(left="".join(rest), due=Due.ORDER, actor=1 - seat)
+        return after._play(1 - seat, orders[0])._next(1 - seat)
+
+    def _order(self, event: Order) -> GeishasRoadState:
+        seat, order = event.seat, event.action
+        if seat != self.actor:
+            raise NotYourTurnError(f"seat {self.actor} is to order its cards, not seat {seat}", actor=self.actor)
+        options = self.legal_actions()
+        if order not in options:
+            raise IllegalActionError(order, f"the cards left are played {' or '.join(options)}", shape=options)
+        return self._play(seat, PACK.split(order[1:]))._replace(left="")._next(seat)
+
+    def _reveal(self, event: Reveal) -> GeishasRoadState:
+        seat = event.seat
+        if seat not in self.due_reveals():
+            raise self._contradiction(f"no intrigue of seat {seat} is to be revealed")
+        cards = PACK.encode(event.cards)
+        hidden = self.intrigues[seat]
+        if cards >= _X or cards.bit_count() != 1:
+            raise self._contradiction("a reveal shows one card")
+        if hidden not in (_X, cards):
+            raise self._contradiction(f"the intrigue of seat {seat} kept another card")
+        if hidden == _X:
+            self._check_single(cards)
+        after = self._replace(
+            intrigues=_put(self.intrigues, seat, cards),
+            revealed=self.revealed | (1 << seat),
+        )
+        return after._score() if after.revealed == _BOTH else after
+
+    def _score(self) -> GeishasRoadState:
+        """Plays both intrigues, the starting player's first whichever came first, and scores the round."""
+        first = self.first
+        assert first is not None
+        state = self
+        for seat in (first, 1 - first):
+            state = state._play(seat, (PACK.decode(self.intrigues[seat]),))
+        markers = scoring.move_markers(self.markers, state.tableaus)
+        winner = scoring.winner(state.road.lanterns, markers, first)
+        wins = _put(self.wins, winner, self.wins[winner] + 1)
+        over = wins[winner] == scoring.ROUNDS_TO_WIN
+        return state._replace(
+            intrigues=(0, 0),
+            markers=markers,
+            wins=wins,
+            loser=1 - winner,
+            outcome=Outcome("rounds", winner) if over else None,
+            due=Due.OVER if over else Due.DEAL,
+            actor=None,
+        )
+
+    # --- parts of steps -------------------------------------------------------------------------------------------
+
+    def _play(self, seat: Seat, cards: tuple[str, ...]) -> GeishasRoadState:
+        """Cards from a hand or an offer into a tableau, in this order; their geisha move."""
+        weight = sum(PACK.weight(card) for card in cards)
+        return self._replace(
+            tableaus=_put(self.tableaus, seat, self.tableaus[seat] + weight), road=self.road.walk(cards)
+        )
+
+    def _next(self, acted: Seat) -> GeishasRoadState:
+        """What follows a completed action: the other seat's turn, or the reveal."""
+        if self.used[0] == self.used[1] == ALL_USED:
+            return self._replace(due=Due.REVEAL, actor=None)
+        return self._replace(due=Due.DRAW, actor=1 - acted)
+
+    def _check_single(self, shown: Cards) -> None:
+        """Raises if one of the cards of `shown`, unknown until now, lies somewhere already."""
+        places = (*self.hands, *self.tableaus, *self.intrigues, *self.discards, PACK.encode(self.deck))
+        if not _all_differ((*places, shown)):
+            raise self._contradiction("a card would be in two places")
+
+    def _contradiction(self, reason: str) -> IllegalEventError:
+        return IllegalEventError(reason, due=self.due.value)
+
+    @staticmethod
+    def _missing(hand: Cards, cards: Cards) -> str:
+        if cards >= _X and hand < _X:
+            return "unknown cards cannot be played from it"
+        if hand >= _X:
+            return "the hand has not that many cards"
+        return f"the hand has not {' and '.join(PACK.split(PACK.decode(cards & ~hand)))}"
+
+    def _why_not(self, answer: str, options: tuple[str, ...]) -> str:
+        turned = "-" + "".join(reversed(PACK.split(answer[1:]))) if answer[:1] == "-" else ""
+        if turned in options and self.offer[0] == COMPETITION:
+            return f"both orders come to the same here, so it is written {turned}"
+        return f"{self.offer} can be answered {' or '.join(options)}"
+
+    # --- what others know -----------------------------------------------------------------------------------------
+
+    def project(self, seat: Seat | None) -> GeishasRoadState:
+        """The position as `seat` (None: a spectator) knows it: hands, face-down cards and the deck of others are X.
+
+        An intrigue that has been revealed is open, also while the other one is still awaited.
+        """
+        intrigues = tuple(
+            cards if owner == seat or self.revealed & (1 << owner) else PACK.hide(cards)
+            for owner, cards in enumerate(self.intrigues)
+        )
+        return self._replace(
+            hands=_hide_others(self.hands, seat),
+            intrigues=(intrigues[0], intrigues[1]),
+            discards=_hide_others(self.discards, seat),
+            deck=UNKNOWN * PACK.count(PACK.encode(self.deck)),
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """The position as plain data. Cards are text, lists of two are by seat, lists of five by colour.
+
+        `used` holds action letters, `markers` 0, 1 or null; `places` steps from home, `homes` homecomings and
+        `lanterns` prestige of each geisha this round; `light` and `dark` the lanterns that are left;
+        `influence` is in half points.
+        """
+        outcome: Json = None
+        if self.outcome is not None:
+            outcome = {"reason": self.outcome.reason, "winner": self.outcome.winner}
+        return {
+            "ruleset": self.ruleset.to_json(),
+            "round": self.round,
+            "first": self.first,
+            "due": self.due.value,
+            "actor": self.actor,
+            "hands": [PACK.decode(c) for c in self.hands],
+            "used": [[code for code in CODES if mask & BITS[code]] for mask in self.used],
+            "tableaus": [PACK.decode(c) for c in self.tableaus],
+            "intrigues": [PACK.decode(c) for c in self.intrigues],
+            "revealed": [bool(self.revealed & (1 << seat)) for seat in (0, 1)],
+            "discards": [PACK.decode(c) for c in self.discards],
+            "offer": self.offer or None,
+            "left": self.left or None,
+            "deck": self.deck,
+            "places": list(self.road.places),
+            "homes": list(self.road.homes),
+            "lanterns": list(self.road.lanterns),
+            "light": list(self.road.light),
+            "dark": list(self.road.dark),
+            "markers": [None if m == scoring.MIDDLE else int(m) for m in self.markers],
+            "influence": [list(scoring.influence(self.tableaus[seat], self.markers, seat)) for seat in (0, 1)],
+            "wins": list(self.wins),
+            "loser": self.loser,
+            "outcome": outcome,
+        }
+
+
+_Pair = tuple[int, int]
+
+
+def _put(pair: _Pair, seat: Seat, value: int) -> _Pair:
+    return (value, pair[1]) if seat == 0 else (pair[0], value)
+
+
+def _hide_others(pair: _Pair, seat: Seat | None) -> _Pair:
+    return (pair[0] if seat == 0 else PACK.hide(pair[0]), pair[1] if seat == 1 else PACK.hide(pair[1]))
+
+
+def _mark(markers: str, colour: str, seat: Seat) -> str:
+    at = COLOURS.index(colour)
+    return f"{markers[:at]}{seat}{markers[at + 1 :]}"
+
+
+def _all_differ(places: tuple[Cards, ...]) -> bool:
+    """Whether no known card is in two of `places`."""
+    seen = 0
+    for place in places:
+        known = place & KNOWN
+        if seen & known:
+            return False
+        seen |= known
+    return True
+
+
+_Step = Callable[[GeishasRoadState, Any], GeishasRoadState]  # Any: each step takes just its own event's type
+
+_MACHINE: Final[dict[Due, dict[type, _Step]]] = {
+    Due.CHANCE: {Chance: GeishasRoadState._chance},
+    Due.DEAL: {Deal: GeishasRoadState._deal},
+    Due.DRAW: {Draw: GeishasRoadState._draw},
+    Due.ACT: {Act: GeishasRoadState._act},
+    Due.ANSWER: {Answer: GeishasRoadState._answer},
+    Due.ORDER: {Order: GeishasRoadState._order},
+    Due.PICK: {Pick: GeishasRoadState._pick},
+    Due.REVEAL: {Reveal: GeishasRoadState._reveal},
+    Due.OVER: {},
+}
+
+
+def initial(ruleset: GeishasRoad, first: Seat | None) -> GeishasRoadState:
+    """The position before any event; `first` is None when chance decides who starts."""
+    return GeishasRoadState(
+        ruleset=ruleset,
+        round=0,
+        first=first,
+        due=Due.CHANCE if ruleset.chance() else Due.DEAL,
+        actor=None,
+        hands=(0, 0),
+        used=(0, 0),
+        tableaus=(0, 0),
+        intrigues=(0, 0),
+        discards=(0, 0),
+        offer="",
+        left="",
+        deck="",
+        road=_START,
+        markers=scoring.START,
+        revealed=0,
+        wins=(0, 0),
+        loser=None,
+        outcome=None,
+    )
