@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hkoji import __version__
+from hkoji.cli import rulesets
 from hkoji.cli.output import out
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Hanamikoji by correspondence: signed games that anyone can check.",
+    help="Hanamikoji and Geisha's Road by correspondence: signed games that anyone can check.",
     epilog="Begin with: hkoji init NAME, then hkoji register --server URL, then hkoji new or hkoji join GAME.",
 )
 
@@ -127,22 +128,24 @@ def register(
     player.register(_client(), out, server)
 
 
-@app.command(epilog="Example: hkoji new --invite bob --max-rounds 3 --tiebreak charm")
+@app.command(
+    epilog="Examples: hkoji new --invite bob --max-rounds 3 --tiebreak charm; hkoji new --ruleset geishas-road"
+)
 def new(
-    ruleset: Annotated[str, typer.Option("--ruleset", help="The game.")] = "hanamikoji",
+    ruleset: rulesets.Name = "hanamikoji",
     invite: Annotated[str | None, typer.Option("--invite", help="Only this player may join.")] = None,
-    first: Annotated[str, typer.Option("--first", help="Who starts: host, guest or random.")] = "host",
-    max_rounds: Annotated[int, typer.Option("--max-rounds", min=0, help="A limit of rounds; 0 for none.")] = 0,
-    tiebreak: Annotated[
-        str | None, typer.Option("--tiebreak", help="At the limit: geisha (English rules) or charm (Italian).")
-    ] = None,
+    first: rulesets.First = None,
+    max_rounds: rulesets.MaxRounds = None,
+    tiebreak: rulesets.TieBreak = None,
+    markers: rulesets.Markers = None,
     json: Json = False,
 ) -> None:
     """Open a game for someone to join."""
     from hkoji.cli import play
 
     out.json = json
-    play.new(_client(), out, play.make_ruleset(ruleset, first, max_rounds, tiebreak), invite)
+    made = rulesets.make_ruleset(ruleset, first=first, max_rounds=max_rounds, tiebreak=tiebreak, markers=markers)
+    play.new(_client(), out, made, invite)
 
 
 @app.command(epilog="Example: hkoji join 2714")

@@ -10,7 +10,7 @@ from typing import Any
 from hkoji.cli.output import Output
 from hkoji.client import Client, Position
 from hkoji.client.position import action_of
-from hkoji.errors import CancelledError, IllegalError, StorageError, UsageError, shorten
+from hkoji.errors import CancelledError, StorageError, UsageError, shorten
 from hkoji.game.bodies import Invite
 from hkoji.game.course import Stage
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse_submission
@@ -18,19 +18,6 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import is_name
 from hkoji.log.line import format_log
 from hkoji.rules.protocol import Ruleset
-from hkoji.rules.registry import RULESETS
-
-
-def make_ruleset(name: str, first: str, max_rounds: int, tiebreak: str | None) -> Ruleset:
-    """The ruleset of command-line options. Raises `UsageError`."""
-    if name not in RULESETS:
-        raise UsageError(f"there is no ruleset {name!r}", hint=f"rulesets: {', '.join(sorted(RULESETS))}")
-    from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-
-    try:
-        return Hanamikoji(first, max_rounds, tiebreak or "geisha")
-    except IllegalError as error:
-        raise UsageError(str(error), hint=error.hint or "see `hkoji new --help`") from error
 
 
 def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.rules.geishas_road.ruleset import NAME as GEISHAS_ROAD
@@ -12,9 +11,20 @@ from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Json, Ruleset
 
-RULESETS: Final[dict[str, Callable[[dict[str, Json]], Ruleset]]] = {
-    HANAMIKOJI: Hanamikoji.from_json,
-    GEISHAS_ROAD: GeishasRoad.from_json,
+
+class RulesetType(Protocol):
+    """A game before its options are fixed."""
+
+    def __call__(self) -> Ruleset:
+        """The game with its default options."""
+
+    def from_json(self, options: dict[str, Json], /) -> Ruleset:
+        """Reads the `ruleset` object of a log. Raises `NotUnderstoodError` or `MalformedError`."""
+
+
+RULESETS: Final[dict[str, RulesetType]] = {
+    HANAMIKOJI: Hanamikoji,
+    GEISHAS_ROAD: GeishasRoad,
 }
 
 
@@ -25,4 +35,4 @@ def parse_ruleset(options: Json) -> Ruleset:
     name = str(options["name"])
     if name not in RULESETS:
         raise NotUnderstoodError("ruleset", name)
-    return RULESETS[name](options)
+    return RULESETS[name].from_json(options)
