@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from hkoji.cli.boards import hanamikoji
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final, cast
+
+from hkoji.cli.boards.board import Board
 from hkoji.cli.output import Style
 from hkoji.client import Position
 
-_BOARDS = {"hanamikoji": hanamikoji.draw}
+_BOARDS: Final = {
+    "geishas-road": "hkoji.cli.boards.geishas_road:GeishasRoadBoard",
+    "hanamikoji": "hkoji.cli.boards.hanamikoji:HanamikojiBoard",
+}
+"""From a ruleset's name to its board's module and class; only the one that is drawn is imported."""
+
+
+def board(position: Position, style: Style) -> Board:
+    """The board of a position's game."""
+    module, _, name = _BOARDS[position.course.setup.ruleset.name].partition(":")
+    return cast(Callable[[Position, Style], Board], getattr(import_module(module), name))(position, style)
 
 
 def draw(position: Position, style: Style) -> str:
     """A position as a board, with what has happened and what can be done."""
-    return _BOARDS[position.course.setup.ruleset.name](position, style)
+    return board(position, style).draw()
