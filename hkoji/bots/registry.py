@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
+from hkoji.bots.by_game import ByGame
 from hkoji.bots.chance import RandomBot
 from hkoji.bots.protocol import Bot
 from hkoji.errors import UsageError, shorten
 
+
+def _by_game(name: str, seed: int, **options: object) -> Bot:
+    return ByGame(name, lambda brain: brain(seed, **options))
+
+
 BOTS: Final[dict[str, Callable[[int], Bot]]] = {
     "random": RandomBot,
+    "greedy": partial(_by_game, "greedy"),
 }
 """From a bot's name to what makes one from a seed (an int)."""
 

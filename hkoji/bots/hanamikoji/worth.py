@@ -1,0 +1,111 @@
+"""What favor markers are worth: the chance to win the whole game with the markers as they lie after a round.
+
+A game without a limit goes on until somebody has won, markers carried over, so a round is not won or lost: it leaves
+markers. Their worth is what a chain of rounds makes of them, each geisha's marker moving on its own with the chances
+measured in self-play (`MOVES`, by scripts/measure_bots.py). That the geisha are not independent of each other is left
+out; what ends a game is asked of the rules.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, TypeAlias
+
+from hkoji.bots.hanamikoji.model import KINDS, Lead, leads
+from hkoji.rules.events import Seat
+from hkoji.rules.hanamikoji import scoring
+from hkoji.rules.hanamikoji.actions import CHARM
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+
+MOVES: Final = {2: (0.36, 0.36), 3: (0.42, 0.42), 4: (0.40, 0.40), 5: (0.43, 0.43)}
+"""By charm: how often a round's starter has more of a geisha's items, and how often the other player."""
+
+SETTLED: Final = 12
+"""Rounds looked ahead in a game without a limit: hardly any lasts so long."""
+
+Worths: TypeAlias = tuple[float, ...]
+"""By the markers as a number in base 3: 0 middle, 1 the starter's, 2 the other's; geisha A counts least."""
+
+_SIZE: Final = 3**KINDS
+_POWERS: Final = tuple(3**i for i in range(KINDS))
+
+
+@cache
+def _ends(goals_only: bool, tiebreak: str) -> tuple[float | None, ...]:
+    """The worth for the side whose markers are 1 where the rules decide, None elsewhere."""
+    worths: list[float | None] = []
+    for code in range(_SIZE):
+        markers = "".join(".01"[code // power % 3] for power in _POWERS)
+        outcome = scoring.winner(markers) or (None if goals_only else scoring.limit(markers, tiebreak))
+        worths.append(None if outcome is None else {0: 1.0, 1: 0.0, None: 0.5}[outcome.winner])
+    return tuple(worths)
+
+
+@cache
+def _swap() -> tuple[int, ...]:
+    """Each position with the sides swapped."""
+    return tuple(sum((0, 2, 1)[code // power % 3] * power for power in _POWERS) for code in range(_SIZE))
+
+
+@cache
+def before_round(rounds: int, tiebreak: str) -> Worths:
+    """For whoever starts a round: the chance to win, with so many rounds at most to go, this one included."""
+    values = list(after_round(rounds - 1, tiebreak))
+    for power, charm in zip(_POWERS, CHARM, strict=True):
+        more, less = MOVES[charm]
+        tie = 1.0 - more - less
+        for code in range(_SIZE):
+            if code // power % 3 == 0:
+                middle, mine, yours = values[code], values[code + power], values[code + 2 * power]
+                moved = more * mine + less * yours
+                values[code] = moved + tie * middle
+                values[code + power] = moved + tie * mine
+                values[code + 2 * power] = moved + tie * yours
+    return tuple(values)
+
+
+@cache
+def after_round(rounds: int, tiebreak: str) -> Worths:
+    """For whoever started the round just scored: the chance to win, with so many rounds at most to go."""
+    swap = _swap()
+    if rounds == 0:
+        return tuple(worth if worth is not None else 0.0 for worth in _ends(False, tiebreak))
+    ahead = before_round(rounds, tiebreak)
+    return tuple(
+        worth if worth is not None else 1.0 - ahead[swap[code]] for code, worth in enumerate(_ends(True, tiebreak))
+    )
+
+
+def code_of(markers: str, seat: Seat) -> int:
+    """The markers' number as `seat` sees them: 1 for its own side."""
+    digits = {scoring.NEUTRAL: 0, str(seat): 1, str(1 - seat): 2}
+    return sum(digits[marker] * power for marker, power in zip(markers, _POWERS, strict=True))
+
+
+class RoundWorth(dict[Lead, float]):
+    """By a seat's lead at the end of the current round: its chance to win the game. Filled as it is asked."""
+
+    def __init__(self, ruleset: Hanamikoji, markers: str, seat: Seat, first: Seat, number: int) -> None:
+        """`markers` as they lie before round `number`, which seat `first` has started, is scored."""
+        super().__init__()
+        to_go = ruleset.max_rounds - number if ruleset.max_rounds else SETTLED
+        after = after_round(to_go, ruleset.tiebreak)
+        swap = _swap()
+        self._worths: Worths = after if seat == first else tuple(1.0 - after[swap[code]] for code in range(_SIZE))
+        before = code_of(markers, seat)
+        self._digits = tuple(before // power % 3 for power in _POWERS)
+
+    def __missing__(self, lead: Lead) -> float:
+        code = 0
+        for ahead, digit, power in zip(leads(lead), self._digits, _POWERS, strict=True):
+            code += power * (1 if ahead > 0 else 2 if ahead < 0 else digit)
+        worth: float = self._worths[code]
+        self[lead] = worth
+        return worth
+
+    def stake(self, geisha: int) -> float:
+        """What one marker decides: the chance to win with it and all others as they lie, less the one without."""
+        rest = sum(
+            digit * power for i, (digit, power) in enumerate(zip(self._digits, _POWERS, strict=True)) if i != geisha
+        )
+        return self._worths[rest + _POWERS[geisha]] - self._worths[rest + 2 * _POWERS[geisha]]

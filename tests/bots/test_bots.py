@@ -1,0 +1,86 @@
+"""Laws of every bot at every game: legal, repeatable, and blind to what its seat cannot know."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hkoji.bots.protocol import Bot, Seen, see
+from hkoji.bots.registry import BOTS, make_bot
+from hkoji.errors import UsageError
+from hkoji.rules.events import SEATS, Event
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
+from tests.support.rules import GAMES, Game, next_event, random_game
+
+every_bot = pytest.mark.parametrize("name", sorted(BOTS))
+every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in GAMES])
+
+
+def positions(game: Game, seed: int, number: int) -> list[tuple[Ruleset, tuple[Event, ...], State]]:
+    """Some positions of random games in which somebody decides."""
+    chance = random.Random(seed)
+    found: list[tuple[Ruleset, tuple[Event, ...], State]] = []
+    while len(found) < number:
+        play = random_game(chance.choice(game.rulesets), chance.randrange(2**32))
+        places = [i for i, state in enumerate(play.states) if state.due in DECISION_DUE]
+        for place in chance.sample(places, 2):
+            found.append((play.ruleset, play.events[:place], play.states[place]))
+    return found
+
+
+def seen_by_actor(ruleset: Ruleset, events: tuple[Event, ...], state: State) -> Seen:
+    assert state.actor is not None
+    return see(ruleset, events, state.actor)
+
+
+@every_game
+@every_bot
+def test_a_bot_plays_what_is_legal(name: str, game: Game) -> None:
+    for number, (ruleset, events, state) in enumerate(positions(game, 1, 24)):
+        bot = make_bot(name, number)
+        assert bot.decide(seen_by_actor(ruleset, events, state)) in state.legal_actions()
+        bot.close()
+
+
+@every_game
+@every_bot
+def test_the_same_seed_gives_the_same_play(name: str, game: Game) -> None:
+    for number, (ruleset, events, state) in enumerate(positions(game, 2, 10)):
+        seen = seen_by_actor(ruleset, events, state)
+        assert make_bot(name, number).decide(seen) == make_bot(name, number).decide(seen)
+
+
+def play(ruleset: Ruleset, bots: tuple[Bot, Bot], seed: int, most_rounds: int = 20) -> State:
+    """A whole game between two bots, the cards by the seed."""
+    chance = random.Random(seed)
+    state: State = ruleset.initial()
+    events: list[Event] = []
+    while state.due is not Due.OVER and not (state.due is Due.DEAL and state.round == most_rounds):
+        if state.due in DECISION_DUE:
+            assert state.actor is not None
+            action = bots[state.actor].decide(see(ruleset, events, state.actor))
+            event: Event = DECISION_KINDS[state.due](state.actor, action)
+        else:
+            event = next_event(ruleset, events, state, chance)
+        state = state.apply(event)
+        events.append(event)
+    return state
+
+
+def test_greedy_beats_chance() -> None:
+    """Fifty deals of every game's default options, each played from both seats: seeds are fixed, so is the result."""
+    for game in GAMES:
+        won = 0
+        for seed in range(50):
+            for seat in SEATS:
+                rivals = make_bot("greedy", seed), make_bot("random", seed)
+                state = play(game.rulesets[0], rivals if seat == 0 else (rivals[1], rivals[0]), seed)
+                won += state.outcome is not None and state.outcome.winner == seat
+        assert won >= 80, game.name
+
+
+def test_an_unknown_bot_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError) as caught:
+        make_bot("deep-thought", 1)
+    assert "greedy" in str(caught.value.hint)

@@ -1,0 +1,131 @@
+"""The bots' small model of a Hanamikoji round against the rules engine: same moves, same changes, same end."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from hkoji.bots.hanamikoji import model, worth
+from hkoji.rules.events import Act, Answer, Deal, Draw, Reveal
+from hkoji.rules.hanamikoji import scoring
+from hkoji.rules.hanamikoji.actions import PACK, actions, read
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.protocol import Due
+from tests.support.rules import random_game
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_hand_has_the_moves_of_the_rules(seed: int) -> None:
+    chance = random.Random(seed)
+    deck = [kind for _, kind in PACK.deck()]
+    for size in range(1, 8):
+        names = "".join(chance.sample(deck, size))
+        used = chance.randrange(15)
+        legal = {model.read(action) for action in actions(PACK.encode(names), used)}
+        assert set(model.moves(model.hand_of(names), used)) == legal
+        assert len(model.moves(model.hand_of(names), used)) == len(legal)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
+    """The model plays at random; what it has chosen is played again by the rules, cards and changes found by search."""
+    chance = random.Random(seed)
+    ruleset = Hanamikoji(max_rounds=1)
+    deck = [kind for _, kind in PACK.deck()]
+    chance.shuffle(deck)
+    deal = ruleset.deal(tuple(deck))
+    chosen: list[tuple[model.Move, int]] = []
+
+    def act(hand: int, used: int, lead: int) -> model.Move:
+        move = chance.choice(model.moves(hand, used))
+        chosen.append((move, move.changes[0]))
+        return move
+
+    def reply(lead: int, changes: Sequence[int]) -> int:
+        change = chance.choice(changes)
+        chosen[-1] = (chosen[-1][0], change)
+        return change
+
+    hands = [model.hand_of(hand) for hand in deal.hands]
+    rest = tuple(model.hand_of(card) for card in reversed(deal.rest))
+    lead = model.play_out(model.Round(hands[0], hands[1], 0, 0, 0, rest), act, reply)
+    assert len(chosen) == 8
+    state = _played_again(ruleset, deal, chosen)
+    rows = [model.from_pack(row) for row in state.rows]
+    assert rows[0] - rows[1] == lead
+    assert state.outcome is not None
+    worths = worth.RoundWorth(ruleset, scoring.START, 0, 0, 1)
+    assert worths[lead] == {0: 1.0, 1: 0.0, None: 0.5}[state.outcome.winner]
+
+
+def _played_again(ruleset: Hanamikoji, deal: Deal, chosen: list[tuple[model.Move, int]]) -> HanamikojiState:
+    state = ruleset.initial().apply(deal)
+    secrets = {}
+    for move, change in chosen:
+        seat = state.actor
+        assert seat is not None
+        state = state.apply(Draw(seat, state.deck[0]))
+        action = next(action for action in state.legal_actions() if model.read(action) == move)
+        before = _lead(state, seat)
+        state = state.apply(Act(seat, action))
+        if action[0] == "1":
+            secrets[seat] = action[1:]
+        while state.due is Due.ANSWER:
+            answers = [state.apply(Answer(1 - seat, answer)) for answer in state.legal_actions()]
+            state = next(after for after in answers if _lead(after, seat) - before == change)
+        assert _lead(state, seat) - before == change
+    for seat in state.due_reveals():
+        state = state.apply(Reveal(seat, secrets[seat]))
+    return state
+
+
+def _lead(state: HanamikojiState, seat: int) -> int:
+    """The actor's lead with the secrets that have been played."""
+    places = [model.from_pack(state.rows[s]) + model.from_pack(state.secrets[s]) for s in (seat, 1 - seat)]
+    return places[0] - places[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("ruleset", [Hanamikoji(), Hanamikoji("guest", 3, "charm"), Hanamikoji("host", 2, "geisha")])
+def test_markers_are_worth_what_the_rules_say_where_they_say_it(ruleset: Hanamikoji, seed: int) -> None:
+    """After every scored round of a random game: 1, 0 or a half at its end, something between before."""
+    checked = 0
+    for before, after in _scored(ruleset, seed):
+        first = before.first
+        assert first is not None
+        row = [model.from_pack(rows) for rows in after.rows]
+        both = [
+            worth.RoundWorth(ruleset, before.markers, seat, first, before.round)[row[seat] - row[1 - seat]]
+            for seat in (0, 1)
+        ]
+        assert sum(both) == pytest.approx(1.0)
+        if after.outcome is None:
+            assert 0.0 < both[0] < 1.0
+        else:
+            assert both[0] == {0: 1.0, 1: 0.0, None: 0.5}[after.outcome.winner]
+        checked += 1
+    assert checked
+
+
+def _scored(ruleset: Hanamikoji, seed: int) -> list[tuple[HanamikojiState, HanamikojiState]]:
+    states = random_game(ruleset, seed).states
+    pairs = []
+    for before, after in pairwise(states):
+        assert isinstance(before, HanamikojiState)
+        assert isinstance(after, HanamikojiState)
+        if before.due is Due.REVEAL and after.due is not Due.REVEAL:
+            pairs.append((before, after))
+    return pairs
+
+
+def test_reading_takes_cards_and_changes() -> None:
+    assert model.read("3ABB").cards == model.hand_of("ABB")
+    assert set(model.read("3ABB").changes) == {model.hand_of("BB") - model.hand_of("A"), model.hand_of("A")}
+    assert model.read("4ABAB").changes == (0,)
+    assert model.read("2GG").changes == (0,)
+    assert read("1G").mask == model.read("1G").bit
+    assert model.leads(model.hand_of("GGG") - model.hand_of("AAG")) == (-2, 0, 0, 0, 0, 0, 2)
