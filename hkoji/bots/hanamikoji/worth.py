@@ -26,8 +26,8 @@ SETTLED: Final = 12
 Worths: TypeAlias = tuple[float, ...]
 """By the markers as a number in base 3: 0 middle, 1 the starter's, 2 the other's; geisha A counts least."""
 
-_SIZE: Final = 3**KINDS
-_POWERS: Final = tuple(3**i for i in range(KINDS))
+_SIZE: Final = 2187
+_POWERS: Final[tuple[int, ...]] = tuple(3**i for i in range(KINDS))
 
 
 @cache
