@@ -8,7 +8,8 @@
     #0 charm
 
 Tag pairs, then a line a round, then the result. Decisions are in the game's notation; the rest is the same for all
-games: `=` deal (seat 0 / seat 1, and where known / the draws to come / the card removed), `+` draw, `?` reveal
+games: `=` deal (seat 0 / seat 1, and where known / the draws to come / the card
+removed, if the game removes one), `+` draw, `?` reveal
 (seat 0 / seat 1), `*` public chance, `#` result. Nothing here knows a particular game: who acts is asked of the state.
 """
 
@@ -140,7 +141,7 @@ def format_event(event: Event) -> str:
         case Deal(hands, rest, aside):
             text = f"={hands[0]}/{hands[1]}"
             unknown = (rest, aside) == (hide_text(rest), hide_text(aside))
-            return text if unknown else f"{text}/{rest}/{aside}"
+            return text if unknown else f"{text}/{rest}/{aside}".rstrip("/")
         case Draw(_, card):
             return f"+{card}"
         case Reveal(seat, cards):
@@ -236,9 +237,11 @@ class _Reader:
                     self._decide(part)
 
     def _deal(self, parts: list[str]) -> None:
+        blank = self.ruleset.deal(("X",) * self.ruleset.pack.size)
         if len(parts) == 2:
-            blank = self.ruleset.deal(("X",) * self.ruleset.pack.size)
             parts = [*parts, blank.rest, blank.aside]
+        elif len(parts) == 3 and not blank.aside:
+            parts = [*parts, ""]
         if len(parts) != 4:
             raise MalformedError("deal", "it is two hands, or two hands, the draws and the cards removed")
         self._apply(Deal((parts[0], parts[1]), parts[2], parts[3]))

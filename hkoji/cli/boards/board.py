@@ -166,7 +166,7 @@ class Board(ABC):
         yield ""
         yield self.style.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
         for what, command, then in self.choices():
-            yield f"  {what:{SIDE + 2}}{command:28}  {then}"
+            yield f"  {what:{SIDE + 2}}{command:29}  {then}"
 
     def rule(self) -> str:
         """A line across."""

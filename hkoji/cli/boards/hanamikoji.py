@@ -100,7 +100,7 @@ class HanamikojiBoard(Board):
         """The own hand; for a spectator the hands that the log has revealed."""
         for seat in (self.me,) if self.you else (0, 1):
             hand = self.state.hands[seat]
-            if self.state.round and (self.you or 0 < hand < PACK.unknown):
+            if hand > 0 and (self.you or hand < PACK.unknown):
                 label = "your hand" if self.you else f"{self.name(seat)[:7]} holds"
                 yield f"{label:{SIDE}}{self._cards(PACK.decode(hand))}"
 

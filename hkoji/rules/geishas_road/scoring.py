@@ -32,10 +32,8 @@ def move_markers(markers: str, tableaus: tuple[Cards, Cards]) -> str:
 
     A tie comes only with the marker in the middle: a half point on one side is never made up for by whole ones.
     """
-    host, guest = (influence(tableaus[seat], markers, seat) for seat in (0, 1))
-    return "".join(
-        "0" if a > b else "1" if b > a else marker for marker, a, b in zip(markers, host, guest, strict=True)
-    )
+    won = leads(influence(tableaus[0], markers, 0), influence(tableaus[1], markers, 1))
+    return "".join(marker if side == MIDDLE else side for marker, side in zip(markers, won, strict=True))
 
 
 def prestige(lanterns: tuple[int, ...], won: str, seat: Seat) -> int:
@@ -43,9 +41,8 @@ def prestige(lanterns: tuple[int, ...], won: str, seat: Seat) -> int:
     return sum(points for points, side in zip(lanterns, won, strict=True) if side == str(seat))
 
 
-def leads(markers: str, tableaus: tuple[Cards, Cards]) -> str:
-    """Who has more influence on each geisha now: `0`, `1`, or `.` for nobody."""
-    host, guest = (influence(tableaus[seat], markers, seat) for seat in (0, 1))
+def leads(host: tuple[int, ...], guest: tuple[int, ...]) -> str:
+    """Who has more of two seats' influence on each geisha: `0`, `1`, or `.` for nobody."""
     return "".join("0" if a > b else "1" if b > a else MIDDLE for a, b in zip(host, guest, strict=True))
 
 

@@ -72,6 +72,8 @@ class GeishasRoadState(NamedTuple):
     road: Road
     markers: str
     """As in `scoring`."""
+    counted: str
+    """The markers as they counted in a round that has been scored since; empty until then."""
     revealed: int
     """Seats whose intrigue has been revealed this round, a bit each."""
     wins: tuple[int, int]
@@ -120,6 +122,10 @@ class GeishasRoadState(NamedTuple):
             return ()
         first = self.first or 0
         return tuple(seat for seat in (first, 1 - first) if not self.revealed & (1 << seat))
+
+    def influence(self, seat: Seat) -> tuple[int, ...]:
+        """A seat's influence on each geisha in half points; of a scored round with the markers as they counted."""
+        return scoring.influence(self.tableaus[seat], self.counted or self.markers, seat)
 
     def _answers(self) -> tuple[str, ...]:
         if self.offer[0] == GIFT:
@@ -308,6 +314,7 @@ class GeishasRoadState(NamedTuple):
         return state._replace(
             intrigues=(0, 0),
             markers=markers,
+            counted=self.markers,
             wins=wins,
             loser=1 - winner,
             outcome=Outcome("rounds", winner) if over else None,
@@ -402,7 +409,7 @@ class GeishasRoadState(NamedTuple):
             "light": list(self.road.light),
             "dark": list(self.road.dark),
             "markers": [None if m == scoring.MIDDLE else int(m) for m in self.markers],
-            "influence": [list(scoring.influence(self.tableaus[seat], self.markers, seat)) for seat in (0, 1)],
+            "influence": [list(self.influence(seat)) for seat in (0, 1)],
             "wins": list(self.wins),
             "loser": self.loser,
             "outcome": outcome,
@@ -469,6 +476,7 @@ def initial(ruleset: GeishasRoad, first: Seat | None) -> GeishasRoadState:
         deck="",
         road=_START,
         markers=scoring.START,
+        counted="",
         revealed=0,
         wins=(0, 0),
         loser=None,

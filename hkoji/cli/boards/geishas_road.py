@@ -1,0 +1,289 @@
+"""The board of Geisha's Road: the circle and who stands where, lanterns, both tableaus with their influence, hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from hkoji.cli.boards.board import SIDE, Board, Choice
+from hkoji.cli.output import Style
+from hkoji.client import Position
+from hkoji.game.replay import Step
+from hkoji.rules.cards import Cards
+from hkoji.rules.events import Seat
+from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
+from hkoji.rules.geishas_road.road import TEAHOUSES
+from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
+from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.protocol import Due
+
+_COLUMN: Final = 10
+_ROOM: Final = 9
+"""Width for the guests of a teahouse, all five of them."""
+_PAINT: Final = dict(zip(COLOURS, ("red", "yellow", "cyan", "green", "bold"), strict=True))
+_HELP: Final = {
+    "R": "1 card, played at once",
+    "I": "first kept for the end, second out",
+    "G": "3 shown: they play 1, you 2",
+    "C": "2 pairs shown: they play one",
+}
+
+
+class GeishasRoadBoard(Board):
+    """A position of Geisha's Road."""
+
+    game = "Geisha's Road"
+
+    def __init__(self, position: Position, style: Style) -> None:
+        super().__init__(position, style)
+        state = position.course.state
+        assert isinstance(state, GeishasRoadState)
+        self.state: Final = state
+
+    # --- words ------------------------------------------------------------------------------------------------
+
+    def where(self) -> str:
+        """The round of at most three."""
+        return f"round {self.state.round} of 3" if self.state.round else "before the first round"
+
+    def task(self) -> str:
+        """An action, an answer, an order or a choice."""
+        match self.state.due:
+            case Due.ANSWER:
+                return f"answer {self.state.offer}"
+            case Due.ORDER:
+                return f"order {self.state.left}"
+            case Due.PICK:
+                return "choose who starts" if self.state.round > 1 else "choose a marker"
+        return "choose an action"
+
+    def told(self, seat: Seat, action: str) -> str:
+        """Any decision."""
+        who = self.name(seat)
+        match action[0]:
+            case "-":
+                return f"{who} took {_spaced(action[1:])}   {action}"
+            case ">":
+                return f"{who} played {' then '.join(PACK.split(action[1:]))}   {action}"
+            case "!":
+                return f"{who} chose the marker of {action[1]}   {action}"
+            case "^":
+                starter = self.name(int(action[1]))
+                return f"{who} chose that {starter} {'start' if starter == 'you' else 'starts'}   {action}"
+        cards = "" if action.endswith("XX") else f" of {_spread(action)}"
+        return f"{who} played {_article(NAMES[action[0]])}{cards}   {action}"
+
+    def turned_up(self, seat: Seat, cards: str) -> str:
+        """The card that an intrigue kept."""
+        return f"{self.name(seat)} revealed the intrigue {cards}   ?{cards}"
+
+    def scored(self, step: Step) -> str:
+        """Prestige, markers and rounds on both sides, of the round that has just been scored."""
+        # The next round may have been dealt in the same step: what has been scored is still in the state before it.
+        steps = self.position.replay.steps
+        before = steps[step.entry.seq - 1].course.state
+        for event in step.events:
+            before = before.apply(event)
+            if before.due in (Due.DEAL, Due.OVER):
+                break
+        assert isinstance(before, GeishasRoadState)
+        stands = (
+            f"{self.name(seat)} {prestige(before.road.lanterns, before.markers, seat)} prestige and "
+            f"{before.markers.count(str(seat))} markers"
+            for seat in (1 - self.me, self.me)
+        )
+        assert before.loser is not None
+        winner = self.name(1 - before.loser)
+        return f"round {before.round}: {', '.join(stands)}; {winner} {'win' if winner == 'you' else 'wins'}"
+
+    # --- the table --------------------------------------------------------------------------------------------
+
+    def table(self) -> Iterator[str]:
+        """The colours with both sides, the circle, then actions, deck, offer and hand."""
+        style, state, other = self.style, self.state, 1 - self.me
+        head = "".join(self._cell(colour, colour) for colour in COLOURS)
+        yield f"{'':{SIDE}}{head}  prestige rounds"
+        yield self.rule()
+        yield self._cards_row(other)
+        yield self._influence_row(other)
+        yield self._markers_row()
+        yield self._influence_row(self.me)
+        yield self._cards_row(self.me)
+        yield self.rule()
+        yield self._row("lanterns", (self._lantern(n) for n in range(TEAHOUSES)))
+        yield self._row("to go home", (self._way(n) for n in range(TEAHOUSES)))
+        yield f"{'next':{SIDE}}light {_lights(state.road.light)}   dark {_lights(state.road.dark)}"
+        yield self.rule()
+        yield from self._circle()
+        yield self.rule()
+        for seat in (other, self.me):
+            yield self._actions(seat)
+        if state.deck:
+            yield f"{'deck':{SIDE}}{PACK.count(PACK.encode(state.deck))} cards to draw"
+        if state.offer:
+            yield style.paint(f"{'on offer':{SIDE}}{_spread(state.offer)}", "bold")
+        if state.left:
+            yield style.paint(f"{'left':{SIDE}}{_spaced(state.left)}, to be played in either order", "bold")
+        yield from self._hands()
+
+    def _cell(self, text: str, colour: str) -> str:
+        return self.style.paint(text.center(_COLUMN), _PAINT[colour])
+
+    def _row(self, label: str, cells: Iterator[str], tail: str = "") -> str:
+        painted = "".join(self._cell(text, colour) for text, colour in zip(cells, COLOURS, strict=True))
+        return f"{label:{SIDE}}{painted}{tail}"
+
+    def _cards_row(self, seat: Seat) -> str:
+        tableau = self.state.tableaus[seat]
+        cells = (" ".join(name[1] for name in _cards(tableau) if name[0] == colour) for colour in COLOURS)
+        won = leads(self.state.influence(0), self.state.influence(1))
+        points = prestige(self.state.road.lanterns, won, seat)
+        return self._row(self.label(seat), cells, f"  {points:^8} {self.state.wins[seat]:^6}")
+
+    def _influence_row(self, seat: Seat) -> str:
+        return self._row("  influence", (_halves(each) for each in self.state.influence(seat)))
+
+    def _markers_row(self) -> str:
+        arrows = {str(1 - self.me): "▲", str(self.me): "▼", MIDDLE: "·"}
+        return self._row("marker", (arrows[marker] for marker in self.state.markers))
+
+    def _lantern(self, colour: int) -> str:
+        points, homes = self.state.road.lanterns[colour], self.state.road.homes[colour]
+        return f"{points}{' (twice)' * (homes > 1)}" if homes else "-"
+
+    def _way(self, colour: int) -> str:
+        place = self.state.road.places[colour]
+        return str(TEAHOUSES - place) if place else "at home"
+
+    def _circle(self) -> Iterator[str]:
+        """The five teahouses clockwise from the top, each with the geisha who stand there."""
+        a, b, c, d, e = (self._teahouse(n) for n in range(TEAHOUSES))
+        yield f"{'clockwise':{SIDE}}{'':14}↗  {a}↘"
+        yield f"{'':{SIDE}}{'':7}{e}{'':10}{b}"
+        yield f"{'':{SIDE}}{'':11}↖  {d}←  {c}↙"
+
+    def _teahouse(self, number: int) -> str:
+        here = [colour for n, colour in enumerate(COLOURS) if (n + self.state.road.places[n]) % TEAHOUSES == number]
+        guests = " ".join(self.style.paint(colour, "bold", _PAINT[colour]) for colour in here) or "·"
+        room = _ROOM - max(2 * len(here) - 1, 1)
+        return f"{self.style.paint(f'{COLOURS[number]}⌂', 'dim')} {guests}{' ' * room}"
+
+    def _hands(self) -> Iterator[str]:
+        """The own hand; for a spectator the hands that the log has revealed."""
+        for seat in (self.me,) if self.you else (0, 1):
+            hand = self.state.hands[seat]
+            if hand > 0 and (self.you or hand < PACK.unknown):
+                label = "your hand" if self.you else f"{self.name(seat)[:7]} holds"
+                cards = (self.style.paint(card, "bold", _PAINT.get(card[0], "dim")) for card in _cards(hand))
+                yield f"{label:{SIDE}}{' '.join(cards)}"
+
+    def _actions(self, seat: Seat) -> str:
+        """All four actions, those used in brackets; beside the intrigue its cards as far as they are known."""
+        words = []
+        for code in CODES:
+            word = f"{code} {NAMES[code]}{self._face_down(seat) if code == INTRIGUE else ''}"
+            words.append(self.style.paint(f"({word})", "dim") if self.state.used[seat] & BITS[code] else f" {word} ")
+        return f"{self.label(seat)}{' '.join(words)}"
+
+    def _face_down(self, seat: Seat) -> str:
+        kept, discarded = (PACK.decode(cards[seat]) for cards in (self.state.intrigues, self.state.discards))
+        return f" {kept or '-'} out {discarded}" if discarded not in ("", "X") else ""
+
+    def decisions(self) -> Iterator[Choice]:
+        """Every answer, order or choice, or an example of each action that is left.
+
+        In words where a sign would mean something to the shell: `order` for `>`, `marker` for `!`, `start` for `^`.
+        """
+        game, legal = self.position.short, self.position.legal
+        match self.state.due:
+            case Due.ANSWER:
+                for answer in legal:
+                    yield f"take {_spaced(answer[1:])}", f"hkoji move {game} {answer}", ""
+            case Due.ORDER:
+                for order in legal:
+                    first, second = PACK.split(order[1:])
+                    yield f"{first} first", f"hkoji move {game} order {first} {second}", ""
+            case Due.PICK if self.state.round > 1:
+                for seat in (self.me, 1 - self.me):
+                    word = "host" if seat == 0 else "guest"
+                    who = self.name(seat)
+                    yield f"{who} start{'' if who == 'you' else 's'}", f"hkoji move {game} start {word}", ""
+            case Due.PICK:
+                for pick in legal:
+                    yield f"marker {pick[1]}", f"hkoji move {game} marker {pick[1]}", ""
+            case _:
+                for code in CODES:
+                    example = next((action for action in legal if action[0] == code), None)
+                    if example:
+                        yield f"{code} {NAMES[code]}", f"hkoji move {game} {example}", _HELP[code]
+
+    # --- linear -----------------------------------------------------------------------------------------------
+
+    def sentences(self) -> Iterator[str]:
+        """Colour by colour, then lanterns, actions, offer and hand."""
+        state, other = self.state, 1 - self.me
+        won = leads(state.influence(0), state.influence(1))
+        for number, colour in enumerate(COLOURS):
+            place = state.road.places[number]
+            stands = f"{TEAHOUSES - place} from home" if place else "at home"
+            marker = (
+                "in the middle" if state.markers[number] == MIDDLE else f"with {self.name(int(state.markers[number]))}"
+            )
+            sides = "; ".join(
+                f"{self.name(seat)} {self._held(seat, colour)}, influence {_halves(state.influence(seat)[number])}"
+                for seat in (self.me, other)
+            )
+            yield f"Geisha {colour}: {stands}, lanterns {self._lantern(number)}, marker {marker}; {sides}."
+        for seat in (other, self.me):
+            points = prestige(state.road.lanterns, won, seat)
+            yield f"{_capital(self.name(seat))}: prestige so far {points}, rounds won {state.wins[seat]}."
+        yield f"Next lanterns: light {_lights(state.road.light)}; dark {_lights(state.road.dark)}."
+        for seat in (other, self.me):
+            left = [f"{code} {NAMES[code]}" for code in CODES if not state.used[seat] & BITS[code]]
+            yield f"Actions left for {self.name(seat)}: {', '.join(left) or 'none'}."
+            for what, cards in (("kept", state.intrigues[seat]), ("discarded", state.discards[seat])):
+                if cards:
+                    yield f"Face down for {self.name(seat)}: {what} {PACK.decode(cards)}."
+        if state.offer:
+            yield f"On offer: {_spread(state.offer)}."
+        if state.left:
+            yield f"Left, to be played in either order: {_spaced(state.left)}."
+        if self.you and state.round:
+            yield f"Your hand: {' '.join(_cards(state.hands[self.me])) or 'empty'}."
+
+    def _held(self, seat: Seat, colour: str) -> str:
+        cards = [name for name in _cards(self.state.tableaus[seat]) if name[0] == colour]
+        return " ".join(cards) or "nothing"
+
+
+def _cards(cards: Cards) -> tuple[str, ...]:
+    return PACK.split(PACK.decode(cards))
+
+
+def _spaced(cards: str) -> str:
+    return " ".join(PACK.split(cards))
+
+
+def _spread(action: str) -> str:
+    """The cards of an action for reading."""
+    if action[0] == COMPETITION:
+        return " / ".join(" ".join(pair) for pair in pairs(action))
+    return _spaced(action[1:])
+
+
+def _halves(number: int) -> str:
+    """Half points as people write them: `5½`."""
+    whole, half = divmod(number, 2)
+    return f"{whole or ('' if half else 0)}{'½' * half}"
+
+
+def _lights(lanterns: tuple[int, ...]) -> str:
+    return " ".join(str(points) for points in lanterns) or "none"
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
