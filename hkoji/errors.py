@@ -4,12 +4,17 @@ Every exception the project raises on purpose is a `HkojiError` and carries its 
 knows no HTTP status and no exit code: routes and the command line map classes to those, each in one table.
 
 *Invalid* means not understood; *illegal* means understood and not allowed. A message says what failed; `hint`
-says what to do next. Neither ever holds a card, salt, seed or token that the reader may not see.
+says what to do next. Neither ever holds a card, salt, seed or token that the reader may not see. What players see
+is a `Text`, which can be shown in their language.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
+
+from hkoji.text import tell
+
+A_MOVE: Final = tell("a move")
 
 
 class HkojiError(Exception):
@@ -40,8 +45,10 @@ class NotationError(InvalidError):
 
     code = "invalid-notation"
 
-    def __init__(self, text: str, reason: str, *, what: str = "a move", hint: str = "") -> None:
-        super().__init__(f"{shorten(text)!r} is not {what}: {reason}", hint=hint)
+    def __init__(self, text: str, reason: str, *, what: str = A_MOVE, hint: str = "") -> None:
+        super().__init__(
+            tell("{given!r} is not {what}: {reason}", given=shorten(text), what=what, reason=reason), hint=hint
+        )
         self.text = text
         self.reason = reason
 
@@ -52,7 +59,7 @@ class MalformedError(InvalidError):
     code = "malformed"
 
     def __init__(self, what: str, reason: str, *, hint: str = "") -> None:
-        super().__init__(f"malformed {what}: {reason}", hint=hint)
+        super().__init__(tell("malformed {what}: {reason}", what=what, reason=reason), hint=hint)
         self.what = what
         self.reason = reason
 
@@ -63,7 +70,10 @@ class WeakKeyError(InvalidError):
     code = "weak-key"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"unusable Ed25519 key: {reason}", hint="make a new key with `hkoji init` or `ssh-keygen`")
+        super().__init__(
+            tell("unusable Ed25519 key: {reason}", reason=reason),
+            hint=tell("make a new key with `hkoji init` or `ssh-keygen`"),
+        )
         self.reason = reason
 
 
@@ -74,7 +84,8 @@ class NotUnderstoodError(InvalidError):
 
     def __init__(self, what: str, value: str) -> None:
         super().__init__(
-            f"{what} {shorten(value)!r} is not understood by this version", hint="try a newer version of hkoji"
+            tell("{what} {value!r} is not understood by this version", what=what, value=shorten(value)),
+            hint=tell("try a newer version of hkoji"),
         )
         self.what = what
         self.value = value
@@ -95,7 +106,7 @@ class IllegalActionError(IllegalError):
     code = "illegal-action"
 
     def __init__(self, action: str, reason: str, *, shape: tuple[str, ...] = (), hint: str = "") -> None:
-        super().__init__(f"{action} is not legal: {reason}", hint=hint)
+        super().__init__(tell("{action} is not legal: {reason}", action=action, reason=reason), hint=hint)
         self.action = action
         self.reason = reason
         self.shape = shape
@@ -118,7 +129,7 @@ class UnknownHandError(IllegalError):
     code = "unknown-hand"
 
     def __init__(self, seat: int) -> None:
-        super().__init__(f"the hand of seat {seat} is not known here, so neither are its legal actions")
+        super().__init__(tell("the hand of seat {seat} is not known here, so neither are its legal actions", seat=seat))
         self.seat = seat
 
 
@@ -138,7 +149,10 @@ class GameOverError(IllegalError):
     code = "game-over"
 
     def __init__(self, game: str) -> None:
-        super().__init__(f"game {game[:8]} is over", hint=f"see it with `hkoji replay {game[:8]}`")
+        short = game[:8]
+        super().__init__(
+            tell("game {game} is over", game=short), hint=tell("see it with `hkoji replay {game}`", game=short)
+        )
         self.game = game
 
 
@@ -149,8 +163,8 @@ class ConflictError(HkojiError):
 
     def __init__(self, game: str, *, seq: int, head: str, hint: str = "") -> None:
         super().__init__(
-            f"game {game[:8]} has moved on: its last entry is {seq}",
-            hint=hint or f"look again with `hkoji show {game[:8]}`",
+            tell("game {game} has moved on: its last entry is {seq}", game=game[:8], seq=seq),
+            hint=hint or tell("look again with `hkoji show {game}`", game=game[:8]),
         )
         self.game = game
         self.seq = seq
@@ -163,7 +177,7 @@ class ExistsError(HkojiError):
     code = "exists"
 
     def __init__(self, what: str, name: str, *, hint: str = "") -> None:
-        super().__init__(f"{what} {name!r} exists already", hint=hint)
+        super().__init__(tell("{what} {name!r} exists already", what=what, name=name), hint=hint)
         self.what = what
         self.name = name
 
@@ -177,7 +191,7 @@ class SignatureError(HkojiError):
     code = "bad-signature"
 
     def __init__(self, signer: str, reason: str) -> None:
-        super().__init__(f"the signature is not one of {signer}: {reason}")
+        super().__init__(tell("the signature is not one of {signer}: {reason}", signer=signer, reason=reason))
         self.signer = signer
         self.reason = reason
 
@@ -188,7 +202,7 @@ class CommitmentError(HkojiError):
     code = "bad-opening"
 
     def __init__(self, reason: str, *, seq: int, part: int) -> None:
-        super().__init__(f"opening {part} of entry {seq}: {reason}")
+        super().__init__(tell("opening {part} of entry {seq}: {reason}", part=part, seq=seq, reason=reason))
         self.reason = reason
         self.seq = seq
         self.part = part
@@ -238,7 +252,7 @@ class NotFoundError(HkojiError):
     code = "not-found"
 
     def __init__(self, what: str, name: str, *, hint: str = "") -> None:
-        super().__init__(f"no {what} {shorten(name)!r}", hint=hint)
+        super().__init__(tell("no {what} {name!r}", what=what, name=shorten(name)), hint=hint)
         self.what = what
         self.name = name
 
@@ -249,7 +263,7 @@ class TooLargeError(HkojiError):
     code = "too-large"
 
     def __init__(self, what: str, limit: int) -> None:
-        super().__init__(f"{what} is larger than {limit} bytes")
+        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit))
         self.what = what
         self.limit = limit
 
@@ -260,7 +274,7 @@ class TooManyError(HkojiError):
     code = "too-many-requests"
 
     def __init__(self, retry_after: int) -> None:
-        super().__init__("too many requests", hint=f"try again in {retry_after} s")
+        super().__init__(tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after))
         self.retry_after = retry_after
 
 
@@ -285,7 +299,7 @@ class NetworkError(HkojiError):
     code = "network"
 
     def __init__(self, url: str, reason: str, *, hint: str = "") -> None:
-        super().__init__(f"cannot reach {url}: {reason}", hint=hint)
+        super().__init__(tell("cannot reach {url}: {reason}", url=url, reason=reason), hint=hint)
         self.url = url
         self.reason = reason
 

@@ -16,7 +16,7 @@ COMMANDS = [*FIRST, "sign", "submit", "log", "export", "replay", "audit", "batch
 def build() -> str:
     """The page."""
     parts = [(DOCS / "cli.in.md").read_text(), "\n## Commands\n"]
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "HKOJI_LANG": "en"}
     for command in COMMANDS:
         shown = subprocess.run(
             [str(HKOJI), command, "--help"], env=environment, capture_output=True, text=True, check=True

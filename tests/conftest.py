@@ -1,4 +1,7 @@
-"""Hypothesis profiles: `default` is the same on every run, `long` goes further (HYPOTHESIS_PROFILE=long)."""
+"""Hypothesis profiles: `default` is the same on every run, `long` goes further (HYPOTHESIS_PROFILE=long).
+
+Tests speak English and have no settings, whoever runs them.
+"""
 
 from __future__ import annotations
 
@@ -12,3 +15,7 @@ settings.register_profile(
 )
 settings.register_profile("long", database=None, deadline=None, max_examples=5000, suppress_health_check=_SLOW_OK)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK"):
+    os.environ.pop(_name, None)
+os.environ["HKOJI_CONFIG"] = os.devnull

@@ -54,6 +54,10 @@ def _root(
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    # Taken out of every command line before it comes here: they stand here to be seen in the help.
+    _lang: Annotated[
+        str | None, typer.Option("--lang", help="Language: en or it. In any command, at any place.", show_default=False)
+    ] = None,
 ) -> None:
     return
 

@@ -16,10 +16,11 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from hkoji.cli import quick
+from hkoji.cli import quick, settings
 from hkoji.cli.exits import Exit
 from hkoji.cli.output import Output, encode, error_json
 from hkoji.errors import HkojiError, UsageError, shorten
+from hkoji.text import tell
 
 _NOT_HERE = frozenset({"batch", "serve"})
 
@@ -64,13 +65,17 @@ def _split(line: str) -> list[str]:
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"the line cannot be read: {error}", hint="quote as in a shell") from error
+        raise UsageError(
+            tell("the line cannot be read: {reason}", reason=error), hint=tell("quote as in a shell")
+        ) from error
     return words[1:] if words[:1] == ["hkoji"] else words
 
 
 def _run(command: Any, out: Output, words: list[str]) -> None:  # Any: as above
+    words, chosen = settings.take(words)
+    settings.use(chosen, once=True)
     if not words or words[0] in _NOT_HERE:
-        raise UsageError("this is not a command for a batch", hint="any other command may stand here")
+        raise UsageError(tell("this is not a command for a batch"), hint=tell("any other command may stand here"))
     call = quick.read(words)
     if call is not None:
         quick.run(call)
@@ -83,6 +88,6 @@ def _run(command: Any, out: Output, words: list[str]) -> None:  # Any: as above
             raise KeyboardInterrupt from error
         except TyperException as error:
             message = getattr(error, "format_message", None)
-            raise UsageError(message() if message else str(error), hint="see `hkoji COMMAND --help`") from error
+            raise UsageError(message() if message else str(error), hint=tell("see `hkoji COMMAND --help`")) from error
     if out.kept is None and printed.getvalue():
         out.kept = {"text": printed.getvalue()}

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hkoji.cli import quick
+from hkoji.cli import quick, settings
 from hkoji.cli.exits import Exit, exit_code
+from hkoji.cli.language import _
 from hkoji.cli.output import out
 from hkoji.errors import HkojiError, UsageError
+from hkoji.text import tell
 
 if TYPE_CHECKING:
     from typer.exceptions import TyperException
@@ -19,23 +21,31 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Runs the program."""
-    words = sys.argv[1:]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no arrows still shows the board
-    out.json = "--json" in words
+    out.json = "--json" in sys.argv[1:]
+    sys.exit(_guarded(_command))
+
+
+def _command() -> int | None:
+    words, chosen = settings.take(sys.argv[1:])
+    settings.use(chosen)
     call = quick.read(words)
-    sys.exit(_guarded(_typer if call is None else lambda: quick.run(call)))
+    if call is None:
+        return _typer(words)
+    quick.run(call)
+    return None
 
 
-def _typer() -> int | None:
+def _typer(words: list[str]) -> int | None:
     import typer
     from typer.exceptions import TyperException
 
     from hkoji.cli.app import app
 
     try:
-        code: int | None = app(standalone_mode=False)
+        code: int | None = app(words, standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except TyperException as error:
@@ -56,7 +66,7 @@ def _guarded(command: Callable[[], int | None]) -> int:
             _silence()
         out.error(error)
     except KeyboardInterrupt:
-        sys.stderr.write("\nhkoji: interrupted; what was acknowledged stands\n")
+        sys.stderr.write(f"\nhkoji: {_('interrupted; what was acknowledged stands')}\n")
         code = Exit.INTERRUPTED
     except BrokenPipeError:
         _silence()
@@ -73,7 +83,7 @@ def _usage(error: TyperException) -> int:
     """Shows a usage error the way Typer does, or as JSON."""
     show = getattr(error, "show", None)
     if out.json or show is None:
-        out.error(UsageError(error.format_message(), hint="see `hkoji COMMAND --help`"))
+        out.error(UsageError(error.format_message(), hint=tell("see `hkoji COMMAND --help`")))
     else:
         show()
     return Exit.USAGE

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.exits import exit_code
+from hkoji.cli.language import _, translate
 from hkoji.errors import HkojiError
 
 if TYPE_CHECKING:
@@ -72,19 +73,19 @@ class Output:
     def say(self, text: str) -> None:
         """A remark."""
         if not self.keep:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(translate(text) + "\n")
 
     def error(self, error: HkojiError) -> None:
         """An error: what failed, and what to do next."""
         if self.json:
             sys.stderr.write(encode({"error": error_json(error)}) + "\n")
             return
-        sys.stderr.write(f"hkoji: {error}\n")
+        sys.stderr.write(f"hkoji: {translate(error.message)}\n")
         shape = getattr(error, "shape", ())
         if shape:
-            sys.stderr.write(f"  legal moves look like: {'  '.join(shape)}\n")
+            sys.stderr.write(f"  {_('legal moves look like: {moves}', moves='  '.join(shape))}\n")
         if error.hint:
-            sys.stderr.write(f"  {error.hint}\n")
+            sys.stderr.write(f"  {translate(error.hint)}\n")
 
 
 def encode(value: object) -> str:

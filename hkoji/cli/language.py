@@ -1,0 +1,81 @@
+"""The language of this process: which one it is, and messages in it.
+
+`--lang`, `HKOJI_LANG` or the settings name one exactly; failing that the environment's locale is followed as far as
+it goes, and else everything is English. English needs no catalogue and loads nothing. docs/languages.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from hkoji.errors import UsageError, shorten
+from hkoji.text import Catalogue, Text, plural, render, tell
+
+ENGLISH: Final = "en"
+LANGUAGES: Final[dict[str, str]] = {ENGLISH: "English", "it": "italiano"}
+"""The languages there are, each in its own words. A language is this line and a catalogue."""
+
+LOCALE: Final = Path(__file__).parents[1] / "locale"
+DOMAIN: Final = "hkoji"
+_LOCALES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
+
+_name = ENGLISH
+_catalogue: Catalogue | None = None
+
+
+def use(name: str) -> None:
+    """Makes `name` the language of this process. Raises `UsageError` if there is no such language."""
+    global _name, _catalogue  # one process talks to one person
+    if name not in LANGUAGES:
+        raise UsageError(
+            tell("there is no language {name!r}", name=shorten(name)),
+            hint=tell("languages: {names}", names=", ".join(LANGUAGES)),
+        )
+    if name != _name:
+        _name, _catalogue = name, None if name == ENGLISH else load(name)
+
+
+def load(name: str) -> Catalogue:
+    """The catalogue of a language other than English."""
+    import gettext
+
+    return gettext.translation(DOMAIN, LOCALE, [name])
+
+
+def current() -> str:
+    """The language in use."""
+    return _name
+
+
+def of_locale(environ: Mapping[str, str] = os.environ) -> str:
+    """The language that `LANGUAGE` (a list), then `LC_ALL`, `LC_MESSAGES` or `LANG` asks for; else English."""
+    wanted = environ.get("LANGUAGE", "").split(":")
+    wanted.append(next((value for name in _LOCALES if (value := environ.get(name))), ""))
+    for each in wanted:
+        name = each.partition(".")[0].partition("@")[0].partition("_")[0].lower()
+        if name in LANGUAGES:
+            return name
+        if name in ("c", "posix"):
+            break
+    return ENGLISH
+
+
+def translate(message: str) -> str:
+    """A message in the language of this process; what is no `Text` stays as it is."""
+    return message if _catalogue is None else render(message, _catalogue)
+
+
+def _(template: str, /, **values: object) -> str:
+    """A message in the language of this process, made and shown at once."""
+    return translate(tell(template, **values))
+
+
+def _n(one: str, many: str, number: int, /, **values: object) -> str:
+    """The same for a message that depends on a number."""
+    return translate(plural(one, many, number, **values))
+
+
+__all__ = ["DOMAIN", "ENGLISH", "LANGUAGES", "LOCALE", "Text", "_", "_n", "current", "of_locale", "translate", "use"]

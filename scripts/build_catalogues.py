@@ -1,0 +1,176 @@
+"""Builds the catalogues in hkoji/locale: the template from the sources, every .po from the template, every .mo.
+
+    python -m scripts.build_catalogues           write what is not up to date, say what is left to translate
+    python -m scripts.build_catalogues --check   fail if anything is not up to date, untranslated, fuzzy or ill-formed
+
+A translation must name exactly the values that its message names; its language's plurals must all be there.
+docs/languages.md says how to mark and to translate a message.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import string
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from hkoji.cli.language import DOMAIN, ENGLISH, LANGUAGES, LOCALE
+
+ROOT: Final = Path(__file__).parents[1]
+SOURCES: Final = ("hkoji", "server/hkoji_server/routes", "server/hkoji_server/service")
+MARKS: Final = {"_": 1, "tell": 1, "_n": 2, "plural": 2}
+"""The functions that mark a message, and how many of their arguments are templates."""
+TEMPLATE: Final = LOCALE / f"{DOMAIN}.pot"
+MARKING: Final = ROOT / "hkoji" / "cli" / "language.py"
+"""Where `_` and `_n` are made, of templates that are no literals there."""
+WIDTH: Final = 110
+
+
+def extract() -> Catalog:
+    """The messages of the sources, with the files they are in; line numbers would change with every commit."""
+    catalog = Catalog(project=DOMAIN, charset="utf-8")
+    for source in SOURCES:
+        for path in sorted((ROOT / source).rglob("*.py")):
+            for message in marked(path):
+                catalog.add(message, locations=[(str(path.relative_to(ROOT)), 0)])
+    return catalog
+
+
+def marked(path: Path) -> Iterator[str | tuple[str, str]]:
+    """The messages of one source file, in its order. Raises `ValueError` for one that is no literal."""
+    # Babel's own reader of Python goes by tokens and misses what is marked inside an f-string.
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+        count = MARKS.get(call.func.id, 0) if isinstance(call.func, ast.Name) else 0
+        parts = [each.value for each in call.args[:count] if isinstance(each, ast.Constant)]
+        texts = [each for each in parts if isinstance(each, str)]
+        if len(texts) < count and path != MARKING:
+            raise ValueError(f"{path.relative_to(ROOT)}:{call.lineno}: a message is a literal")
+        if texts:
+            yield texts[0] if len(texts) == 1 else (texts[0], texts[1])
+
+
+def written(catalog: Catalog) -> str:
+    """A catalogue as text that depends on its messages alone."""
+    buffer = io.BytesIO()
+    write_po(buffer, catalog, width=WIDTH, sort_by_file=True, include_lineno=False, ignore_obsolete=True)
+    # Not what Babel says of itself and of the time.
+    lines = buffer.getvalue().decode().splitlines(keepends=True)
+    start = next(n for n, line in enumerate(lines) if line.startswith("msgid"))
+    kept = ("Language:", "Plural-Forms", "MIME-Version", "Content-Type", "Content-Transfer")
+    end = next(n for n, line in enumerate(lines) if n > start and line == "\n")
+    head = [line for line in lines[start:end] if not line.startswith('"') or line[1:].startswith(kept)]
+    return "".join([*head, *lines[end:]])
+
+
+def merged(template: Catalog, path: Path, language: str) -> Catalog:
+    """A language's catalogue with exactly the template's messages; nothing is guessed."""
+    catalog = Catalog(locale=language)
+    if path.is_file():
+        with path.open("rb") as file:
+            catalog = read_po(file, locale=language, abort_invalid=True)
+    catalog.update(template, no_fuzzy_matching=True, update_header_comment=False)
+    catalog.obsolete.clear()
+    catalog.project = DOMAIN
+    return catalog
+
+
+def compiled(catalog: Catalog) -> bytes:
+    """What the standard library's gettext reads."""
+    catalog.creation_date = catalog.revision_date = datetime(2026, 1, 1, tzinfo=UTC)  # or the time would be in it
+    buffer = io.BytesIO()
+    write_mo(buffer, catalog)
+    return buffer.getvalue()
+
+
+def faults(catalog: Catalog) -> Iterator[str]:
+    """What is wrong with the translations."""
+    for message in catalog:
+        if not message.id:
+            continue
+        for fault in _faults(message, catalog.num_plurals):
+            where = ", ".join(sorted({name for name, _ in message.locations}))
+            yield f"{fault}: {_ids(message)[0]!r} ({where})"
+
+
+def _faults(message: Message, plurals: int) -> Iterator[str]:
+    held = message.string if isinstance(message.string, tuple | list) else (message.string,)
+    translations = [each or "" for each in held]
+    if message.fuzzy:
+        yield "fuzzy"
+    if isinstance(message.id, tuple | list) and len(translations) != plurals:
+        yield f"needs {plurals} forms"
+    if not all(translations):
+        yield "untranslated"
+        return
+    wanted = set().union(*(fields(each) for each in _ids(message)))
+    for translation in translations:
+        try:
+            named = fields(translation)
+        except ValueError as error:
+            yield f"ill-formed ({error})"
+            continue
+        # The singular may do without its number: "one card".
+        missing = wanted - named - ({"n"} if isinstance(message.id, tuple | list) else set())
+        if named - wanted or missing:
+            yield f"names {sorted(named)} and not {sorted(wanted)}"
+        if translation.count("\n") != _ids(message)[0].count("\n"):
+            yield "has another number of lines"
+
+
+def _ids(message: Message) -> tuple[str, ...]:
+    return tuple(message.id) if isinstance(message.id, tuple | list) else (message.id,)
+
+
+def fields(template: str) -> set[str]:
+    """The values that a template names, as in `{name!r}`: the names alone. Raises `ValueError`."""
+    found = set()
+    for _literal, name, spec, _conversion in string.Formatter().parse(template):
+        if name is not None:
+            if not name.isidentifier():
+                raise ValueError(f"{{{name}}} is no value's name")
+            found.add(name)
+            found |= fields(spec or "")
+    return found
+
+
+def outdated() -> Iterator[tuple[Path, bytes, list[str]]]:
+    """Every file with what it should hold, and what is wrong with the translations in it."""
+    template = extract()
+    yield TEMPLATE, written(template).encode(), []
+    for language in LANGUAGES:
+        if language != ENGLISH:
+            folder = LOCALE / language / "LC_MESSAGES"
+            catalog = merged(template, folder / f"{DOMAIN}.po", language)
+            po = written(catalog)
+            yield folder / f"{DOMAIN}.po", po.encode(), list(faults(catalog))
+            yield folder / f"{DOMAIN}.mo", compiled(read_po(io.StringIO(po), locale=language)), []
+
+
+def main() -> None:
+    """Writes the catalogues, or with `--check` compares them."""
+    check = "--check" in sys.argv[1:]
+    wrong = []
+    for path, data, found in outdated():
+        shown = path.relative_to(ROOT)
+        wrong += [f"{shown}: {fault}" for fault in found]
+        if not path.is_file() or path.read_bytes() != data:
+            if check:
+                wrong.append(f"{shown} is not what scripts/build_catalogues.py makes")
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Languages: which one is spoken, that catalogues are whole, and that programs see none of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog
+
+from hkoji.cli import language, settings
+from hkoji.cli.exits import Exit
+from scripts import build_catalogues
+from tests.support.shell import run
+
+Form = str | tuple[str, ...]
+
+# --- which language ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "en"),
+        ({"LANG": "it_IT.UTF-8"}, "it"),
+        ({"LANG": "it"}, "it"),
+        ({"LANG": "it@euro"}, "it"),
+        ({"LANG": "fr_FR.UTF-8"}, "en"),
+        ({"LANG": "C.UTF-8"}, "en"),
+        ({"LANG": "it_IT", "LC_ALL": "en_GB"}, "en"),
+        ({"LANG": "it_IT", "LC_MESSAGES": "C"}, "en"),
+        ({"LANG": "en_GB", "LC_MESSAGES": "it_CH"}, "it"),
+        ({"LANG": "en_GB", "LANGUAGE": "de:it:en"}, "it"),
+        ({"LANG": "it_IT", "LANGUAGE": "en"}, "en"),
+        ({"LANG": "it_IT", "LC_ALL": ""}, "it"),
+        ({"LANG": "item"}, "en"),
+    ],
+)
+def test_the_locale_is_followed_as_far_as_there_is_such_a_language(environment: dict[str, str], expected: str) -> None:
+    assert language.of_locale(environment) == expected
+
+
+def test_the_option_comes_before_the_environment_and_that_before_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings.toml"
+    monkeypatch.setenv("HKOJI_CONFIG", str(file))
+    monkeypatch.setenv("LANG", "it_IT.UTF-8")
+    assert chosen() == "it"
+    file.write_text('lang = "en"\n')
+    assert chosen() == "en"
+    monkeypatch.setenv("HKOJI_LANG", "it")
+    assert chosen() == "it"
+    assert chosen(lang="en") == "en"
+
+
+def chosen(**options: str) -> str:
+    settings.use(options)
+    return language.current()
+
+
+@pytest.mark.parametrize("words", [["--lang", "fr"], ["--lang=fr"], ["--lang="], ["--lang", "IT"], ["--lang"]])
+def test_a_language_that_is_not_there_is_a_usage_error(words: list[str]) -> None:
+    done = run("games", *words)
+    assert (done.code, done.out) == (Exit.USAGE, "")
+    assert "--lang needs a value" in done.err or "languages: en, it" in done.err
+
+
+def test_the_option_may_stand_anywhere_before_the_dashes() -> None:
+    take = settings.take
+    assert take(["show", "--lang", "it", "27"]) == (["show", "27"], {"lang": "it"})
+    assert take(["--lang=it", "show", "27", "--lang=en"]) == (["show", "27"], {"lang": "en"})
+    assert take(["move", "27", "--", "--lang", "it"]) == (["move", "27", "--", "--lang", "it"], {})
+    assert take(["--language", "it"]) == (["--language", "it"], {})
+
+
+# --- the settings file ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("held", "named"),
+    [('langage = "it"\n', "langage"), ("lang = 3\n", "lang"), ("lang\n", "TOML"), ('lang = "fr"\n', "fr")],
+)
+def test_a_wrong_settings_file_names_the_file_and_the_key(
+    held: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(held)
+    monkeypatch.setenv("HKOJI_CONFIG", str(file))
+    done = run("games", "--json")
+    assert done.code == Exit.USAGE
+    assert named in done.error["message"]
+    assert str(file) in done.error["message"] + done.error.get("hint", "")
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_said_in_the_language_and_json_in_english(tmp_path: Path) -> None:
+    said = {lang: run("audit", "zz=", "--key", "a=x", "--lang", lang) for lang in language.LANGUAGES}
+    assert said["en"].code == said["it"].code
+    assert said["en"].err != said["it"].err
+    answers = {lang: run("audit", "zz=", "--key", "a=x", "--json", "--lang", lang) for lang in language.LANGUAGES}
+    assert answers["en"].err == answers["it"].err
+    assert json.loads(answers["it"].err)["error"]["code"]
+
+
+# --- the catalogues ---------------------------------------------------------------------------------------------------
+
+
+def test_the_catalogues_are_whole_and_up_to_date() -> None:
+    for path, data, faults in build_catalogues.outdated():
+        assert faults == []
+        assert path.read_bytes() == data, f"{path}: run python -m scripts.build_catalogues"
+
+
+@pytest.mark.parametrize(
+    ("message", "string", "fault"),
+    [
+        ("{a} of {b}", "{b}: {a}", None),
+        ("{a} of {b}", "{a}", "names"),
+        ("{a} of {b}", "{a} {b} {c}", "names"),
+        ("{a!r}", "{a}", None),
+        ("{a}", "{0}", "ill-formed"),
+        ("{a}", "{a", "ill-formed"),
+        ("{a}", "", "untranslated"),
+        ("one\ntwo", "uno due", "lines"),
+        (("{n} card", "{n} cards"), ("una carta", "{n} carte"), None),
+        (("{n} card", "{n} cards"), ("una carta", ""), "untranslated"),
+        (("{n} card", "{n} cards"), ("{n} carte",), "needs 2"),
+        (("{n} {x}", "{n} {x}"), ("{n}", "{n} {x}"), "names"),
+    ],
+)
+def test_a_bad_translation_is_found(message: Form, string: Form, fault: str | None) -> None:
+    catalog = Catalog(locale="it")
+    catalog.add(message, string)
+    found = list(build_catalogues.faults(catalog))
+    assert len(found) == (fault is not None)
+    assert fault is None or fault in found[0]
+
+
+def test_a_fuzzy_translation_is_found() -> None:
+    catalog = Catalog(locale="it")
+    catalog.add("card", "carta", flags=["fuzzy"])
+    assert [each.split(":")[0] for each in build_catalogues.faults(catalog)] == ["fuzzy"]
+
+
+def test_a_message_that_is_no_literal_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_catalogues, "ROOT", tmp_path)
+    source = tmp_path / "source.py"
+    source.write_text("tell(name)\n")
+    with pytest.raises(ValueError, match=r"source\.py:1"):
+        list(build_catalogues.marked(source))
+    source.write_text("""print(f"{_('inside')}", plural('one', 'many', 3), tell('a ' 'b', x=1), other('no'))\n""")
+    assert list(build_catalogues.marked(source)) == ["inside", ("one", "many"), "a b"]
