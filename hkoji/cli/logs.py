@@ -91,7 +91,7 @@ def show_audit(client: Client, out: Output, source: str, keys: list[str]) -> Non
         data = format_log(client.log(game)).encode()
         pins = {**client.pins(client.server_of(game)), **pins}
     result = audit(data, pins)
-    out.result(audit_json(result), lambda: _audit_text(result))
+    out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
         first = result.findings[0]
         where = f", entry {first.entry}" if first.entry is not None else ""
@@ -143,7 +143,8 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def _audit_text(result: Audit) -> str:
+def audit_text(result: Audit) -> str:
+    """An audit for people: its steps, the parties, and what it comes to."""
     lines = [f"{int(step)} {step.name.lower():12} {note}" for step, note in result.notes.items()]
     for party in result.parties:
         lines.append(f"  {party.name:10} {party.key.fingerprint}  {'expected' if party.pinned else 'not pinned'}")

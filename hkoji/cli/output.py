@@ -24,11 +24,15 @@ _DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after"
 
 
 class Style:
-    """Paints text if `colour`; `plain` asks for linear text without tables and drawn lines, for screen readers."""
+    """Paints text if `colour`; `plain` asks for linear text without tables and drawn lines, for screen readers.
 
-    def __init__(self, *, colour: bool, plain: bool) -> None:
+    `seated` says that the reader sits at a prompt and types moves, not commands.
+    """
+
+    def __init__(self, *, colour: bool, plain: bool, seated: bool = False) -> None:
         self.colour: Final = colour and not plain
         self.plain: Final = plain
+        self.seated: Final = seated
 
     def paint(self, text: str, *styles: str) -> str:
         """`text` in the named styles."""

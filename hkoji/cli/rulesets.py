@@ -14,6 +14,10 @@ from hkoji.rules.protocol import Json, Ruleset
 from hkoji.rules.registry import RULESETS, parse_ruleset
 
 Name = Annotated[str, typer.Option("--ruleset", help=f"The game: {' or '.join(sorted(RULESETS, reverse=True))}.")]
+OptionalName = Annotated[
+    str | None,
+    typer.Option("--ruleset", help=f"The game: {' or '.join(sorted(RULESETS, reverse=True))}.", show_default=False),
+]
 First = Annotated[
     str | None, typer.Option("--first", help="Who starts: host (if not given), guest or random.", show_default=False)
 ]

@@ -18,7 +18,7 @@ from tests.support.shell import Done, Shell, run
 COMMANDS = frozenset(
     {
         *("init", "register", "whoami", "key", "new", "join", "games", "next", "show", "move", "wait", "resign"),
-        *("cancel", "log", "export", "replay", "audit", "sign", "submit", "batch", "serve"),
+        *("cancel", "log", "export", "replay", "audit", "sign", "submit", "batch", "serve", "play"),
     }
 )
 POSITION = {

@@ -175,7 +175,10 @@ class Board(ABC):
     def choices(self) -> Iterator[Choice]:
         """What can be done now."""
         game = self.position.short
-        if self.course.stage is Stage.OVER:
+        if self.style.seated:
+            for what, command, then in self.decisions() if self.position.legal else ():
+                yield what, command.removeprefix(f"hkoji move {game} "), then
+        elif self.course.stage is Stage.OVER:
             yield "look back", f"hkoji replay {game}", "the whole game in notation"
             yield "check it", f"hkoji audit {game}", "every signature, card and move"
             yield "keep it", f"hkoji export {game}", "for anyone to check"

@@ -1,0 +1,32 @@
+"""Which bot an opponent of a level is: the strongest of a short list that there is and that plays the game."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hkoji.bots.by_game import BRAINS
+from hkoji.bots.registry import BOTS
+from hkoji.errors import UsageError, shorten
+
+LEVELS: Final[dict[str, tuple[str, ...]]] = {
+    "easy": ("random",),
+    "medium": ("greedy", "random"),
+    "hard": ("search", "greedy", "random"),
+}
+"""From a level to bots, the wanted one first."""
+
+USUAL: Final = "medium"
+"""The level of whoever asks for none: it punishes carelessness and can be beaten."""
+
+
+def bot_of_level(level: str, ruleset: str) -> str:
+    """The name of a bot of `level` that plays the game `ruleset`. Raises `UsageError` for an unknown level."""
+    if level not in LEVELS:
+        raise UsageError(f"there is no level {shorten(level)!r}", hint=f"levels: {', '.join(LEVELS)}")
+    return next(name for name in LEVELS[level] if plays(name, ruleset))
+
+
+def plays(name: str, ruleset: str) -> bool:
+    """Whether there is a bot `name` that plays the game `ruleset`."""
+    every_game = not any(bot == name for bot, _ in BRAINS)
+    return name in BOTS and (every_game or (name, ruleset) in BRAINS)

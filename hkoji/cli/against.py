@@ -1,0 +1,248 @@
+"""`hkoji play`: a game at the prompt, against a bot on this machine or, by its id, one that a service keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from hkoji.bots.levels import USUAL, bot_of_level
+from hkoji.bots.registry import make_bot
+from hkoji.cli.dialogue import Dialogue
+from hkoji.cli.exits import Exit
+from hkoji.cli.introductions import introduction
+from hkoji.cli.output import Output
+from hkoji.cli.rulesets import make_ruleset
+from hkoji.cli.sitting import Sitting
+from hkoji.client import Client, Home, Position
+from hkoji.client.files import read_json, write_file
+from hkoji.errors import CancelledError, NotFoundError, UsageError, shorten
+from hkoji.game.audit import audit
+from hkoji.local.house import House, Seating
+from hkoji.local.seat import decide
+from hkoji.local.table import Table
+from hkoji.rules.protocol import Json, Ruleset
+
+_POLL: Final = 2.0
+
+
+class Wish(NamedTuple):
+    """What was asked for; None where it was left open."""
+
+    ruleset: str | None = None
+    options: Mapping[str, Json] = MappingProxyType({})
+    bot: str | None = None
+    level: str | None = None
+    new: bool = False
+
+    def make(self) -> tuple[Ruleset, str]:
+        """The ruleset and the bot of a new game. Raises `UsageError`."""
+        if self.bot and self.level:
+            raise UsageError("--bot and --level both choose the opponent", hint="give one of them")
+        name = self.ruleset or "hanamikoji"
+        return make_ruleset(name, **self.options), self.bot or bot_of_level(self.level or USUAL, name)
+
+
+def run(out: Output, game: str | None, wish: Wish, *, listed: bool) -> int:
+    """The command, in whichever of its forms. The exit code."""
+    if listed:
+        listing(out)
+        return Exit.OK
+    if out.json or out.keep:
+        raise UsageError(
+            "a game at the prompt has no JSON", hint="programs use `hkoji show`, `hkoji move` or `hkoji bot run`"
+        )
+    if game is None:
+        return play(out, wish)
+    if wish != Wish():
+        raise UsageError("a game that was begun has its options", hint=f"give `hkoji play {shorten(game)}` alone")
+    code = resume(out, game)
+    if code is not None:
+        return code
+    from hkoji.cli.output import client
+
+    return correspond(client(), out, game)
+
+
+def house() -> House:
+    """The local games of this user."""
+    home = Home()
+    name = read_json(home.config_file).get("name")
+    return House(home.path / "local", name if isinstance(name, str) else "player")
+
+
+# --- against a bot, here --------------------------------------------------------------------------------------------
+
+
+def play(out: Output, wish: Wish) -> int:
+    """Plays against a bot: the last game goes on, or another begins. The exit code."""
+    ruleset, bot = wish.make()
+    talk, here = Dialogue(out), house()
+    seating = None if wish.new else _last(here, wish, ruleset, bot)
+    while True:
+        if seating is None:
+            if not any(each.ruleset == ruleset.name for each in here.seatings()):
+                talk.say(introduction(ruleset.name))
+            seating = here.begin(ruleset, bot)
+            talk.say(f"\nA new game against {seating.opponent}. Leave with q; it waits for you.")
+        else:
+            talk.say(f"Your game against {seating.opponent} goes on. (Another one: hkoji play --new)")
+        code = _sit(talk, here, seating)
+        if code is not None:
+            return code
+        if not talk.agrees("Another game?"):
+            return Exit.OK
+        seating = None
+
+
+def resume(out: Output, prefix: str) -> int | None:
+    """Goes on with the local game that begins with `prefix`. The exit code; None if there is no such game here."""
+    here = house()
+    try:
+        seating = here.find(prefix)
+    except NotFoundError:
+        return None
+    return _sit(Dialogue(out), here, seating) or Exit.OK
+
+
+def _last(here: House, wish: Wish, ruleset: Ruleset, bot: str) -> Seating | None:
+    """The last game that is not over and is what was asked for."""
+    for seating in here.seatings():
+        if here.is_over(seating.game):
+            continue
+        if wish.ruleset and seating.ruleset != wish.ruleset:
+            continue
+        if (wish.bot or wish.level) and seating.bot != bot:
+            continue
+        if wish.options and here.ruleset(seating.game) != ruleset:
+            continue
+        return seating
+    return None
+
+
+def _sit(talk: Dialogue, here: House, seating: Seating) -> int | None:
+    """Plays one game. The exit code if the player has left; None at its end."""
+    table = Table(here, seating)
+    hints = make_bot(bot_of_level(USUAL, seating.ruleset), seating.seed)
+
+    with _left(talk, "hkoji play") as left, table.taken(), contextlib.closing(table), contextlib.closing(hints):
+        sitting = Sitting(talk, here.player, seating.game, table.wait, lambda position: decide(hints, position))
+        position = sitting.play()
+        if position is not None:
+            _closing_words(talk, here, seating)
+            return None
+        talk.say("The game waits for you: hkoji play")
+        return Exit.OK
+    return left[0]
+
+
+@contextlib.contextmanager
+def _left(talk: Dialogue, command: str) -> Iterator[list[int]]:
+    """Ctrl-C leaves like `q` does, and tells the shell so."""
+    code: list[int] = []
+    try:
+        yield code
+    except KeyboardInterrupt:
+        talk.say(f"\nThe game waits for you: {command}")
+        code.append(Exit.INTERRUPTED)
+
+
+def _closing_words(talk: Dialogue, here: House, seating: Seating) -> None:
+    """What a finished game leaves: an audit, and the file for anyone to check it."""
+    from hkoji.cli.logs import audit_text
+
+    data = here.log_file(seating.game).read_bytes()
+    file = here.folder / "finished" / f"{seating.started[:10]}-{seating.opponent}-{seating.game[:8]}.jsonl"
+    write_file(file, data)
+    talk.say("The audit of its log, as anyone can make it:\n")
+    talk.say(audit_text(audit(data, here.player.pins(here.player.server))))
+    talk.say(f"\nThe log is in {_shown(file)}")
+    talk.say(f"Look back:  hkoji replay {_shown(file)}\nCheck it:   hkoji audit {_shown(file)}\n")
+
+
+def _shown(file: Path) -> str:
+    """A path as it is typed: short where it is in the home folder."""
+    home = os.path.expanduser("~")
+    text = str(file)
+    return f"~{text[len(home) :]}" if text.startswith(home + os.sep) and " " not in text else text
+
+
+def listing(out: Output) -> None:
+    """The local games."""
+    here = house()
+    found: list[dict[str, Any]] = []  # Any: JSON
+    for seating in here.seatings():
+        position = here.player.position(seating.game)
+        outcome = position.course.outcome
+        found.append(
+            {
+                "game": seating.game,
+                "ruleset": seating.ruleset,
+                "opponent": seating.opponent,
+                "bot": seating.bot,
+                "status": position.course.status,
+                "round": position.course.state.round,
+                "started": seating.started,
+                "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
+                "log": str(here.log_file(seating.game)),
+            }
+        )
+
+    def text() -> str:
+        if not found:
+            return "No games here yet. Begin one with: hkoji play"
+        rows = []
+        for each in found:
+            result = each["result"]
+            stands = f"round {each['round']}" if result is None else _RESULTS.get(result["winner"], "shared")
+            rows.append(
+                f"{each['game'][:8]}  {each['ruleset']:12}  {each['opponent']:16}  {stands:10}  "
+                f"{each['started'][:16].replace('T', ' ')}"
+            )
+        return "\n".join([*rows, "Go on with one: hkoji play GAME"])
+
+    out.result(found, text)
+
+
+_RESULTS: Final = {0: "won", 1: "lost"}
+
+
+# --- by correspondence ------------------------------------------------------------------------------------------------
+
+
+def correspond(client: Client, out: Output, prefix: str) -> int:
+    """Plays a game that a service keeps, waiting for the other player as long as need be. The exit code."""
+    game = client.find(prefix)
+    talk = Dialogue(out)
+    position = client.position(game)
+    if position.seat is None:
+        raise UsageError(f"you do not play in game {game[:8]}", hint=f"join it: `hkoji join {game[:8]}`")
+
+    def wait() -> Position | None:
+        said = False
+        while True:
+            try:
+                return client.wait(game, 0 if talk.terminal else None)
+            except CancelledError:
+                if not said:
+                    from hkoji.cli.boards import draw
+
+                    talk.say()
+                    talk.say(draw(client.stored(game), talk.style))
+                    talk.say("Waiting for the other player. q and Enter leaves; the game goes on whenever you do.")
+                    said = True
+                if talk.interrupts(_POLL):
+                    return None
+
+    command = f"hkoji play {game[:8]}"
+    with _left(talk, command) as left:
+        end = Sitting(talk, client, game, wait, None).play()
+        if end is None:
+            talk.say(f"The game waits for you: {command}")
+        else:
+            talk.say(f"Look back:  hkoji replay {game[:8]}\nCheck it:   hkoji audit {game[:8]}")
+        return Exit.OK
+    return left[0]

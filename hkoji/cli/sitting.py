@@ -1,0 +1,167 @@
+"""One game played at a prompt: the board, a question, help, until the game is over or the player leaves.
+
+It knows a client, a game, and how to wait for the other side; whether that is a bot here or a person somewhere is not
+its affair. Nothing typed is lost or sent by mistake: what is no legal move is explained and asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from hkoji.cli.boards import draw
+from hkoji.cli.dialogue import LEAVE, Dialogue
+from hkoji.client import Client, Position
+from hkoji.errors import HkojiError
+from hkoji.rules.transcript import format_rounds
+
+_PROMPT: Final = "Your move: "
+_HELP: Final = ("?", "h", "help")
+_BOARD: Final = ("board", "show", "b!")
+_MOST_LISTED: Final = 24
+_WIDTH: Final = 78
+_NO_UNDO: Final = (
+    "There is no undo: every move is signed and stands in a log that only grows. That is what makes the\n"
+    "game one that anybody can check. A slip of the finger is refused unless it is a legal move."
+)
+
+Wait = Callable[[], Position | None]
+"""Gives the game once the player has something to decide, or its end; None if the player leaves while waiting."""
+
+Advise = Callable[[Position], str]
+"""A move that somebody else would make in a position."""
+
+
+class Sitting:
+    """The player of `client` at `game`. `advise` is None where nobody is there to ask."""
+
+    def __init__(self, talk: Dialogue, client: Client, game: str, wait: Wait, advise: Advise | None) -> None:
+        self._talk: Final = talk
+        self._client: Final = client
+        self._game: Final = game
+        self._wait: Final = wait
+        self._advise: Final = advise
+
+    def play(self) -> Position | None:
+        """Plays to the end, and returns it; None if the player has left before."""
+        while (position := self._wait()) is not None:
+            self._talk.say()
+            self._talk.say(draw(position, self._talk.style))
+            if position.over:
+                return position
+            if not self._decide(position):
+                return None
+        return None
+
+    def _decide(self, position: Position) -> bool:
+        """Asks until a decision is made; False if the player leaves instead."""
+        while (line := self._talk.ask(_PROMPT)) is not None:
+            word = line.lower()
+            if word in LEAVE:
+                return False
+            if word == "resign":
+                if self._talk.agrees("Give this game up? It cannot be taken back."):
+                    self._client.resign(self._game)
+                    return True
+                continue
+            if self._answered(position, word):
+                continue
+            move = self._read(position, line)
+            if move is not None:
+                self._client.move(self._game, move)
+                return True
+        return False
+
+    def _answered(self, position: Position, word: str) -> bool:
+        """Whether the line was a question, which has now been answered."""
+        if word in ("", *_HELP):
+            self._tell_help(position) if word else self._talk.say("Type a move, or ? for help.")
+        elif word in _BOARD:
+            self._talk.say(draw(position, self._talk.style))
+        elif word == "moves":
+            self._list(position.legal, len(position.legal))
+        elif word in ("rounds", "history"):
+            self._talk.say("\n".join(format_rounds(position.course.setup.ruleset, position.events)))
+        elif word == "undo":
+            self._talk.say(_NO_UNDO)
+        elif word == "hint":
+            self._tell_hint(position)
+        else:
+            return False
+        return True
+
+    # --- moves ----------------------------------------------------------------------------------------------------
+
+    def _read(self, position: Position, line: str) -> str | None:
+        """The legal move that a line means: as notation, by its number in a short list, or by how it begins.
+
+        None if it means none, or several; why has been said then.
+        """
+        menu = _menu(position.legal)
+        if line.isdigit() and 1 <= int(line) <= len(menu):
+            return menu[int(line) - 1]
+        try:
+            return position.choose(line)
+        except HkojiError as error:
+            begun = "".join(line.upper().split())
+            found = [move for move in position.legal if move.startswith(begun)]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                self._talk.say(f"{len(found)} moves begin with {begun}:")
+                self._list(found, _MOST_LISTED)
+                return None
+            self._tell_error(position, error)
+            return None
+
+    def _tell_error(self, position: Position, error: HkojiError) -> None:
+        self._talk.say(f"{error}.")
+        shape = getattr(error, "shape", ())
+        if shape:
+            self._talk.say(f"Legal moves look like: {'  '.join(shape)}")
+        near = [move for move in position.legal if move[0] == getattr(error, "action", " ")[0]][:4]
+        examples = f"Legal now are for example {' '.join(near)}. " if near else ""
+        self._talk.say(f"{examples}Nothing was sent; type ? for help.")
+
+    def _list(self, moves: Sequence[str], most: int) -> None:
+        """Moves, as many to a line as fit."""
+        shown = moves[:most]
+        row = ""
+        for move in shown:
+            if len(row) + len(move) + 2 > _WIDTH:
+                self._talk.say(row)
+                row = ""
+            row += f"  {move}"
+        rest = len(moves) - len(shown)
+        self._talk.say(f"{row}  … and {rest} more" if rest else row)
+
+    # --- help -----------------------------------------------------------------------------------------------------
+
+    def _tell_help(self, position: Position) -> None:
+        say = self._talk.say
+        menu = _menu(position.legal)
+        if menu:
+            say("You can play:")
+            for number, move in enumerate(menu, 1):
+                say(f"  {number}   or   {move}")
+        else:
+            say("You can play, for example:")
+            for kind in dict.fromkeys(move[0] for move in position.legal):
+                moves = [move for move in position.legal if move[0] == kind]
+                say(f"  {'  '.join(moves[:: max(1, len(moves) // 4)][:4]):40}  {len(moves)} in all, listed by: {kind}")
+        say("Small letters, spaces and words do as well: 3 b c c, gift bcc, take c.")
+        say("Or type one of these:")
+        say("  moves     every legal move          board    the board again")
+        say("  rounds    the game so far           hint     what a bot would play")
+        say("  resign    give the game up          q        leave; the game waits for you")
+
+    def _tell_hint(self, position: Position) -> None:
+        if self._advise is None:
+            self._talk.say("Hints are for games against bots; this one is between people.")
+            return
+        self._talk.say(f"A bot with your cards would play {self._advise(position)}")
+
+
+def _menu(legal: Sequence[str]) -> Sequence[str]:
+    """The moves that can be chosen by a number: all, if there are few and none of them begins with a digit itself."""
+    return legal if len(legal) <= 9 and not any(move[0].isdigit() for move in legal) else ()

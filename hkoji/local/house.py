@@ -1,0 +1,138 @@
+"""All local games of one player: a service over a folder, and which game is played against which bot.
+
+The player and each bot are clients with homes and keys of their own; each sees its seat's view and nothing else. What
+is needed to go on later is on disk as soon as a game is offered, so whatever is interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hkoji.bots.registry import make_bot
+from hkoji.client import Client, Home
+from hkoji.client.files import read_json, write_json
+from hkoji.client.identity import create
+from hkoji.client.service import utc_now
+from hkoji.errors import HkojiError, NotFoundError, StorageError
+from hkoji.game.bodies import Invite
+from hkoji.local.desk import Desk, DeskTransport
+from hkoji.local.store import FolderStore
+from hkoji.log.entry import is_name
+from hkoji.log.line import parse_line
+from hkoji.rules.protocol import Ruleset
+
+URL: Final = "http://play.localhost"
+"""What the local service is called: a name that leads nowhere else (RFC 6761)."""
+
+
+class Seating(NamedTuple):
+    """A game that was begun here: the bot as it was asked for, its seed, its name as a player, and when (UTC)."""
+
+    game: str
+    bot: str
+    seed: int
+    opponent: str
+    ruleset: str
+    started: str
+
+
+class House:
+    """The local games under `folder`. `name` is what the player is called when they play here for the first time."""
+
+    def __init__(
+        self, folder: Path, name: str = "player", *, entropy: Callable[[int], bytes] = secrets.token_bytes
+    ) -> None:
+        self.folder: Final = folder
+        self.store: Final = FolderStore(folder / "service")
+        self._name = name
+        self._entropy = entropy
+        self._desk = Desk(self.store, URL, entropy, utc_now)
+        self._clients: dict[Path, Client] = {}
+
+    @property
+    def player(self) -> Client:
+        """The player's client."""
+        return self._client(self.folder / "player", self._name)
+
+    def opponent(self, seating: Seating) -> Client:
+        """The client of the bot of a game."""
+        return self._client(self.folder / "bots" / seating.opponent, seating.opponent)
+
+    def _client(self, folder: Path, name: str) -> Client:
+        """The client of a home; the service knows its player from then on."""
+        if folder not in self._clients:
+            home = Home(folder)
+            if not home.config_file.exists():
+                create(home, name, None, self._entropy(32))
+            client = Client(home, entropy=self._entropy, connect=lambda url: DeskTransport(url, self._desk))
+            if "server" not in home.config():
+                client.register(URL)
+            self._clients[folder] = client
+        return self._clients[folder]
+
+    # --- games ----------------------------------------------------------------------------------------------------
+
+    def begin(self, ruleset: Ruleset, bot: str) -> Seating:
+        """A new game, the player as host. Raises `UsageError` for a bot that there is not."""
+        seed = int.from_bytes(self._entropy(6), "big")
+        make_bot(bot, seed).close()
+        opponent = player_name(bot)
+        game = self.player.new(ruleset, Invite(opponent)).course.setup.game
+        seating = Seating(game, bot, seed, opponent, ruleset.name, utc_now())
+        write_json(self._file(game), seating._asdict())
+        return seating
+
+    def seatings(self) -> tuple[Seating, ...]:
+        """The games begun here, the latest first. Raises `StorageError` if a file is damaged."""
+        found = []
+        for file in self.folder.glob("games/*.json"):
+            try:
+                found.append(Seating(**read_json(file)))
+            except TypeError as error:
+                raise StorageError(f"{file} is damaged", hint="move it away; its game stays in the service") from error
+        return tuple(sorted(found, key=lambda each: (each.started, each.game), reverse=True))
+
+    def find(self, prefix: str) -> Seating:
+        """The game that begins with `prefix`. Raises `NotFoundError` if none or more than one does."""
+        found = [each for each in self.seatings() if prefix and each.game.startswith(prefix.lower())]
+        if len(found) != 1:
+            raise NotFoundError("local game", prefix, hint="list them with `hkoji play --list`")
+        return found[0]
+
+    def is_over(self, game: str) -> bool:
+        """Whether a game's log has its end. Raises `StorageError` if it is damaged."""
+        file = self.log_file(game)
+        try:
+            *_, last = file.read_bytes().splitlines()
+            return parse_line(last.decode()).entry.kind == "end"
+        except (OSError, ValueError, HkojiError) as error:
+            raise StorageError(f"{file} cannot be read: {error}", hint="restore it from a backup") from error
+
+    def ruleset(self, game: str) -> Ruleset:
+        """The game and its options. Raises `NotFoundError`."""
+        with self.store.locked():
+            kept = self.store.load(game)
+        if kept is None:
+            raise NotFoundError("local game", game)
+        return kept.hosted.course.setup.ruleset
+
+    def lock_file(self, game: str) -> Path:
+        """What whoever sits at a game holds locked."""
+        return self._file(game).with_suffix(".lock")
+
+    def log_file(self, game: str) -> Path:
+        """A game's public log, with receipts: what `hkoji replay` and `hkoji audit` read."""
+        return self.store.log_file(game)
+
+    def _file(self, game: str) -> Path:
+        return self.folder / "games" / f"{game}.json"
+
+
+def player_name(bot: str) -> str:
+    """What a bot is called as a player: the last part of its name in the letters that names have, and `-bot`."""
+    word = bot.rpartition(":")[2].strip().partition(" ")[0].rpartition("/")[2].partition(".")[0].lower()
+    name = f"{''.join(c if c.isascii() and (c.isalnum() or c == '-') else '-' for c in word).strip('-')[:28]}-bot"
+    return name if is_name(name) else "program-bot"
