@@ -315,20 +315,32 @@ def export(game: Game, json: Json = False) -> None:
     logs.export(_client(), out, game)
 
 
-@app.command(epilog="Example: hkoji replay game.jsonl --at 9")
+@app.command(epilog="Examples: hkoji replay game.jsonl --eyes alice; hkoji replay 2714 --at 9 --eyes guest")
 def replay(
     source: Source,
     at: Annotated[
         int | None, typer.Option("--at", min=0, help="The position after this entry; default: the last.")
     ] = None,
+    eyes: Annotated[
+        str,
+        typer.Option("--eyes", metavar="WHOSE", help="host, guest, a player's name, spectator, or all that is known."),
+    ] = "all",
+    step: Annotated[
+        bool | None,
+        typer.Option(
+            "--step/--notation",
+            help="Go through it step by step (with --json: list every step), or print it; default: step at a terminal.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
-    """Show a game in notation, and the position after an entry."""
-    from hkoji.cli import logs
+    """Go through a game as a player saw it, or show it in notation with one position."""
+    from hkoji.cli import study
 
     out.json, out.plain = json, plain
-    logs.show_replay(_client(), out, source, at)
+    study.show_replay(_client(), out, source, study.Wish(at, eyes, step))
 
 
 @app.command(epilog="Example: hkoji audit game.jsonl --key 'alice=ssh-ed25519 AAAA…' --key bob=bob.pub")

@@ -1,4 +1,4 @@
-"""Logs: the public log, exports, replay and audit, from a file, standard input or a game on the service."""
+"""Logs: exports, reading for replay, and audit, from a file, standard input or a game on the service."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 from hkoji.cli.output import Output
 from hkoji.cli.play import read_input
-from hkoji.client import Client, Position
+from hkoji.client import Client
 from hkoji.errors import AuditError, IllegalError, MalformedError, UsageError
 from hkoji.game.audit import Audit, audit
 from hkoji.game.replay import Replay, replay
 from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.log.line import Line, format_log, parse_lines
-from hkoji.rules.transcript import Transcript, format_transcript
 
 
 def is_file(source: str) -> bool:
@@ -30,45 +29,8 @@ def export(client: Client, out: Output, game: str) -> None:
     out.lines(format_log(lines))
 
 
-def show_replay(client: Client, out: Output, source: str, at: int | None) -> None:
-    """The position after an entry, and the whole game in notation."""
-    result = _replay(client, out, source)
-    if not result.steps:
-        raise result.stop or MalformedError("log", "it is empty")
-    last = result.steps[-1].entry.seq
-    if at is not None and not 0 <= at <= last:
-        raise UsageError(f"there is no entry {at}", hint=f"the log has entries 0 to {last}")
-    steps = result.steps if at is None else result.steps[: at + 1]
-    course = steps[-1].course
-    events = tuple(event for step in steps for event in step.events)
-    names = zip(("Host", "Guest"), course.setup.names, strict=True)
-    tags = (("Game", course.setup.game), *((title, name) for title, name in names if name is not None))
-    transcript = format_transcript(Transcript(course.setup.ruleset, tags, events))
-    position = Position(course, None, events, (), Replay(steps))
-    stopped = str(result.stop) if result.stop else None
-    value: dict[str, Any] = {  # Any: JSON
-        "game": course.setup.game,
-        "ruleset": course.setup.ruleset.name,
-        "host": course.setup.names[0],
-        "guest": course.setup.names[1],
-        "at": steps[-1].entry.seq,
-        "entries": len(result.steps),
-        "status": course.status,
-        "state": course.state.to_json(),
-        "text": transcript,
-        "stopped": stopped,
-    }
-
-    def text() -> str:
-        from hkoji.cli.boards import draw
-
-        shown = f"{transcript}\nAfter entry {steps[-1].entry.seq}:\n\n" + draw(position, out.style)
-        return shown + (f"\nThe log stops there: {stopped}\n" if stopped and at is None else "")
-
-    out.result(value, text)
-
-
-def _replay(client: Client, out: Output, source: str) -> Replay:
+def read_replay(client: Client, out: Output, source: str) -> Replay:
+    """A log file, as far as it holds, or a game as the player knows it."""
     if is_file(source):
         lines: list[Line] = []
         try:

@@ -20,13 +20,17 @@ _DECISIONS: Final[dict[Due, Callable[[Seat, str], Event]]] = {
 
 
 class Position(NamedTuple):
-    """A game as one player knows it: `seat` is None for a spectator; `legal` is empty when no move is due here."""
+    """A game as one player knows it: `seat` is None for a spectator; `legal` is empty when no move is due here.
+
+    `studied` is a position of the past that somebody looks at through the eyes of `seat`: nobody is to move.
+    """
 
     course: Course
     seat: Seat | None
     events: tuple[Event, ...]
     legal: tuple[str, ...]
     replay: Replay
+    studied: bool = False
 
     @property
     def short(self) -> str:
@@ -83,6 +87,11 @@ def read_position(replay: Replay, seat: Seat | None) -> Position:
     course = replay.steps[-1].course
     mine = seat is not None and course.stage is Stage.PLAY and course.actor == seat
     return Position(course, seat, replay.events, course.state.legal_actions() if mine else (), replay)
+
+
+def studied_position(replay: Replay, seat: Seat | None) -> Position:
+    """The position at the end of `replay`, which is what the eyes of `seat` saw, to look at and not to move in."""
+    return Position(replay.steps[-1].course, seat, replay.events, (), replay, studied=True)
 
 
 def action_of(step: Step) -> str:

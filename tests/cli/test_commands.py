@@ -208,7 +208,8 @@ def test_json_shapes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
     assert alice("wait", game, "--json").json["legal"] == shown["legal"]
     replayed = alice("replay", game, "--json", "--at", "2").json
     assert set(replayed) == {
-        "at", "entries", "game", "guest", "host", "ruleset", "state", "status", "stopped", "text",
+        "at", "decision", "decisions", "entries", "eyes", "game", "guest", "host", "ruleset", "state", "status",
+        "stopped", "text",
     }  # fmt: skip
     assert (replayed["at"], replayed["entries"]) == (2, 5)
     over = alice("resign", game, "--json").json

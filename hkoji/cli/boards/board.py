@@ -15,6 +15,7 @@ from hkoji.client import Position
 from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Step
 from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat
+from hkoji.rules.protocol import Due
 
 WIDTH: Final = 78
 SIDE: Final = 13
@@ -46,7 +47,7 @@ class Board(ABC):
         self.course: Final[Course] = position.course
         self.style: Final = style
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
-        self.you: Final = position.seat is not None
+        self.you: Final = position.seat is not None and not position.studied
 
     def draw(self) -> str:
         """The board, linear if the style asks for it."""
@@ -122,6 +123,8 @@ class Board(ABC):
         if course.stage is Stage.JOIN:
             invite = course.setup.invite
             return f"The game waits for {invite.name if invite else 'someone'} to join."
+        if course.state.due is Due.DEAL and course.state.round:
+            return f"Round {course.state.round} is over."
         if course.actor is None:
             return "The game waits for its service."
         who = self.name(course.actor)
@@ -130,7 +133,10 @@ class Board(ABC):
         return "It is your turn." if who == "you" else f"It is {who}'s turn to {self.task()}."
 
     def news(self) -> list[str]:
-        """What has happened since this player last decided, in words and notation; if nothing, their own decision."""
+        """What has happened since this player last decided, in words and notation; if nothing, their own decision.
+
+        For anybody else the last three events.
+        """
         told: list[str] = []
         own = 0
         for step in self.position.replay.steps:
@@ -175,6 +181,8 @@ class Board(ABC):
     def choices(self) -> Iterator[Choice]:
         """What can be done now."""
         game = self.position.short
+        if self.position.studied:
+            return
         if self.style.seated:
             for what, command, then in self.decisions() if self.position.legal else ():
                 yield what, command.removeprefix(f"hkoji move {game} "), then

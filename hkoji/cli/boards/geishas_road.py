@@ -9,7 +9,7 @@ from hkoji.cli.boards.board import SIDE, Board, Choice
 from hkoji.cli.output import Style
 from hkoji.client import Position
 from hkoji.game.replay import Step
-from hkoji.rules.cards import Cards
+from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
 from hkoji.rules.geishas_road.road import TEAHOUSES
@@ -119,7 +119,8 @@ class GeishasRoadBoard(Board):
         for seat in (other, self.me):
             yield self._actions(seat)
         if state.deck:
-            yield f"{'deck':{SIDE}}{PACK.count(PACK.encode(state.deck))} cards to draw"
+            deck = PACK.split(state.deck)
+            yield f"{'deck':{SIDE}}{len(deck)} cards to draw{'' if UNKNOWN in deck else f': {_spaced(state.deck)}'}"
         if state.offer:
             yield style.paint(f"{'on offer':{SIDE}}{_spread(state.offer)}", "bold")
         if state.left:
@@ -250,6 +251,9 @@ class GeishasRoadBoard(Board):
             yield f"Left, to be played in either order: {_spaced(state.left)}."
         if self.you and state.round:
             yield f"Your hand: {' '.join(_cards(state.hands[self.me])) or 'empty'}."
+        for seat in () if self.you else (0, 1):
+            if 0 < state.hands[seat] < PACK.unknown:
+                yield f"{self.name(seat)} holds: {' '.join(_cards(state.hands[seat]))}."
 
     def _held(self, seat: Seat, colour: str) -> str:
         cards = [name for name in _cards(self.state.tableaus[seat]) if name[0] == colour]

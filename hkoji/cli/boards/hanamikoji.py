@@ -9,6 +9,7 @@ from hkoji.cli.boards.board import SIDE, Board, Choice
 from hkoji.cli.output import Style
 from hkoji.client import Position
 from hkoji.game.replay import Step
+from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
@@ -65,7 +66,7 @@ class HanamikojiBoard(Board):
         """Geisha and charm on both sides."""
         state = step.course.state
         assert isinstance(state, HanamikojiState)
-        number = state.round if state.due is Due.OVER else state.round - 1
+        number = state.round if state.due in (Due.OVER, Due.DEAL) else state.round - 1
         stands = (
             f"{self.name(seat)} {geisha(state.markers, seat)} geisha and {charm(state.markers, seat)} charm"
             for seat in (1 - self.me, self.me)
@@ -91,10 +92,16 @@ class HanamikojiBoard(Board):
         for seat in (other, self.me):
             yield self._actions(seat)
         if state.deck:
-            yield f"{'deck':{SIDE}}{len(state.deck)} cards to draw, 1 removed unseen"
+            yield f"{'deck':{SIDE}}{self._deck()}"
         if state.offer:
             yield style.paint(f"{'on offer':{SIDE}}{_spread(state.offer[1:], int(state.offer[0]))}", "bold")
         yield from self._hands()
+
+    def _deck(self) -> str:
+        deck, aside = self.state.deck, PACK.decode(self.state.aside)
+        if UNKNOWN in deck + aside:
+            return f"{len(deck)} cards to draw, 1 removed unseen"
+        return f"{len(deck)} cards to draw: {' '.join(deck)}, {aside} removed"
 
     def _hands(self) -> Iterator[str]:
         """The own hand; for a spectator the hands that the log has revealed."""
@@ -177,6 +184,9 @@ class HanamikojiBoard(Board):
             yield f"On offer: {_spread(state.offer[1:], int(state.offer[0]))}."
         if self.you and state.round:
             yield f"Your hand: {' '.join(PACK.decode(state.hands[self.me])) or 'empty'}."
+        for seat in () if self.you else (0, 1):
+            if 0 < state.hands[seat] < PACK.unknown:
+                yield f"{self.name(seat)} holds: {' '.join(PACK.decode(state.hands[seat]))}."
 
 
 def _spread(cards: str, number: int) -> str:

@@ -1,0 +1,167 @@
+"""Going through a game step by step: one command a line, from a terminal or a pipe.
+
+`Walk` is where one is and what a command makes of that; `walk` reads lines and prints. Boards go to standard output,
+everything else to standard error. Only what the eyes chosen saw is ever drawn.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from hkoji.cli.boards import draw
+from hkoji.cli.output import Output
+from hkoji.client.position import Position, studied_position
+from hkoji.errors import HkojiError, UsageError, shorten
+from hkoji.game.replay import Replay
+from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
+from hkoji.rules.transcript import format_event, format_outcome
+from hkoji.study.eyes import EVERY, Eyes, parse_eyes, see
+from hkoji.study.stops import Stop, at_decision, at_entry, at_round, stops
+
+HELP: Final = """\
+  Enter, n   next               p        back
+  7          after decision 7   @12      after entry 12
+  r          next round         r 2      round 2; rp: the round before
+  0, $       beginning, end     e        other eyes; e host, e guest, e all, e spectator, e NAME
+  ?          this help          q        leave\
+"""
+_PROMPT: Final = "Enter next, p back, r round, e eyes, ? help, q leave > "
+
+
+class Walk:
+    """A place in a game and the eyes it is seen through. Begins at entry `at`, or where play begins.
+
+    Raises `IllegalError` if what these eyes saw is not known.
+    """
+
+    def __init__(self, replay: Replay, eyes: Eyes, at: int | None = None) -> None:
+        self.replay: Final = replay
+        self.eyes = eyes
+        self.seen = see(replay, eyes)
+        self.found = stops(self.seen)
+        self.index = 0 if at is None else at_entry(self.found, at) or 0
+
+    @property
+    def stop(self) -> Stop:
+        """The stop at which the walk is."""
+        return self.found[self.index]
+
+    @property
+    def position(self) -> Position:
+        """The position there, as these eyes saw it."""
+        return studied_position(self.stop.until(self.seen), self.eyes.seat)
+
+    def go(self, command: str) -> None:
+        """Goes where a command says. Raises `UsageError` if there is no such place, or `IllegalError`."""
+        word, _, rest = command.strip().partition(" ")
+        rest = rest.strip()
+        if word in ("", "n", "next"):
+            self._set(self.index + 1, "this is the last position")
+        elif word in ("p", "prev", "b", "back"):
+            self._set(self.index - 1, "this is the first position")
+        elif word == "$":
+            self.index = len(self.found) - 1
+        elif word == "r" and rest:
+            self._set(at_round(self.found, _number(rest)), f"there is no round {rest}")
+        elif word in ("r", "round"):
+            self._set(at_round(self.found, self.stop.round + 1), "this is the last round")
+        elif word == "rp":
+            self._set(at_round(self.found, self.stop.round - 1), "this is the first round")
+        elif word in ("e", "eyes"):
+            self._look(parse_eyes(rest, self.replay.steps[-1].course.setup.names) if rest else None)
+        elif word.startswith("@"):
+            self._set(at_entry(self.found, _number(word[1:])), f"there is nothing to see at entry {word[1:]}")
+        elif word.isdecimal():
+            self._set(at_decision(self.found, _number(word)), f"there are decisions 1 to {self.found[-1].decision}")
+        else:
+            raise UsageError(f"there is no command {shorten(word)!r}", hint="? lists the commands")
+
+    def _set(self, index: int | None, otherwise: str) -> None:
+        if index is None or not 0 <= index < len(self.found):
+            raise UsageError(otherwise)
+        self.index = index
+
+    def _look(self, eyes: Eyes | None) -> None:
+        if eyes is not None:
+            seen = see(self.replay, eyes)
+        else:
+            eyes, seen = self._other_eyes()
+        self.eyes, self.seen, self.found = eyes, seen, stops(seen)
+
+    def _other_eyes(self) -> tuple[Eyes, Replay]:
+        """The next eyes of which is known what they saw."""
+        now = EVERY.index(self.eyes)
+        for eyes in (*EVERY[now + 1 :], *EVERY[:now]):
+            try:
+                return eyes, see(self.replay, eyes)
+            except HkojiError:
+                continue
+        return self.eyes, self.seen
+
+    def title(self) -> str:
+        """Where this is, what happened there and whose eyes see it, in one line."""
+        stop = self.stop
+        total = self.found[-1].decision
+        where = f"{stop.decision} of {total}, entry {stop.seq}"
+        return f"{where}: {_told(stop)}   (eyes: {self._whose()})"
+
+    def _whose(self) -> str:
+        if self.eyes.seat is None:
+            return "all that is known" if self.eyes.open_ else "a spectator"
+        name = self.replay.steps[-1].course.setup.names[self.eyes.seat]
+        return f"{name}, {self.eyes.word}" if name else self.eyes.word
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise UsageError(f"{shorten(text)!r} is not a number", hint="? lists the commands")
+    return int(text)
+
+
+def _told(stop: Stop) -> str:
+    """Who did what, in notation."""
+    events, course = stop.step.events, stop.step.course
+    if any(isinstance(event, Deal) for event in events) and not stop.made:
+        return f"round {stop.round} begins"
+    made = [event for event in events if isinstance(event, DECISIONS)]
+    if made:
+        return f"{course.setup.names[made[0].seat]}: {format_event(made[0])}"
+    if any(isinstance(event, Reveal) for event in events):
+        shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
+        return f"round {stop.round} is scored: ?{shown.get(0, '')}/{shown.get(1, '')}"
+    for event in events:
+        if isinstance(event, Close):
+            return f"{stop.step.entry.kind} by {stop.step.entry.by}: {format_outcome(event.outcome)}"
+    return f"{stop.step.entry.kind} by {stop.step.entry.by}"
+
+
+def walk(place: Walk, out: Output) -> None:
+    """Shows where `place` is, then for every line read where it leads, until `q` or the end of input."""
+    asks = sys.stdin.isatty()
+    _show(place, out)
+    while True:
+        if asks:
+            sys.stdout.flush()
+            sys.stderr.write(_PROMPT)
+            sys.stderr.flush()
+        line = sys.stdin.readline()
+        command = line.strip()
+        if not line or command in ("q", "quit"):
+            return
+        if command in ("?", "h", "help"):
+            sys.stderr.write(f"{HELP}\n")
+            continue
+        try:
+            place.go(command)
+        except HkojiError as error:
+            sys.stderr.write(f"{error}{f' ({error.hint})' if error.hint else ''}\n")
+            continue
+        _show(place, out)
+
+
+def _show(place: Walk, out: Output) -> None:
+    style = out.style
+    stopped = place.replay.stop if place.index == len(place.found) - 1 else None
+    more = f"\nThe log stops there: {stopped}\n" if stopped else ""
+    sys.stdout.write(f"{style.paint(place.title(), 'bold')}\n\n{draw(place.position, style)}{more}\n")

@@ -1,0 +1,112 @@
+"""`hkoji replay`: a game in notation, one position, every step for programs, or step by step for people."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+from hkoji.cli.logs import read_replay
+from hkoji.cli.output import Output
+from hkoji.client import Client
+from hkoji.client.position import studied_position
+from hkoji.errors import MalformedError, UsageError
+from hkoji.game.replay import Replay
+from hkoji.rules.events import DECISIONS, Event
+from hkoji.rules.transcript import Transcript, format_event, format_transcript
+from hkoji.study.eyes import Eyes, parse_eyes, see
+from hkoji.study.stops import Stop, at_entry, stops
+
+
+class Wish(NamedTuple):
+    """What is asked for: the position after an entry, whose eyes, and whether step by step (None: at a terminal)."""
+
+    at: int | None = None
+    eyes: str = "all"
+    step: bool | None = None
+
+
+def show_replay(client: Client, out: Output, source: str, wish: Wish) -> None:
+    """A game through the eyes that are asked for."""
+    replay = read_replay(client, out, source)
+    if not replay.steps:
+        raise replay.stop or MalformedError("log", "it is empty")
+    last = replay.steps[-1].entry.seq
+    if wish.at is not None and not 0 <= wish.at <= last:
+        raise UsageError(f"there is no entry {wish.at}", hint=f"the log has entries 0 to {last}")
+    eyes = parse_eyes(wish.eyes, replay.steps[-1].course.setup.names)
+    seen = see(replay, eyes)
+    for_people = not out.json and not out.keep
+    step = wish.step
+    if step is None:
+        step = for_people and wish.at is None and source != "-" and sys.stdin.isatty() and sys.stdout.isatty()
+    if step and for_people:
+        if source == "-":
+            raise UsageError("standard input cannot hold the log and the keys", hint="give a file, or --notation")
+        from hkoji.cli.stepping import Walk, walk
+
+        walk(Walk(replay, eyes, wish.at), out)
+        return
+    _show(out, seen, eyes, wish.at, steps=bool(step))
+
+
+def _show(out: Output, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
+    shown = seen if at is None else Replay(seen.steps[: at + 1])
+    course = shown.steps[-1].course
+    setup = course.setup
+    names = zip(("Host", "Guest"), setup.names, strict=True)
+    tags = [("Game", setup.game), *((title, name) for title, name in names if name is not None)]
+    if not eyes.open_:
+        tags.append(("Eyes", eyes.word))
+    transcript = format_transcript(Transcript(setup.ruleset, tuple(tags), shown.events))
+    stopped = str(seen.stop) if seen.stop else None
+    found = stops(seen)
+    value: dict[str, Any] = {  # Any: JSON
+        "game": setup.game,
+        "ruleset": setup.ruleset.name,
+        "host": setup.names[0],
+        "guest": setup.names[1],
+        "eyes": eyes.word,
+        "at": shown.steps[-1].entry.seq,
+        "decision": found[at_entry(found, shown.steps[-1].entry.seq) or 0].decision,
+        "decisions": found[-1].decision,
+        "entries": len(seen.steps),
+        "status": course.status,
+        "state": course.state.to_json(),
+        "text": transcript,
+        "stopped": stopped,
+    }
+    if steps:
+        value["steps"] = [_stop_json(stop) for stop in found]
+
+    def text() -> str:
+        from hkoji.cli.boards import draw
+
+        board = draw(studied_position(shown, eyes.seat), out.style)
+        after = f"{transcript}\nAfter entry {shown.steps[-1].entry.seq}:\n\n{board}"
+        return after + (f"\nThe log stops there: {stopped}\n" if stopped and at is None else "")
+
+    out.result(value, text)
+
+
+def _stop_json(stop: Stop) -> dict[str, Any]:  # Any: JSON
+    entry, state = stop.step.entry, stop.step.course.state
+    return {
+        "at": entry.seq,
+        "by": entry.by,
+        "kind": entry.kind,
+        "time": entry.at,
+        "decision": stop.decision,
+        "round": state.round,
+        "events": [_event_json(event) for event in stop.step.events],
+        "state": state.to_json(),
+    }
+
+
+def _event_json(event: Event) -> dict[str, Any]:  # Any: JSON
+    kind = type(event).__name__.lower()
+    return {
+        "event": kind,
+        "seat": getattr(event, "seat", None),
+        "text": format_event(event),
+        "decision": isinstance(event, DECISIONS),
+    }

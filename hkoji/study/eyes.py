@@ -1,0 +1,94 @@
+"""A game through given eyes: what a seat saw at the time, what anybody could see, or all that is known.
+
+A seat's eyes are its projected events and the positions folded from these alone, so nothing that it could not know
+can show through. A log reveals a seat's cards once it has its end; until then it has no eyes but a spectator's.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from hkoji.errors import IllegalError, UsageError, shorten
+from hkoji.game.replay import Replay, Step
+from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.events import SEATS, Act, Deal, Draw, Event, Seat, project
+from hkoji.rules.protocol import Ruleset, State
+
+
+class Eyes(NamedTuple):
+    """Whose eyes: `seat` is None for a spectator, and for `open_`, which is all that is known, every seat's cards."""
+
+    word: str
+    seat: Seat | None
+    open_: bool = False
+
+
+HOST: Final = Eyes("host", 0)
+GUEST: Final = Eyes("guest", 1)
+ALL: Final = Eyes("all", None, True)
+SPECTATOR: Final = Eyes("spectator", None)
+EVERY: Final = (HOST, GUEST, ALL, SPECTATOR)
+"""In the order in which changing eyes goes through them."""
+
+
+def parse_eyes(text: str, names: tuple[str | None, str | None]) -> Eyes:
+    """`host`, `guest`, `all`, `spectator`, or a player's name; the words come before the names.
+
+    Raises `UsageError`.
+    """
+    for eyes in EVERY:
+        if text == eyes.word:
+            return eyes
+    if text in names:
+        return EVERY[names.index(text)]
+    known = ", ".join(name for name in names if name)
+    players = f", or a player: {known}" if known else ""
+    raise UsageError(
+        f"there are no eyes of {shorten(text)!r}", hint=f"one of {', '.join(each.word for each in EVERY)}{players}"
+    )
+
+
+def knows(replay: Replay, seat: Seat) -> bool:
+    """Whether all that `seat` has seen is known here: every card it was dealt, has drawn and has played."""
+    return not any(UNKNOWN in _own(event, seat) for event in replay.events)
+
+
+def _own(event: Event, seat: Seat) -> str:
+    match event:
+        case Deal(hands):
+            return hands[seat]
+        case Draw(owner, card) if owner == seat:
+            return card
+        case Act(owner, action) if owner == seat:
+            return action
+        case _:
+            return ""
+
+
+def see(replay: Replay, eyes: Eyes) -> Replay:
+    """The same game through `eyes`. Raises `IllegalError` for a seat whose cards are not known here."""
+    if eyes.open_ or not replay.steps:
+        return replay
+    if eyes.seat is not None and not knows(replay, eyes.seat):
+        raise IllegalError(
+            f"what the {eyes.word} saw is not known: this log does not reveal it",
+            hint="a log reveals its cards with its end; a game that is not over can be seen as --eyes spectator",
+        )
+    state: State = replay.steps[0].course.setup.ruleset.initial()
+    steps: list[Step] = []
+    for step in replay.steps:
+        ruleset = step.course.setup.ruleset
+        events = tuple(project(event, eyes.seat, ruleset.public) for event in step.events)
+        for event in events:
+            state = state.apply(event)
+        dealt = tuple(_seen_dealt(ruleset, hands, eyes.seat) for hands in step.course.dealt)
+        steps.append(step._replace(events=events, course=step.course._replace(state=state, dealt=dealt)))
+    return Replay(tuple(steps), replay.stop)
+
+
+def _seen_dealt(ruleset: Ruleset, hands: tuple[str, str], seat: Seat | None) -> tuple[str, str]:
+    host, guest = (
+        cards if owner == seat else UNKNOWN * len(ruleset.pack.split(cards))
+        for owner, cards in zip(SEATS, hands, strict=True)
+    )
+    return host, guest

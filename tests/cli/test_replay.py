@@ -1,0 +1,227 @@
+"""`hkoji replay`: step by step, through everybody's eyes, and what each of them must not show."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from hkoji.cli.boards import draw
+from hkoji.cli.exits import Exit
+from hkoji.cli.output import Style
+from hkoji.cli.stepping import Walk
+from hkoji.game.replay import replay
+from hkoji.log.line import parse_log
+from hkoji.rules.transcript import parse_transcript
+from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes
+from tests.support.retold import retold
+from tests.support.shell import Done, Shell, run
+
+GAMES = Path(__file__).parents[1] / "data" / "vectors" / "games"
+WHOLE = str(GAMES / "whole.jsonl")
+LIMIT = str(GAMES / "random-first-limit.jsonl")
+RUNNING = str(GAMES / "running.jsonl")
+TITLE = re.compile(r"^(\d+) of (\d+), entry (\d+): (.*)   \(eyes: (.*)\)$", re.MULTILINE)
+
+
+def step(source: str, typed: str, *words: str) -> Done:
+    return run("replay", source, "--step", *words, stdin=typed)
+
+
+def titles(done: Done) -> list[tuple[str, ...]]:
+    return [tuple(match.groups()) for match in TITLE.finditer(re.sub(r"\x1b\[[\d;]*m", "", done.out))]
+
+
+# --- step by step -----------------------------------------------------------------------------------------------------
+
+
+def test_a_game_is_gone_through_forwards_and_backwards() -> None:
+    there = step(LIMIT, "n\n" * 40)
+    assert there.code == 0
+    shown = titles(there)
+    assert [number for number, _, _, told, _ in shown if re.match(r"(alice|bob): ", told)] == [
+        str(number) for number in range(1, 25)
+    ]
+    assert [told for *_, told, _ in shown if "begins" in told] == ["round 1 begins", "round 2 begins"]
+    assert [told for *_, told, _ in shown if "scored" in told] == [
+        "round 1 is scored: ?B/G",
+        "round 2 is scored: ?G/G",
+    ]
+    assert there.err.splitlines() == ["this is the last position"] * (40 - len(shown) + 1)
+    back = titles(step(LIMIT, "$\n" + "p\n" * (len(shown) - 1)))
+    assert back[0] == shown[0]
+    assert back[1:] == shown[::-1]
+
+
+def test_boards_and_talk_are_kept_apart() -> None:
+    done = step(WHOLE, "?\n\nnonsense\n99\n@99\nr 7\nr x\nrp\np\np\nq\nn\n")
+    assert done.code == 0
+    assert [number for number, *_ in titles(done)] == ["0", "1", "0"]
+    for said in (
+        "after decision 7",
+        "no command 'nonsense' (? lists the commands)",
+        "decisions 1 to 12",
+        "nothing to see at entry 99",
+        "no round 7",
+        "'x' is not a number",
+        "this is the first round",
+        "this is the first position",
+    ):
+        assert said in done.err
+        assert said not in done.out
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "entry"),
+    [("7", "7", "12"), ("@9", "4", "9"), ("0", "0", "5"), ("$", "24", "32"), ("r", "12", "18"), ("r 2", "12", "18")],
+)
+def test_going_to_a_place(command: str, number: str, entry: str) -> None:
+    shown = titles(step(LIMIT, f"n\n{command}\n"))
+    assert shown[-1][:3] == (number, "24", entry)
+
+
+def test_rounds_back() -> None:
+    assert [told for *_, told, _ in titles(step(LIMIT, "$\nrp\n"))][-1] == "round 1 begins"
+
+
+def test_changing_eyes_stays_at_the_place() -> None:
+    done = step(WHOLE, "e\ne\ne\ne\ne bob\ne carol\n", "--at", "9")
+    shown = titles(done)
+    assert {(number, entry) for number, _, entry, *_ in shown} == {("5", "9")}
+    assert [eyes for *_, eyes in shown] == [
+        "all that is known",
+        "a spectator",
+        "alice, host",
+        "bob, guest",
+        "all that is known",
+        "bob, guest",
+    ]
+    assert "there are no eyes of 'carol'" in done.err
+
+
+def test_eyes_that_know_nothing_are_passed_over() -> None:
+    shown = titles(step(RUNNING, "e\ne\n"))
+    assert [eyes for *_, eyes in shown] == ["all that is known", "a spectator", "all that is known"]
+
+
+def test_at_a_terminal_it_steps_and_asks_else_it_prints() -> None:
+    asked = run("replay", WHOLE, stdin="n\nq\n", terminal=True)
+    assert [number for number, *_ in titles(asked)] == ["0", "1"]
+    assert asked.err.count("q leave > ") == 2
+    assert "q leave" not in asked.out
+    for words in (("--notation",), ("--at", "9"), ("--json",)):
+        done = run("replay", WHOLE, *words, stdin="n\n", terminal=True)
+        assert (done.code, titles(done)) == (0, [])
+    assert titles(run("replay", WHOLE, stdin="n\n")) == []
+
+
+def test_standard_input_cannot_be_both() -> None:
+    text = Path(WHOLE).read_text()
+    assert run("replay", "-", "--step", stdin=text).code == Exit.USAGE
+    assert len(run("replay", "-", "--step", "--json", stdin=text).json["steps"]) == 15
+    assert run("replay", "-", stdin=text, terminal=True).out.startswith("[Ruleset")
+
+
+def test_a_cut_log_says_where_it_stops_at_its_last_position(tmp_path: Path) -> None:
+    file = tmp_path / "cut.jsonl"
+    file.write_bytes(Path(WHOLE).read_bytes()[:-20])
+    done = step(str(file), "$\n")
+    first, last = done.out.split("\n\n\n") if "\n\n\n" in done.out else (done.out[:400], done.out[400:])
+    assert "The log stops there" not in first
+    assert done.out.count("The log stops there: malformed line 19") == 1
+    assert "does not end in LF" in last
+
+
+# --- eyes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("eyes", [HOST, GUEST, SPECTATOR], ids=lambda eyes: eyes.word)
+@pytest.mark.parametrize("file", [WHOLE, LIMIT])
+def test_not_a_byte_depends_on_what_the_eyes_could_not_see(file: str, eyes: Eyes, plain: bool) -> None:
+    full = replay(parse_log(Path(file).read_bytes()))
+    style = Style(colour=False, plain=plain)
+
+    def everything(walk: Walk) -> list[str]:
+        shown = []
+        for index in range(len(walk.found)):
+            walk.index = index
+            shown.append(walk.title() + draw(walk.position, style))
+        return shown
+
+    here, openly = everything(Walk(full, eyes)), everything(Walk(full, ALL))
+    differ = 0
+    for seed in range(10):
+        other = retold(full, eyes.seat, random.Random(seed))
+        assert everything(Walk(other, eyes)) == here
+        differ += everything(Walk(other, ALL)) != openly
+    assert differ > 5
+
+
+def test_eyes_and_place_go_together() -> None:
+    shown = {word: run("replay", LIMIT, "--at", "9", "--eyes", word) for word in ("alice", "guest", "spectator", "all")}
+    assert {done.code for done in shown.values()} == {0}
+    assert "alice holds  G G G" in shown["alice"].out
+    assert "bob holds" not in shown["alice"].out
+    assert "bob holds    C D E G" in shown["guest"].out
+    assert "alice holds" not in shown["guest"].out
+    assert "holds" not in shown["spectator"].out
+    assert "alice holds  G G G" in shown["all"].out
+    assert "bob holds    C D E G" in shown["all"].out
+    assert "5 cards to draw: F A B F B, F removed" in shown["all"].out
+    assert "5 cards to draw, 1 removed unseen" in shown["alice"].out
+    for done in shown.values():
+        assert "After entry 9:" in done.out
+        assert "hkoji " not in done.out
+        assert "your" not in done.out
+
+
+@pytest.mark.parametrize("eyes", [each.word for each in EVERY])
+def test_the_notation_of_every_pair_of_eyes_parses_back(eyes: str) -> None:
+    told = run("replay", LIMIT, "--eyes", eyes, "--json").json
+    transcript = parse_transcript(told["text"])
+    assert dict(transcript.tags).get("Eyes") == (None if eyes == "all" else eyes)
+    *_, state = transcript.states()
+    assert state.to_json() == told["state"]
+    assert ("X" in json.dumps(told["state"]["trade_offs"])) == (eyes != "all")
+
+
+def test_every_step_for_programs() -> None:
+    told = run("replay", LIMIT, "--json", "--step", "--eyes", "bob").json
+    assert (told["eyes"], told["decision"], told["decisions"], told["entries"]) == ("guest", 24, 24, 33)
+    steps = told["steps"]
+    assert set(steps[0]) == {"at", "by", "decision", "events", "kind", "round", "state", "time"}
+    assert [each["at"] for each in steps if each["kind"] == "move"] == [*range(6, 18), *range(19, 31)]
+    assert steps[-1]["state"] == told["state"]
+    moves = [event["text"] for each in steps for event in each["events"] if event["decision"]]
+    assert len(moves) == 24
+    assert [each["state"]["due"] for each in steps if each["kind"] == "reveal"] == ["deal", "act", "over"]
+    for each in steps:
+        assert not set(each["state"]["hands"][0]) - {"X"}
+        assert "X" not in each["state"]["hands"][1]
+    assert "steps" not in run("replay", LIMIT, "--json").json
+
+
+def test_eyes_are_refused_where_the_log_does_not_reveal_them() -> None:
+    for word in ("host", "guest", "alice"):
+        done = run("replay", RUNNING, "--eyes", word)
+        assert (done.code, done.out) == (Exit.MOVE, "")
+        assert "is not known" in done.err
+        assert "--eyes spectator" in done.err
+    assert run("replay", RUNNING, "--eyes", "spectator").code == 0
+    wrong = run("replay", RUNNING, "--eyes", "carol")
+    assert wrong.code == Exit.USAGE
+    assert "a player: alice, bob" in wrong.err
+
+
+def test_the_own_running_game_through_the_own_eyes(alice: Shell, bob: Shell) -> None:
+    game = str(alice("new", "--json").json["game"])
+    assert bob("join", game).code == 0
+    hand = alice("show", game, "--json").json["hand"]
+    shown = alice("replay", game, "--eyes", "alice")
+    assert f"alice holds  {' '.join(hand)}" in shown.out
+    assert alice("replay", game, "--eyes", "bob").code == Exit.MOVE
+    assert bob("replay", game, "--eyes", "spectator", "--json").json["state"]["hands"] == ["X" * 7, "X" * 6]

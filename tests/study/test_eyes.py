@@ -1,0 +1,103 @@
+"""Eyes: a seat's are what that seat had seen at the time, for every game; nothing hidden shows through them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import IllegalError, UsageError
+from hkoji.game import host
+from hkoji.game.replay import Replay, replay
+from hkoji.game.view import replay_own
+from hkoji.rules.events import project
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, knows, parse_eyes, see
+from tests.support.retold import retold
+from tests.support.rules import fewer
+from tests.support.table import NAMES, new_game, whole_game
+
+RULESETS: tuple[Ruleset, ...] = (Hanamikoji("random", 2, "charm"), GeishasRoad(), GeishasRoad("random", "random"))
+every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: f"{r.name}-{r.first}")
+
+
+@every_ruleset
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_seat_sees_afterwards_what_it_saw_then(ruleset: Ruleset, seat: int) -> None:
+    """At every entry of a game that is over: the position that the player's own client showed at that time."""
+    table = new_game(7, ruleset)
+    then = {}
+    while table.course.status == "playing":
+        mine = tuple(o for o in table.hosted.openings if table.lines[o.seq].entry.by == NAMES[seat])
+        own = replay_own(table.lines, seat, host.view(table.hosted, seat), mine).course
+        assert own is not None
+        then[own.seq] = own
+        table.play(1)
+    seen = see(replay(table.lines), (HOST, GUEST)[seat])
+    compared = 0
+    for step in seen.steps:
+        if step.entry.seq in then:
+            assert step.course.state == then[step.entry.seq].state
+            assert step.course.dealt == then[step.entry.seq].dealt
+            compared += 1
+    assert compared == len(then) >= 12
+
+
+@every_ruleset
+@fewer
+@given(seed=st.integers(0, 10**6), eyes=st.sampled_from([HOST, GUEST, SPECTATOR]))
+def test_eyes_are_the_projection(ruleset: Ruleset, seed: int, eyes: Eyes) -> None:
+    full = replay(whole_game(seed, ruleset).lines)
+    seen = see(full, eyes)
+    for step, known in zip(seen.steps, full.steps, strict=True):
+        assert step.events == tuple(project(event, eyes.seat, ruleset.public) for event in known.events)
+        assert step.course.state == known.course.state.project(eyes.seat)
+        assert (step.entry, step.body) == (known.entry, known.body)
+    assert see(full, ALL) is full
+    assert see(seen, eyes) == seen
+
+
+@every_ruleset
+@fewer
+@given(seed=st.integers(0, 10**6), eyes=st.sampled_from([HOST, GUEST, SPECTATOR]))
+def test_eyes_do_not_depend_on_hidden_cards(ruleset: Ruleset, seed: int, eyes: Eyes) -> None:
+    full = replay(whole_game(seed, ruleset).lines)
+    other = retold(full, eyes.seat, random.Random(seed))
+    assert see(other, eyes) == see(full, eyes)
+    assert other != full
+
+
+def test_what_is_not_known_is_not_shown() -> None:
+    table = new_game(5).play(8)
+    public = replay(table.lines)
+    assert not knows(public, 0)
+    assert not knows(public, 1)
+    for eyes in (HOST, GUEST):
+        with pytest.raises(IllegalError, match=f"what the {eyes.word} saw is not known"):
+            see(public, eyes)
+    assert see(public, SPECTATOR).events == public.events
+    own = replay_own(table.lines, 0, host.view(table.hosted, 0), host.own_openings(table.hosted, 0))
+    assert see(own, HOST).events == own.events
+    with pytest.raises(IllegalError, match="the guest saw is not known"):
+        see(own, GUEST)
+
+
+def test_before_the_cards_are_dealt_everybody_knows_as_much() -> None:
+    before = replay(new_game(5).lines[:4])
+    assert all(len(see(before, eyes).steps) == 4 for eyes in EVERY)
+    assert see(Replay(()), HOST) == Replay(())
+
+
+def test_words_for_eyes() -> None:
+    names = ("alice", "bob")
+    assert [parse_eyes(each.word, names) for each in EVERY] == list(EVERY)
+    assert parse_eyes("alice", names) == HOST
+    assert parse_eyes("bob", names) == GUEST
+    assert parse_eyes("guest", ("guest", "bob")) == GUEST
+    with pytest.raises(UsageError, match="no eyes of 'carol'") as caught:
+        parse_eyes("carol", names)
+    assert "alice, bob" in caught.value.hint

@@ -1,0 +1,42 @@
+"""A finished game told again with other cards where an observer could not see them.
+
+The entries stay as they are: the log would not hold, but whoever looks through the observer's eyes must not notice.
+"""
+
+from __future__ import annotations
+
+import random
+
+from hkoji.game.replay import Replay
+from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.events import Deal, Draw, Event, Seat
+from hkoji.rules.protocol import State
+from tests.support.redistribution import redistribute
+
+
+def retold(replay: Replay, observer: Seat | None, chance: random.Random) -> Replay:
+    """`replay`, which knows everything, with the cards redistributed; events, positions and dealt cards go along."""
+    ruleset = replay.steps[0].course.setup.ruleset
+    events = list(redistribute(ruleset, replay.events, observer, chance))
+    state: State = ruleset.initial()
+    dealt: tuple[tuple[str, str], ...] = ()
+    steps = []
+    for step in replay.steps:
+        told: list[Event] = [events.pop(0) for _ in step.events]
+        for event in told:
+            state = state.apply(event)
+            if isinstance(event, Deal):
+                dealt = (*dealt, event.hands)
+            elif isinstance(event, Draw):
+                assert event.card != UNKNOWN
+                host, guest = dealt[-1]
+                got = (host + event.card, guest) if event.seat == 0 else (host, guest + event.card)
+                dealt = (*dealt[:-1], got)
+        # The order in which the observer's own cards came is known to it, and no event says it.
+        own = [list(now) for now in dealt]
+        if observer is not None:
+            for mine, was in zip(own, step.course.dealt, strict=True):
+                mine[observer] = was[observer]
+        seen = tuple((host, guest) for host, guest in own)
+        steps.append(step._replace(events=tuple(told), course=step.course._replace(state=state, dealt=seen)))
+    return Replay(tuple(steps), replay.stop)
