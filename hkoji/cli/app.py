@@ -174,13 +174,16 @@ def new(
     max_rounds: rulesets.MaxRounds = None,
     tiebreak: rulesets.TieBreak = None,
     markers: rulesets.Markers = None,
+    option: rulesets.More = None,
     json: Json = False,
 ) -> None:
     """Open a game for someone to join."""
     from hkoji.cli import play
 
     out.json = json
-    made = rulesets.make_ruleset(ruleset, first=first, max_rounds=max_rounds, tiebreak=tiebreak, markers=markers)
+    made = rulesets.make_ruleset(
+        ruleset, option, first=first, max_rounds=max_rounds, tiebreak=tiebreak, markers=markers
+    )
     play.new(_client(), out, made, invite)
 
 

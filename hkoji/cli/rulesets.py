@@ -5,13 +5,18 @@ A game's options are what its ruleset says; here they only get their names on th
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 import typer
 
 from hkoji.errors import IllegalError, InvalidError, UsageError, shorten
 from hkoji.rules.protocol import Json, Ruleset
 from hkoji.rules.registry import RULESETS, parse_ruleset
+
+_FIXED: Final = ("name", "version")
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 
 Name = Annotated[str, typer.Option("--ruleset", help=f"The game: {' or '.join(sorted(RULESETS, reverse=True))}.")]
 OptionalName = Annotated[
@@ -39,25 +44,31 @@ Markers = Annotated[
         "--markers", help="geishas-road: the first markers, choose (if not given) or random.", show_default=False
     ),
 ]
+More = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="Any option of the game, by its name in the log."),
+]
 
 
-def make_ruleset(name: str, **given: Json) -> Ruleset:
+def make_ruleset(name: str, more: Sequence[str] | None = None, **given: Json) -> Ruleset:
     """The ruleset `name` with the options that are `given` (not None), by their names in the log; else its defaults.
 
-    Raises `UsageError`.
+    `more` are further options as `NAME=VALUE`. Raises `UsageError`.
     """
     if name not in RULESETS:
         raise UsageError(
             f"there is no ruleset {shorten(name)!r}", hint=f"rulesets: {', '.join(sorted(RULESETS, reverse=True))}"
         )
     options = RULESETS[name]().to_json()
-    for option, value in given.items():
+    named = [_split(each) for each in more or ()]
+    for option, value in (*given.items(), *named):
         if value is None:
             continue
-        if option not in options:
-            known = ", ".join(_flag(each) for each in options if each not in ("name", "version"))
-            raise UsageError(f"{name} has no option {_flag(option)}", hint=f"its options are {known}")
-        options[option] = value
+        if option not in options or option in _FIXED:
+            known = ", ".join(sorted(each for each in options if each not in _FIXED))
+            raise UsageError(f"{name} has no option {shorten(option)!r}", hint=f"its options are {known}")
+        number = isinstance(value, str) and _NUMBER.fullmatch(value) and isinstance(options[option], int)
+        options[option] = int(str(value)) if number else value
     try:
         return parse_ruleset(options)
     except InvalidError as error:
@@ -65,5 +76,8 @@ def make_ruleset(name: str, **given: Json) -> Ruleset:
         raise UsageError(str(reason), hint=reason.hint or "see `hkoji new --help`") from error
 
 
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
+def _split(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"{shorten(text)!r} is no option", hint="an option is given as in --option max_rounds=3")
+    return name, value

@@ -18,10 +18,9 @@ from hkoji.log.entry import is_name, is_time
 from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
-from hkoji.rules.registry import parse_ruleset
+from hkoji.rules.registry import parse_ruleset, reasons
 
 SERVER_V1: Final = "server/v1"
-REASONS: Final = frozenset({"charm", "geisha", "limit", "rounds", "resign", "timeout", "cancel"})
 _EXT: Final = "ext"
 
 
@@ -316,7 +315,7 @@ def _parse_end(body: dict[str, JsonValue]) -> End:
     reason, winner = result["reason"], result["winner"]
     if not isinstance(reason, str):
         raise MalformedError("result", "reason is not a word")
-    if reason not in REASONS:
+    if reason not in reasons():
         raise NotUnderstoodError("result", reason)
     if winner is not None and (type(winner) is not int or winner not in (0, 1)):
         raise MalformedError("result", "winner is seat 0 or 1, or null")

@@ -110,6 +110,7 @@ class Close:
 _CLOSINGS = frozenset(
     {*(Outcome(reason, seat) for reason in ("resign", "timeout") for seat in SEATS), Outcome("cancel", None)}
 )
+CLOSING_REASONS = frozenset(outcome.reason for outcome in _CLOSINGS)
 
 
 Event: TypeAlias = Chance | Deal | Draw | Act | Answer | Order | Pick | Reveal | Close

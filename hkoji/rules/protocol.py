@@ -115,6 +115,10 @@ class Ruleset(Protocol):
     def markers(self) -> tuple[str, ...]:
         """The markers that chance may draw at random; empty in a game that has none."""
 
+    @property
+    def reasons(self) -> frozenset[str]:
+        """The words by which its rules end it, as in the log's `result`: lower-case letters."""
+
     def initial(self) -> State:
         """The state before any event."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.rules.events import CLOSING_REASONS
 from hkoji.rules.geishas_road.ruleset import NAME as GEISHAS_ROAD
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
@@ -14,6 +15,10 @@ from hkoji.rules.protocol import Json, Ruleset
 
 class RulesetType(Protocol):
     """A game before its options are fixed."""
+
+    @property
+    def reasons(self) -> frozenset[str]:
+        """As in `Ruleset`: the same whatever the options."""
 
     def __call__(self) -> Ruleset:
         """The game with its default options."""
@@ -36,3 +41,8 @@ def parse_ruleset(options: Json) -> Ruleset:
     if name not in RULESETS:
         raise NotUnderstoodError("ruleset", name)
     return RULESETS[name].from_json(options)
+
+
+def reasons() -> frozenset[str]:
+    """All words that can be the reason of a result: those of every game, and those of an end from outside."""
+    return CLOSING_REASONS.union(*(ruleset.reasons for ruleset in RULESETS.values()))

@@ -76,13 +76,7 @@ def test_hidden_cards_do_move(game: Game) -> None:
             *_, state = folds(part.ruleset, events)
             for place, cards in state.to_json().items():
                 moved[place] += cards != part.states[-1].to_json()[place]
-    for place in HIDDEN_PLACES[game.name]:
+    for place in game.hidden:
         assert moved[place] > rounds // 3, place
-    public = set(random_game(game.rulesets[0], 0).states[-1].to_json()) - set(HIDDEN_PLACES[game.name])
+    public = set(random_game(game.rulesets[0], 0).states[-1].to_json()) - set(game.hidden)
     assert {place for place in public if moved[place]} == set()
-
-
-HIDDEN_PLACES = {
-    "hanamikoji": ("hands", "secrets", "trade_offs", "deck", "removed"),
-    "geishas-road": ("hands", "intrigues", "discards", "deck"),
-}

@@ -33,17 +33,23 @@ from hkoji.rules.events import (
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Json, Ruleset, State
+from tests.toy.showdown import Showdown
 
 OBSERVERS: Final[tuple[Seat | None, ...]] = (0, 1, None)
 
 
 @dataclass(frozen=True)
 class Game:
-    """One game with all its options. `cards` gives the names of all cards of a position's JSON, wherever they lie."""
+    """One game with all its options.
+
+    `cards` gives the names of all cards of a position's JSON, wherever they lie; `hidden` are the JSON's keys under
+    which somebody cannot see something.
+    """
 
     name: str
     rulesets: tuple[Ruleset, ...]
     cards: Callable[[dict[str, Json]], str]
+    hidden: tuple[str, ...]
 
 
 def _hanamikoji_cards(position: dict[str, Json]) -> str:
@@ -64,6 +70,15 @@ def _geishas_road_cards(position: dict[str, Json]) -> str:
     return "".join(places)
 
 
+def _showdown_cards(position: dict[str, Json]) -> str:
+    places: list[str] = [str(position["deck"]), str(position["removed"]), str(position["offer"])]
+    for pair in ("hands", "rows", "down"):
+        both = position[pair]
+        assert isinstance(both, list)
+        places.extend(str(cards) for cards in both)
+    return "".join(places)
+
+
 _LIMITS: Final = ((0, "geisha"), *((rounds, tiebreak) for rounds in range(1, 6) for tiebreak in ("geisha", "charm")))
 
 GAMES: Final = (
@@ -71,11 +86,19 @@ GAMES: Final = (
         "hanamikoji",
         tuple(Hanamikoji(first, *limit) for first in ("host", "guest", "random") for limit in _LIMITS),
         _hanamikoji_cards,
+        ("hands", "secrets", "trade_offs", "deck", "removed"),
     ),
     Game(
         "geishas-road",
         tuple(GeishasRoad(first, markers) for first in ("host", "guest", "random") for markers in ("choose", "random")),
         _geishas_road_cards,
+        ("hands", "intrigues", "discards", "deck"),
+    ),
+    Game(
+        "showdown",
+        tuple(Showdown(first, rounds) for first in ("host", "guest", "random") for rounds in range(1, 5)),
+        _showdown_cards,
+        ("hands", "down", "deck", "removed"),
     ),
 )
 fewer = settings(max_examples=max(1, settings().max_examples // 3))

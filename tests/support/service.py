@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,12 +92,12 @@ class Service:
         self.process.wait(20)
 
 
-def start(data: Path, *, port: int = 0, log_level: str = "info") -> Service:
-    """Starts a service on `data`, which may have been used before."""
+def start(data: Path, *, port: int = 0, log_level: str = "info", program: Sequence[str] = (str(HKOJI),)) -> Service:
+    """Starts a service on `data`, which may have been used before; `program` is `hkoji`, or one that does the same."""
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
     with log.open("w") as stderr:
         process = subprocess.Popen(
-            [str(HKOJI), "serve", "--data", str(data), "--port", str(port), "--log-level", log_level],
+            [*program, "serve", "--data", str(data), "--port", str(port), "--log-level", log_level],
             stderr=stderr,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},

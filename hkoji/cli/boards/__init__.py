@@ -10,7 +10,7 @@ from hkoji.cli.boards.board import Board
 from hkoji.cli.output import Style
 from hkoji.client import Position
 
-_BOARDS: Final = {
+BOARDS: Final = {
     "geishas-road": "hkoji.cli.boards.geishas_road:GeishasRoadBoard",
     "hanamikoji": "hkoji.cli.boards.hanamikoji:HanamikojiBoard",
 }
@@ -19,7 +19,7 @@ _BOARDS: Final = {
 
 def board(position: Position, style: Style) -> Board:
     """The board of a position's game."""
-    module, _, name = _BOARDS[position.course.setup.ruleset.name].partition(":")
+    module, _, name = BOARDS[position.course.setup.ruleset.name].partition(":")
     return cast(Callable[[Position, Style], Board], getattr(import_module(module), name))(position, style)
 
 

@@ -7,8 +7,8 @@ subclasses `Board` with its table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final
 
 from hkoji.cli.output import Style
 from hkoji.client import Position
@@ -23,10 +23,6 @@ SIDE: Final = 13
 _NAME: Final = 20
 _NEWS: Final = 6
 _REASONS: Final = {
-    "charm": "with 11 charm or more",
-    "geisha": "with 4 geisha or more",
-    "limit": "at the round limit",
-    "rounds": "with two rounds",
     "resign": "by resignation",
     "timeout": "on time",
     "cancel": "cancelled",
@@ -39,8 +35,10 @@ Choice = tuple[str, str, str]
 class Board(ABC):
     """A position as text of at most 78 columns."""
 
-    game: str
+    game: ClassVar[str]
     """The game's name for people."""
+    reasons: ClassVar[Mapping[str, str]]
+    """For each of the ruleset's reasons the words that end `alice wins …`."""
 
     def __init__(self, position: Position, style: Style) -> None:
         self.position: Final = position
@@ -115,9 +113,9 @@ class Board(ABC):
         if course.stage is Stage.OVER:
             outcome = course.outcome
             assert outcome is not None
-            reason = _REASONS.get(outcome.reason, outcome.reason)
+            reason = {**_REASONS, **self.reasons}.get(outcome.reason, outcome.reason)
             if outcome.winner is None:
-                return f"The game is over: {'a shared win' if outcome.reason == 'limit' else 'no winner'}, {reason}."
+                return f"The game is over: {'no winner' if outcome.reason in _REASONS else 'a shared win'}, {reason}."
             who = self.name(outcome.winner)
             return f"The game is over: {who} {'win' if who == 'you' else 'wins'} {reason}."
         if course.stage is Stage.JOIN:

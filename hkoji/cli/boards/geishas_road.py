@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from hkoji.cli.boards.board import SIDE, Board, Choice
 from hkoji.cli.output import Style
@@ -33,6 +33,7 @@ class GeishasRoadBoard(Board):
     """A position of Geisha's Road."""
 
     game = "Geisha's Road"
+    reasons: ClassVar = {"rounds": "with two rounds"}
 
     def __init__(self, position: Position, style: Style) -> None:
         super().__init__(position, style)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from hkoji.cli.boards.board import SIDE, Board, Choice
 from hkoji.cli.output import Style
@@ -30,6 +30,11 @@ class HanamikojiBoard(Board):
     """A position of Hanamikoji."""
 
     game = "Hanamikoji"
+    reasons: ClassVar = {
+        "charm": "with 11 charm or more",
+        "geisha": "with 4 geisha or more",
+        "limit": "at the round limit",
+    }
 
     def __init__(self, position: Position, style: Style) -> None:
         super().__init__(position, style)

@@ -34,6 +34,7 @@ class GeishasRoad:
     name: ClassVar[str] = NAME
     pack: ClassVar[Pack] = actions.PACK
     markers: ClassVar[tuple[str, ...]] = tuple(actions.COLOURS)
+    reasons: ClassVar[frozenset[str]] = frozenset({"rounds"})
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:

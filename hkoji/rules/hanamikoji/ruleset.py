@@ -35,6 +35,7 @@ class Hanamikoji:
     name: ClassVar[str] = NAME
     pack: ClassVar[Pack] = actions.PACK
     markers: ClassVar[tuple[str, ...]] = ()
+    reasons: ClassVar[frozenset[str]] = frozenset({"charm", "geisha", "limit"})
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:

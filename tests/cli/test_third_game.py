@@ -1,0 +1,99 @@
+"""A third game, added as docs/adding-a-game.md says and in no other way, is played through a real service."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.rules.registry import RULESETS
+from tests.support.service import serving
+from tests.toy.showdown import NAME
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "tests.toy")
+
+
+class Player:
+    """A player whose `hkoji` knows the game."""
+
+    def __init__(self, home: Path, name: str, server: str) -> None:
+        self.home = home
+        self.does("init", name)
+        self.does("register", "--server", server)
+
+    def does(self, *words: str) -> str:
+        done = subprocess.run(
+            [*PROGRAM, *words],
+            env={**os.environ, "HKOJI_HOME": str(self.home)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def players(tmp_path: Path) -> Iterator[tuple[Player, Player]]:
+    with serving(tmp_path / "data", program=PROGRAM) as service:
+        yield tuple(Player(tmp_path / name, name, service.url) for name in ("alice", "bob"))  # type: ignore[misc]
+
+
+def test_it_is_played_through_the_service(players: tuple[Player, Player], tmp_path: Path) -> None:
+    chance = random.Random(5)
+    alice, bob = players
+    game = alice.does("new", "--ruleset", NAME, "--option", "rounds=2", "--first", "guest").split()[0]
+    bob.does("join", game)
+    for turn in range(40):
+        mover = players[turn % 2]
+        shown = json.loads(mover.does("show", game, "--json"))
+        if shown["status"] == "finished":
+            break
+        if shown["legal"]:
+            mover.does("move", game, chance.choice(shown["legal"]))
+    assert shown["status"] == "finished"
+    assert shown["result"]["reason"] == "points"
+    assert len(shown["rounds"]) == 3
+    assert "The game is over: " in alice.does("show", game)
+    exported = alice.does("export", game)
+    log = tmp_path / "game.jsonl"
+    log.write_text(exported)
+    audited = alice.does("audit", str(log))
+    assert f"All {len(exported.splitlines())} entries hold; the game is finished." in audited
+    assert f'[Ruleset "{NAME}/1 first=guest rounds=2"]' in alice.does("replay", str(log))
+
+
+def test_without_it_its_logs_are_not_understood(players: tuple[Player, Player], tmp_path: Path) -> None:
+    alice, _ = players
+    game = alice.does("new", "--ruleset", NAME).split()[0]
+    log = tmp_path / "game.jsonl"
+    log.write_text(alice.does("log", game))
+    hkoji = Path(sys.executable).with_name("hkoji")
+    done = subprocess.run([str(hkoji), "audit", str(log), "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 8
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["step"] == 1
+    assert "not understood" in finding["reason"]
+    assert finding["signer"] is None
+
+
+def test_the_recipe_names_files_that_are_there() -> None:
+    recipe = (ROOT / "docs" / "adding-a-game.md").read_text()
+    named = set(re.findall(r"`((?:hkoji|tests|scripts|docs)/[\w./-]+)`", recipe))
+    assert len(named) >= 10
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+    # What the recipe tells to touch, and what both games of the rulebooks have of their own.
+    for name in set(RULESETS) - {NAME}:
+        package = name.replace("-", "_")
+        assert (ROOT / "hkoji" / "rules" / package / "ruleset.py").is_file()
+        assert (ROOT / "hkoji" / "cli" / "boards" / f"{package}.py").is_file()
+        assert (ROOT / "docs" / "rules" / f"{name}.md").is_file() or name == "geishas-road"

@@ -1,0 +1,16 @@
+"""Showdown, a game made up for the tests: what docs/adding-a-game.md asks for, and nothing else.
+
+It is added to the registries by `register`, which stands for the lines that the recipe adds to them.
+"""
+
+from __future__ import annotations
+
+from hkoji.cli.boards import BOARDS
+from hkoji.rules.registry import RULESETS
+from tests.toy.showdown import NAME, Showdown
+
+
+def register() -> None:
+    """Adds the game to this process."""
+    RULESETS[NAME] = Showdown
+    BOARDS[NAME] = "tests.toy.board:ShowdownBoard"
