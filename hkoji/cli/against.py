@@ -43,7 +43,7 @@ class Wish(NamedTuple):
         if self.bot and self.level:
             raise UsageError("--bot and --level both choose the opponent", hint="give one of them")
         name = self.ruleset or "hanamikoji"
-        return make_ruleset(name, **self.options), self.bot or bot_of_level(self.level or USUAL, name)
+        return make_ruleset(name, self.options), self.bot or bot_of_level(self.level or USUAL, name)
 
 
 def run(out: Output, game: str | None, wish: Wish, *, listed: bool) -> int:

@@ -181,9 +181,8 @@ def new(
     from hkoji.cli import play
 
     out.json = json
-    made = rulesets.make_ruleset(
-        ruleset, option, first=first, max_rounds=max_rounds, tiebreak=tiebreak, markers=markers
-    )
+    given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
+    made = rulesets.make_ruleset(ruleset, given, option)
     play.new(_client(), out, made, invite)
 
 

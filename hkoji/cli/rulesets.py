@@ -6,7 +6,7 @@ A game's options are what its ruleset says; here they only get their names on th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
 import typer
@@ -50,7 +50,7 @@ More = Annotated[
 ]
 
 
-def make_ruleset(name: str, more: Sequence[str] | None = None, **given: Json) -> Ruleset:
+def make_ruleset(name: str, given: Mapping[str, Json], more: Sequence[str] | None = None) -> Ruleset:
     """The ruleset `name` with the options that are `given` (not None), by their names in the log; else its defaults.
 
     `more` are further options as `NAME=VALUE`. Raises `UsageError`.
