@@ -12,11 +12,14 @@ from pathlib import Path
 
 from hkoji.game import bodies
 from hkoji.game.replay import replay
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.transcript import format_rounds
 from tests.support.table import Table, new_game
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "vectors" / "games"
+DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
+"""Deal id and seed of the duplicate tables."""
 
 
 def tables() -> dict[str, Table]:
@@ -28,6 +31,9 @@ def tables() -> dict[str, Table]:
         "random-first-limit.jsonl": new_game(2, Hanamikoji("random", 2, "charm")).play(),
         "resigned.jsonl": resigned,
         "running.jsonl": new_game(4).play(9),
+        "duplicate-a.jsonl": new_game(5, Hanamikoji("random"), DEAL).play().unseal(),
+        "duplicate-b.jsonl": new_game(6, Hanamikoji("random"), DEAL).play().unseal(),
+        "sealed.jsonl": new_game(7, GeishasRoad("random", "random"), DEAL).play(),
     }
 
 

@@ -25,6 +25,7 @@ from tests.log.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, smal
 FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "vectors"
 AT: Final = "2026-11-20T12:00:00Z"
 GAME: Final = "2714f3b33c7ecb05393f34920c14fec3"
+DEAL: Final = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
 MAX: Final = 2**53 - 1
 
 Vector = dict[str, Any]  # JSON of many shapes, described in the README beside the files
@@ -389,9 +390,25 @@ def mac(key: bytes, *parts: object) -> bytes:
 
 
 def deal(ruleset: str, number: int) -> Vector:
-    """The deck of one round, and how it is cut."""
+    """A round of server/v1: its deck, and how it is cut."""
     seed, host, guest = secret("seed"), secret("host entropy"), secret("guest entropy")
-    key = mac(seed, "hkoji.deck.v1", GAME, guest.hex(), host.hex(), number)
+    message = lines("hkoji.deck.v1", GAME, guest.hex(), host.hex(), number)
+    found: Vector = {"ruleset": ruleset, "game": GAME, "seed": seed.hex(), "host_entropy": host.hex()}
+    found |= {"guest_entropy": guest.hex(), "round": number}
+    return found | cards_of(ruleset, number, seed, message)
+
+
+def duplicate_deal(ruleset: str, number: int) -> Vector:
+    """A round of duplicate/v1."""
+    seed = secret("duplicate seed")
+    message = lines("hkoji.duplicate.deck.v1", DEAL, number)
+    found: Vector = {"ruleset": ruleset, "deal": DEAL, "seed": seed.hex(), "round": number}
+    return found | cards_of(ruleset, number, seed, message)
+
+
+def cards_of(ruleset: str, number: int, seed: bytes, message: str) -> Vector:
+    """The deck that a deck key's message gives, and how it is cut; for round 1 also what chance decides."""
+    key = hmac.digest(seed, message.encode(), "sha256")
     cards = HANAMIKOJI if ruleset == "hanamikoji" else GEISHAS_ROAD
     order = sorted((mac(key, "hkoji.order.v1", card), card) for card in cards)
     deck = [card[0] if ruleset == "hanamikoji" else card for _, card in order]
@@ -402,9 +419,7 @@ def deal(ruleset: str, number: int) -> Vector:
         "seat_1": deck[top + 6 : top + 12],
         "draws": deck[top + 12 :],
     }
-    found: Vector = {"ruleset": ruleset, "game": GAME, "seed": seed.hex(), "host_entropy": host.hex()}
-    found |= {"guest_entropy": guest.hex(), "round": number}
-    found |= {"deck_key_message": lines("hkoji.deck.v1", GAME, guest.hex(), host.hex(), number), "deck_key": key.hex()}
+    found: Vector = {"deck_key_message": message, "deck_key": key.hex()}
     found |= {"order": {card: mac(key, "hkoji.order.v1", card).hex() for card in cards}}
     found |= {"deck": [card for _, card in order], **{part: "".join(cut[part]) for part in cut}}
     if number == 1:
@@ -429,8 +444,12 @@ def commitments() -> Vector:
     for seq, part, cards in ((6, 0, "E"), (7, 0, "BD"), (10, 0, "GG"), (12, 0, "B2"), (12, 1, "C1"), (1234, 1, "E4")):
         hidden = {"game": GAME, "seq": seq, "part": part, "cards": cards, "salt": salt}
         found.append(commitment("hidden", hidden, "hkoji.hidden.v1", GAME, seq, part, cards, salt))
-    deals = [deal(ruleset, number) for ruleset in ("hanamikoji", "geishas-road") for number in (1, 2, 10)]
-    return {"commitments": found, "deals": deals}
+    seed = secret("duplicate seed").hex()
+    opening = {"deal": DEAL, "seed": seed}
+    found.append(commitment("duplicate-seed", opening, "hkoji.duplicate.seed.v1", DEAL, seed))
+    rounds = [(ruleset, number) for ruleset in ("hanamikoji", "geishas-road") for number in (1, 2, 10)]
+    deals = [deal(*each) for each in rounds]
+    return {"commitments": found, "deals": deals, "duplicate_deals": [duplicate_deal(*each) for each in rounds]}
 
 
 def build() -> dict[str, str]:

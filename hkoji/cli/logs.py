@@ -24,7 +24,7 @@ def export(client: Client, out: Output, game: str) -> None:
     """A finished game with receipts."""
     game = client.find(game)
     lines = client.log(game)
-    if not lines or lines[-1].entry.kind != "end":
+    if not lines or lines[-1].entry.kind not in ("end", "unseal"):
         raise IllegalError(f"game {game[:8]} is not over yet", hint=f"see its log so far with `hkoji log {game[:8]}`")
     out.lines(format_log(lines))
 

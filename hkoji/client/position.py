@@ -40,7 +40,7 @@ class Position(NamedTuple):
     @property
     def over(self) -> bool:
         """Whether the log has its end."""
-        return self.course.stage is Stage.OVER
+        return self.course.finished
 
     @property
     def mine(self) -> bool:

@@ -127,7 +127,7 @@ class Record:
     ) -> Replay:
         """All lines replayed, those that are known already only if the game has ended and more can be seen."""
         fresh = lines[len(lines) - new :]
-        if known is not None and seat == known.seat and not any(line.entry.kind == "end" for line in fresh):
+        if known is not None and seat == known.seat and not any(line.entry.kind in ("end", "unseal") for line in fresh):
             return continue_own(known.replay, fresh, seat, view, openings)
         if seat is not None:
             return replay_own(lines, seat, view, openings)

@@ -118,7 +118,7 @@ class Table:
         if known.seat == 0:
             raise IllegalError("you host this game; somebody else has to join it", hint="nothing was sent")
         if known.seat is None:
-            if course.stage is Stage.OVER:
+            if course.finished:
                 raise GameOverError(course.setup.game)
             if course.stage is not Stage.JOIN:
                 raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=_TAKEN)

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from hkoji.errors import CommitmentError, HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.game import bodies
 from hkoji.game.bodies import Body, parse_body
+from hkoji.game.commitments import Commitments
 from hkoji.game.course import Course, Stage, begin
-from hkoji.game.hidden import Opening, entropy_commit, seed_commit
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.replay import revealed
 from hkoji.log import sshsig
@@ -139,7 +139,7 @@ def audit(log: str | bytes, pins: Mapping[str, PublicKey] | None = None, *, each
         parties=tuple(work.parties.values()),
         game=work.lines[0].entry.game if work.lines else None,
         outcome=course.outcome if course else None,
-        finished=course is not None and course.stage is Stage.OVER,
+        finished=course is not None and course.finished,
     )
 
 
@@ -300,64 +300,17 @@ def _first_failure(work: _Work, step: AuditStep, results: Iterable[HkojiError | 
 
 def _commitments(work: _Work) -> None:
     """6: seed, entropy and openings give their commitments, and no salt comes twice."""
-    facts = _Facts()
+    commitments = Commitments()
     for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
         try:
-            facts.read(line.entry, body)
+            commitments.read(line.entry, body)
         except HkojiError as error:
             work.fail(AuditStep.COMMITMENTS, number, error, line.entry.by)
             return
     if work.lines:
-        left = len(facts.commits)
-        closed = f", {left} still closed" if left else ""
-        work.notes[AuditStep.COMMITMENTS] = f"{facts.opened} opened{closed}"
-
-
-class _Facts:
-    """The commitments of a log so far."""
-
-    def __init__(self) -> None:
-        self.commits: dict[tuple[int, int], str] = {}
-        self.salts: set[str] = set()
-        self.seed = ""
-        self.entropy: dict[str, tuple[int, str]] = {}
-        self.opened = 0
-
-    def read(self, entry: Entry, body: Body) -> None:
-        """Raises `CommitmentError` where `body` breaks one."""
-        match body:
-            case bodies.Offer(commit):
-                self.seed = commit
-            case bodies.Open(commit) | bodies.Join(commit):
-                self.entropy[entry.by] = (int(isinstance(body, bodies.Join)), commit)
-            case bodies.Seed(value):
-                seat, commit = self.entropy.get(entry.by, (0, ""))
-                if entropy_commit(entry.game, seat, value) != commit:
-                    raise CommitmentError("the entropy does not give its commitment", seq=entry.seq, part=0)
-                self.opened += 1
-            case bodies.Move(_, commits):
-                self.commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
-            case bodies.RevealBody(openings):
-                self._open(entry.game, openings)
-            case bodies.End(openings, _, value):
-                if seed_commit(entry.game, value) != self.seed:
-                    raise CommitmentError("the seed does not give its commitment", seq=entry.seq, part=0)
-                self.opened += 1
-                self._open(entry.game, openings)
-                for seq, part in self.commits:
-                    raise CommitmentError("the end leaves it closed", seq=seq, part=part)
-            case _:
-                pass
-
-    def _open(self, game: str, openings: tuple[Opening, ...]) -> None:
-        for opening in openings:
-            place = (opening.seq, opening.part)
-            if self.commits.pop(place, None) != opening.commitment(game):
-                raise CommitmentError("it does not give its commitment", seq=opening.seq, part=opening.part)
-            if opening.salt in self.salts:
-                raise CommitmentError("its salt has been used before", seq=opening.seq, part=opening.part)
-            self.salts.add(opening.salt)
-            self.opened += 1
+        left = f", {commitments.closed} still closed" if commitments.closed else ""
+        sealed = ", the seed still sealed" if commitments.sealed else ""
+        work.notes[AuditStep.COMMITMENTS] = f"{commitments.opened} opened{left}{sealed}"
 
 
 def _replay(work: _Work) -> Course | None:
@@ -392,10 +345,10 @@ def _replay(work: _Work) -> Course | None:
     dealt = course.state.round
     known = knowledge.seed is not None
     rounds = f"{dealt} round{'s' * (dealt != 1)}"
-    work.notes[AuditStep.DEAL] = f"{rounds} dealt from the seed" if known and dealt else "not reached"
+    missing = "not reached: the seed is still sealed" if course.stage is Stage.UNSEAL else "not reached"
+    work.notes[AuditStep.DEAL] = f"{rounds} dealt from the seed" if known and dealt else missing
     work.notes[AuditStep.REPLAY] = f"{moves} moves by the rules" + ("" if known else ", as far as cards are open")
-    over = course.stage is Stage.OVER
-    work.notes[AuditStep.RESULT] = _result(course) if over else "not reached: the game is still running"
+    work.notes[AuditStep.RESULT] = _result(course) if course.finished else "not reached: the game is still running"
     return course
 
 

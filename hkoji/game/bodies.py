@@ -12,29 +12,30 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.game import terms
 from hkoji.game.hidden import Opening, parse_openings
-from hkoji.log.canonical import JsonValue
+from hkoji.game.terms import DuplicateTerms, ServerTerms, Terms
+from hkoji.log.canonical import JsonValue, is_hex
 from hkoji.log.entry import is_name, is_time
 from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset, reasons
 
-SERVER_V1: Final = "server/v1"
 _EXT: Final = "ext"
 
 
 class Offer(NamedTuple):
-    """The service's offer of a game: its commitment to the seed, and the ruleset."""
+    """The service's offer of a game: the dealer's terms, and the ruleset."""
 
-    seed_commit: str
+    terms: Terms
     ruleset: Ruleset
     server_key: PublicKey
 
     def to_json(self) -> dict[str, JsonValue]:
         """The body."""
         return {
-            "dealer": {"name": SERVER_V1, "seed_commit": self.seed_commit},
+            "dealer": self.terms.to_json(),
             "requires": [],
             "ruleset": self.ruleset.to_json(),
             "server_key": self.server_key.text,
@@ -149,11 +150,11 @@ class Cancel(NamedTuple):
 
 
 class End(NamedTuple):
-    """The game is over: its result, the seed, and every opening not published yet."""
+    """The game is over: its result, every opening not published yet, and the seed (None if an `unseal` is to come)."""
 
     openings: tuple[Opening, ...]
     result: Outcome
-    seed: str
+    seed: str | None
 
     def to_json(self) -> dict[str, JsonValue]:
         """The body."""
@@ -164,7 +165,17 @@ class End(NamedTuple):
         }
 
 
-Body: TypeAlias = Offer | Open | Join | Seed | ChanceBody | Move | RevealBody | Resign | Timeout | Cancel | End
+class Unseal(NamedTuple):
+    """All tables of the deal are done: the seed that the end has left sealed."""
+
+    seed: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"seed": self.seed}
+
+
+Body: TypeAlias = Offer | Open | Join | Seed | ChanceBody | Move | RevealBody | Resign | Timeout | Cancel | End | Unseal
 
 KINDS: Final[dict[type, str]] = {
     Offer: "offer",
@@ -178,8 +189,9 @@ KINDS: Final[dict[type, str]] = {
     Timeout: "timeout",
     Cancel: "cancel",
     End: "end",
+    Unseal: "unseal",
 }
-SERVER_KINDS: Final = frozenset({"offer", "chance", "reveal", "timeout", "end"})
+SERVER_KINDS: Final = frozenset({"offer", "chance", "reveal", "timeout", "end", "unseal"})
 
 
 def parse_body(kind: str, body: dict[str, JsonValue]) -> Body:
@@ -204,9 +216,9 @@ def _fields(body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[s
     return body
 
 
-def _hex(value: JsonValue, what: str) -> str:
-    if not isinstance(value, str) or len(value) != 64 or value.strip("0123456789abcdef"):
-        raise MalformedError(what, "it is not 64 lower case hex digits")
+def _hex(value: JsonValue, what: str, digits: int = 64) -> str:
+    if not isinstance(value, str) or not is_hex(value, digits):
+        raise MalformedError(what, f"it is not {digits} lower case hex digits")
     return value
 
 
@@ -218,22 +230,27 @@ def _key(value: JsonValue, what: str) -> PublicKey:
 
 def _parse_offer(body: dict[str, JsonValue]) -> Offer:
     fields = _fields(body, "offer", ("dealer", "requires", "ruleset", "server_key"))
-    dealer = fields["dealer"]
-    if not isinstance(dealer, dict) or not isinstance(dealer.get("name"), str):
-        raise MalformedError("dealer", "it is not an object with a name")
-    if dealer["name"] != SERVER_V1:
-        raise NotUnderstoodError("dealer", str(dealer["name"]))
-    dealer = _fields(dealer, "dealer", ("name", "seed_commit"))
+    dealer = _parse_terms(fields["dealer"])
     requires = fields["requires"]
     if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
         raise MalformedError("requires", "it is not a list of names")
     if requires:
         raise NotUnderstoodError("requirement", str(requires[0]))
-    return Offer(
-        _hex(dealer["seed_commit"], "seed_commit"),
-        parse_ruleset(fields["ruleset"]),
-        _key(fields["server_key"], "server_key"),
-    )
+    return Offer(dealer, parse_ruleset(fields["ruleset"]), _key(fields["server_key"], "server_key"))
+
+
+def _parse_terms(value: JsonValue) -> Terms:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise MalformedError("dealer", "it is not an object with a name")
+    match value["name"]:
+        case terms.SERVER_V1:
+            dealer = _fields(value, "dealer", ("name", "seed_commit"))
+            return ServerTerms(_hex(dealer["seed_commit"], "seed_commit"))
+        case terms.DUPLICATE_V1:
+            dealer = _fields(value, "dealer", ("deal", "name", "seed_commit"))
+            return DuplicateTerms(_hex(dealer["deal"], "deal", 32), _hex(dealer["seed_commit"], "seed_commit"))
+        case other:
+            raise NotUnderstoodError("dealer", str(other))
 
 
 def _parse_open(body: dict[str, JsonValue]) -> Open:
@@ -320,7 +337,12 @@ def _parse_end(body: dict[str, JsonValue]) -> End:
     if winner is not None and (type(winner) is not int or winner not in (0, 1)):
         raise MalformedError("result", "winner is seat 0 or 1, or null")
     outcome = Outcome(reason, winner if isinstance(winner, int) else None)
-    return End(parse_openings(fields["openings"]), outcome, _hex(fields["seed"], "seed"))
+    seed = None if fields["seed"] is None else _hex(fields["seed"], "seed")
+    return End(parse_openings(fields["openings"]), outcome, seed)
+
+
+def _parse_unseal(body: dict[str, JsonValue]) -> Unseal:
+    return Unseal(_hex(_fields(body, "unseal", ("seed",))["seed"], "seed"))
 
 
 _PARSERS: Final[dict[str, Callable[[dict[str, JsonValue]], Body]]] = {
@@ -335,4 +357,5 @@ _PARSERS: Final[dict[str, Callable[[dict[str, JsonValue]], Body]]] = {
     "timeout": _parse_timeout,
     "cancel": _parse_cancel,
     "end": _parse_end,
+    "unseal": _parse_unseal,
 }

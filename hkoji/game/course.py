@@ -20,9 +20,9 @@ from hkoji.errors import (
     MalformedError,
     NotYourTurnError,
 )
-from hkoji.game import bodies
-from hkoji.game.dealer import ServerDealer
-from hkoji.game.hidden import Opening, entropy_commit, seed_commit, verify_openings
+from hkoji.game import bodies, terms
+from hkoji.game.dealer import Dealer
+from hkoji.game.hidden import Opening, entropy_commit, verify_openings
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.chain import GENESIS, verify_link
 from hkoji.log.entry import SERVER_NAME, Entry
@@ -55,6 +55,7 @@ class Stage(StrEnum):
     CHANCE = "chance"
     PLAY = "play"
     END = "end"
+    UNSEAL = "unseal"
     OVER = "over"
 
 
@@ -74,12 +75,9 @@ class Setup(NamedTuple):
         """The game and its options."""
         return self.offer.ruleset
 
-    def dealer(self, seed: str | None) -> ServerDealer | None:
-        """The dealer, once seed and both players' entropy are known."""
-        host, guest = self.entropy
-        if seed is None or host is None or guest is None:
-            return None
-        return ServerDealer(self.game, self.ruleset, seed, host, guest)
+    def dealer(self, seed: str | None) -> Dealer | None:
+        """The dealer, once the seed and whatever else it needs are known."""
+        return None if seed is None else self.offer.terms.dealer(self.game, self.ruleset, seed, self.entropy)
 
     def seat_of(self, name: str) -> Seat | None:
         """The seat of a player's name; None for anybody else."""
@@ -120,11 +118,14 @@ class Course(NamedTuple):
     @property
     def status(self) -> str:
         """`offered`, `open`, `playing` or `finished`: the stage in the words of lists and boards."""
-        if self.stage is Stage.OPEN:
-            return "offered"
-        if self.stage is Stage.JOIN:
-            return "open"
-        return "finished" if self.stage is Stage.OVER else "playing"
+        if self.finished:
+            return "finished"
+        return {Stage.OPEN: "offered", Stage.JOIN: "open"}.get(self.stage, "playing")
+
+    @property
+    def finished(self) -> bool:
+        """Whether the log has its end; in `Stage.UNSEAL` not every card is known yet."""
+        return self.stage in (Stage.UNSEAL, Stage.OVER)
 
     @property
     def actor(self) -> Seat | None:
@@ -169,7 +170,7 @@ class Course(NamedTuple):
         author's turn, not legal, over …), `ForbiddenError`, `CommitmentError`.
         """
         verify_link(entry, self.seq, self.head, self.setup.game)
-        if self.stage is Stage.OVER:
+        if self.stage is Stage.OVER or (self.finished and entry.by != SERVER_NAME):
             raise GameOverError(self.setup.game)
         self._check_author(entry, body)
         after, events = _APPLY[type(body)](self, entry, body, knowledge)
@@ -183,9 +184,9 @@ class Course(NamedTuple):
             raise ForbiddenError(f"a {entry.kind} is not for {entry.by} to write")
         owed = self.server_owes()
         if by_server:
-            if isinstance(body, bodies.Timeout) and self.actor is not None and owed is None:
-                return
-            if entry.kind != owed:
+            late = isinstance(body, bodies.Timeout) and self.actor is not None and owed is None
+            done = isinstance(body, bodies.Unseal) and self.stage is Stage.UNSEAL
+            if not late and not done and entry.kind != owed:
                 raise IllegalError(f"the service has no {entry.kind} to write now")
             return
         if owed is not None:
@@ -314,13 +315,16 @@ class Course(NamedTuple):
         self._expect("cancel", Stage.JOIN)
         return self._close(Outcome("cancel", None))
 
-    def _end(self, _: Entry, body: bodies.End, __: Knowledge) -> _Applied:
+    def _end(self, entry: Entry, body: bodies.End, _: Knowledge) -> _Applied:
         if body.result != self.state.outcome:
             raise IllegalError("the result is not the one that the game has come to")
-        if seed_commit(self.setup.game, body.seed) != self.setup.offer.seed_commit:
-            raise CommitmentError("the seed does not give its commitment", seq=self.seq + 1, part=0)
+        terms.verify_end(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
         self._open_cards(body.openings)
-        return self._replace(stage=Stage.OVER, face_down=()), ()
+        return self._replace(stage=Stage.OVER if body.seed else Stage.UNSEAL, face_down=()), ()
+
+    def _unseal(self, entry: Entry, body: bodies.Unseal, _: Knowledge) -> _Applied:
+        terms.verify_seed(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
+        return self._replace(stage=Stage.OVER), ()
 
     # --- shared steps -----------------------------------------------------------------------------------------
 
@@ -381,6 +385,7 @@ _APPLY: Final[dict[type, Callable[[Course, Entry, Any, Knowledge], _Applied]]] =
     bodies.Timeout: Course._timeout,
     bodies.Cancel: Course._cancel,
     bodies.End: Course._end,
+    bodies.Unseal: Course._unseal,
 }
 
 

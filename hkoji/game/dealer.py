@@ -1,8 +1,10 @@
-"""Who gives out the cards. `server/v1`: the server's committed seed and both players' entropy make the deck.
+"""Who gives out the cards: from the inputs of a dealer to a deck key for each round, and from a key to the cards.
 
-docs/spec/log.md, "Deal". Each of the three is bound by a commitment before any of them speaks, so one honest party
-is enough for a fair deck. A dealer knows a game's deck and public chance; it knows no rules beyond the ruleset's
-own way to cut a deck into a deal.
+docs/spec/log.md, "Deal". In `server/v1` the server's committed seed and both players' entropy make the deck, each bound
+before any of them speaks, so one honest party is enough for a fair deck. In `duplicate/v1` the seed and the deal id
+alone make it, so that several tables get the same deals; whoever chose the seed could have chosen the deck.
+
+A dealer knows a game's decks and public chance; it knows no rules beyond the ruleset's own way to cut a deck.
 """
 
 from __future__ import annotations
@@ -41,11 +43,29 @@ class ServerDealer:
         lines = ("hkoji.deck.v1", self.game, self.guest_entropy, self.host_entropy, round_number)
         return _hmac(bytes.fromhex(self.seed), *lines)
 
-    def order(self, round_number: int) -> tuple[str, ...]:
-        """The kinds of the shuffled deck, top first: all cards sorted by their HMAC, bytewise."""
-        key = self.deck_key(round_number)
-        deck = sorted((_hmac(key, "hkoji.order.v1", copy), kind) for copy, kind in self.ruleset.pack.deck())
-        return tuple(kind for _, kind in deck)
+    def deal(self, round_number: int) -> Deal:
+        """The cards of a round, counted from 1."""
+        return _deal(self, round_number)
+
+    def chance(self) -> Chance | None:
+        """What public chance decides before the first deal; None if nothing."""
+        return _chance(self.ruleset, self.deck_key(1))
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateDealer:
+    """Dealer `duplicate/v1` with all its inputs known: the deal id is 32 hex digits, the seed 64.
+
+    It is equal for all tables of a deal, and so is all that it deals.
+    """
+
+    deal_id: str
+    ruleset: Ruleset
+    seed: str
+
+    def deck_key(self, round_number: int) -> bytes:
+        """K_r, 32 bytes."""
+        return _hmac(bytes.fromhex(self.seed), "hkoji.duplicate.deck.v1", self.deal_id, round_number)
 
     def deal(self, round_number: int) -> Deal:
         """The cards of a round, counted from 1."""
@@ -53,22 +73,28 @@ class ServerDealer:
 
     def chance(self) -> Chance | None:
         """What public chance decides before the first deal; None if nothing."""
-        decided = self.ruleset.chance()
-        if not decided:
-            return None
-        key = self.deck_key(1)
-        first = _hmac(key, "hkoji.first.v1")[0] & 1 if "first" in decided else None
-        markers = None
-        if "markers" in decided:
-            colours = sorted((_hmac(key, "hkoji.marker.v1", colour), colour) for colour in self.ruleset.markers)
-            markers = colours[0][1] + colours[1][1]
-        return Chance(first, markers)
+        return _chance(self.ruleset, self.deck_key(1))
 
 
 # A deal costs some twenty HMACs and is asked for again with every view of a running game. Pure, so never stale.
 @lru_cache(maxsize=4096)
-def _deal(dealer: ServerDealer, round_number: int) -> Deal:
-    return dealer.ruleset.deal(dealer.order(round_number))
+def _deal(dealer: ServerDealer | DuplicateDealer, round_number: int) -> Deal:
+    """All cards sorted by their HMAC, bytewise, cut as the ruleset says."""
+    key = dealer.deck_key(round_number)
+    deck = sorted((_hmac(key, "hkoji.order.v1", copy), kind) for copy, kind in dealer.ruleset.pack.deck())
+    return dealer.ruleset.deal(tuple(kind for _, kind in deck))
+
+
+def _chance(ruleset: Ruleset, deck_key: bytes) -> Chance | None:
+    decided = ruleset.chance()
+    if not decided:
+        return None
+    first = _hmac(deck_key, "hkoji.first.v1")[0] & 1 if "first" in decided else None
+    markers = None
+    if "markers" in decided:
+        colours = sorted((_hmac(deck_key, "hkoji.marker.v1", colour), colour) for colour in ruleset.markers)
+        markers = colours[0][1] + colours[1][1]
+    return Chance(first, markers)
 
 
 def _hmac(key: bytes, *lines: str | int) -> bytes:

@@ -23,6 +23,11 @@ def seed_commit(game: str, seed: str) -> str:
     return _commit("hkoji.seed.v1", game, seed)
 
 
+def duplicate_seed_commit(deal: str, seed: str) -> str:
+    """The commitment of dealer `duplicate/v1` to `seed` (64 hex digits), the same at all tables of the deal."""
+    return _commit("hkoji.duplicate.seed.v1", deal, seed)
+
+
 def entropy_commit(game: str, seat: int, entropy: str) -> str:
     """A player's commitment to `entropy` (64 hex digits)."""
     return _commit("hkoji.entropy.v1", game, seat, entropy)

@@ -16,9 +16,10 @@ from hkoji.errors import CommitmentError, ConflictError, GameOverError, Malforme
 from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage, begin
-from hkoji.game.hidden import Opening, seed_commit, verify_openings
+from hkoji.game.hidden import Opening, verify_openings
 from hkoji.game.knowledge import Everything
 from hkoji.game.submission import Submission
+from hkoji.game.terms import ServerTerms, Terms, verify_seed
 from hkoji.log import sshsig
 from hkoji.log.chain import GENESIS
 from hkoji.log.entry import SERVER_NAME, Entry, make_entry
@@ -48,9 +49,14 @@ class Accepted(NamedTuple):
     hosted: Hosted
 
 
-def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str) -> Accepted:
-    """A new game: its first line. `game` is 32 hex digits, `seed` 64, both fresh; `at` is the time now."""
-    body = bodies.Offer(seed_commit(game, seed), ruleset, signer.public)
+def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str, terms: Terms | None = None) -> Accepted:
+    """A new game: its first line. `game` is 32 hex digits, `seed` 64, both fresh; `at` is the time now.
+
+    `terms` are the dealer's, by default those of `server/v1`. Raises `CommitmentError` if they are not of that seed.
+    """
+    terms = terms or ServerTerms.bind(game, seed)
+    verify_seed(terms, game, 0, seed)
+    body = bodies.Offer(terms, ruleset, signer.public)
     entry = make_entry(at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seq=0)
     line = _receipted(entry, sign_entry(entry, signer), signer, at)
     return Accepted((line,), Hosted(begin(entry, body), at, seed))
@@ -89,7 +95,7 @@ def accept(hosted: Hosted, submission: Submission, *, signer: Signer, at: str) -
         raise MalformedError("submission", "the entry belongs to another game")
     if (entry.seq, entry.prev) != (course.seq + 1, course.head):
         raise ConflictError(entry.game, seq=course.seq, head=course.head)
-    if course.stage is Stage.OVER:
+    if course.finished:
         raise GameOverError(entry.game)
     key = course.signer(entry, body)
     sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
@@ -103,6 +109,18 @@ def accept(hosted: Hosted, submission: Submission, *, signer: Signer, at: str) -
         lines.append(line)
         result = catch_up(result, (line,), openings)
     return Accepted(tuple(lines), result)
+
+
+def unseal(hosted: Hosted, *, signer: Signer, at: str) -> Accepted:
+    """Publishes the seed that the end has left sealed. That all tables of the deal are done is the caller's to know.
+
+    Raises `IllegalError` before the end, `GameOverError` if nothing is sealed, `CommitmentError` for a wrong seed.
+    """
+    if hosted.course.stage is Stage.OVER:
+        raise GameOverError(hosted.course.setup.game)
+    at = max(at, hosted.at)
+    line = _server_line(hosted._replace(at=at), bodies.Unseal(hosted.seed), signer)
+    return Accepted((line,), catch_up(hosted, (line,), hosted.openings))
 
 
 def view(hosted: Hosted, seat: Seat) -> View:
@@ -157,7 +175,8 @@ def _owed(hosted: Hosted) -> bodies.Body | None:
             return bodies.RevealBody(_due(hosted))
         case "end":
             assert course.outcome is not None
-            return bodies.End(_due(hosted), course.outcome, hosted.seed)
+            sealed = course.setup.offer.terms.seals
+            return bodies.End(_due(hosted), course.outcome, None if sealed else hosted.seed)
         case _:
             return None
 

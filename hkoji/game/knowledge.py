@@ -41,8 +41,9 @@ class Knowledge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spectator:
-    """Knows the public log only."""
+    """Knows the public log only, or also cards that have been opened since: the `openings` of whole moves."""
 
+    openings: Openings = field(default_factory=dict)
     seed: None = None
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
@@ -54,8 +55,10 @@ class Spectator:
         return UNKNOWN
 
     def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:  # noqa: ARG002
-        """Nothing is known."""
-        return action
+        """What has been opened."""
+        if seq not in self.openings:
+            return action
+        return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
 
 
 @dataclass(frozen=True, slots=True)

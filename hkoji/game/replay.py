@@ -66,23 +66,25 @@ def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
 
 
 def revealed(lines: Iterable[Line]) -> Knowledge:
-    """What a log reveals of its own hidden cards: everything once it has its `end`, until then nothing.
+    """What a log reveals of its own hidden cards: nothing until its `end`, then all that was face down, and with the
+    seed, from the `end` or an `unseal`, everything.
 
     Openings published in the middle of a game are events of the log and need no knowledge.
     """
     openings: dict[int, list[Opening]] = {}
-    seed = None
+    ended, seed = False, None
     try:
         for line in lines:
-            if line.entry.kind in ("reveal", "end"):
+            if line.entry.kind in ("reveal", "end", "unseal"):
                 body = parse_body(line.entry.kind, line.entry.body)
                 if isinstance(body, bodies.RevealBody | bodies.End):
                     for opening in body.openings:
                         openings.setdefault(opening.seq, []).append(opening)
-                if isinstance(body, bodies.End):
-                    seed = body.seed
+                if isinstance(body, bodies.End) or (isinstance(body, bodies.Unseal) and ended):
+                    ended, seed = True, body.seed
     except HkojiError:
         return Spectator()
-    if seed is None:
+    if not ended:
         return Spectator()
-    return Everything(seed, {seq: tuple(sorted(group)) for seq, group in openings.items()})
+    by_seq = {seq: tuple(sorted(group)) for seq, group in openings.items()}
+    return Spectator(by_seq) if seed is None else Everything(seed, by_seq)

@@ -95,12 +95,12 @@ def player_knowledge(
     published: list[Opening] = []
     game = lines[0].entry.game if lines else ""
     for line in lines:
-        if line.entry.kind not in ("move", "reveal"):
+        if line.entry.kind not in ("move", "reveal", "end"):
             continue
         body = parse_body(line.entry.kind, line.entry.body)
         if isinstance(body, bodies.Move):
             commits.update({(line.entry.seq, part): commit for part, commit in enumerate(body.commit)})
-        elif isinstance(body, bodies.RevealBody):
+        elif isinstance(body, bodies.RevealBody | bodies.End):
             published.extend(body.openings)
     by_seq: dict[int, dict[int, Opening]] = {}
     for opening in (*openings, *published):

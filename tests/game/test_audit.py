@@ -7,55 +7,17 @@ import random
 import pytest
 
 from hkoji.game import bodies
-from hkoji.game.audit import Audit, AuditStep, audit
+from hkoji.game.audit import AuditStep, audit
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Stage
 from hkoji.game.hidden import Opening, seed_commit
 from hkoji.log import sshsig
-from hkoji.log.entry import Entry, make_entry
-from hkoji.log.keys import PrivateKey, PublicKey
+from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
-from tests.support.table import Table, new_game, whole_game
-
-
-def pins(table: Table) -> dict[str, PublicKey]:
-    return {"alice": table.keys[0].public, "bob": table.keys[1].public, "server": table.server.public}
-
-
-def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:
-    """The log with some entries changed and everything after them chained, signed and receipted anew: what a cheat
-    who holds all keys could publish."""
-    lines: list[Line] = []
-    keys = {"alice": table.keys[0], "bob": table.keys[1], "server": table.server}
-    for line in table.lines:
-        old = line.entry
-        fields: dict[str, object] = {
-            name: getattr(old, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")
-        }
-        fields.update(changes.get(old.seq, {}))
-        fields["prev"] = lines[-1].entry.head if lines else old.prev
-        entry: Entry = make_entry(**fields)  # type: ignore[arg-type] # fields by name
-        receipt = make_receipt(at=old.at, game=entry.game, head=entry.head, seq=entry.seq)
-        signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
-        lines.append(Line(entry, sign_entry(entry, keys[entry.by]), signed))
-    return format_log(lines)
-
-
-def only(result: Audit) -> tuple[AuditStep, int | None, str | None]:
-    (finding,) = result.findings
-    assert result.holds == (finding.entry if finding.entry is not None else result.holds)
-    assert not result.ok
-    return finding.step, finding.entry, finding.signer
-
-
-def entry_number(table: Table, kind: str) -> int:
-    return next(line.entry.seq for line in table.lines if line.entry.kind == kind)
-
-
-def changed_body(table: Table, number: int, **changes: object) -> dict[int, dict[str, object]]:
-    return {number: {"body": {**table.lines[number].entry.body, **changes}}}
+from tests.support.forgery import append, changed_body, entry_number, only, pins, rewrite
+from tests.support.table import new_game, whole_game
 
 
 def test_an_honest_rewriting_holds() -> None:
@@ -189,18 +151,7 @@ def test_a_false_result_convicts_the_server() -> None:
 def test_an_end_before_the_game_has_ended_convicts_the_server() -> None:
     table = new_game(3).play(6)
     body = bodies.End(table.hosted.openings, Outcome("charm", 0), table.hosted.seed)
-    entry = make_entry(
-        at="2026-11-20T12:00:00Z",
-        body=body.to_json(),
-        by="server",
-        game=table.game,
-        kind="end",
-        prev=table.course.head,
-        seq=table.course.seq + 1,
-    )
-    receipt = make_receipt(at=entry.at, game=entry.game, head=entry.head, seq=entry.seq)
-    signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
-    table.lines.append(Line(entry, sign_entry(entry, table.server), signed))
+    append(table, body)
     step, number, signer = only(audit(table.text, pins(table)))
     assert number == len(table.lines) - 1
     assert signer == "server"

@@ -9,23 +9,27 @@ from typing import Any
 import pytest
 
 from hkoji.game.audit import audit
-from hkoji.game.dealer import ServerDealer
-from hkoji.game.hidden import entropy_commit, hidden_commit, seed_commit
+from hkoji.game.dealer import DuplicateDealer, ServerDealer
+from hkoji.game.hidden import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
 from hkoji.game.replay import replay
 from hkoji.log.keys import parse_public_key
 from hkoji.log.line import parse_log
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 KNOWN: dict[str, list[dict[str, Any]]] = json.loads((VECTORS / "commitments.json").read_text())  # Any: JSON
 GAMES: dict[str, dict[str, Any]] = json.loads((VECTORS / "games" / "games.json").read_text())  # Any: JSON
+RULESETS: dict[str, Ruleset] = {"hanamikoji": Hanamikoji("random"), "geishas-road": GeishasRoad("random", "random")}
 
 
 @pytest.mark.parametrize("vector", KNOWN["commitments"], ids=lambda v: f"{v['kind']}-{v.get('seq', '')}")
 def test_commitments(vector: dict[str, Any]) -> None:  # Any: JSON
-    game = vector["game"]
+    game = vector.get("game", "")
     made = {
+        "duplicate-seed": lambda: duplicate_seed_commit(vector["deal"], vector["seed"]),
         "seed": lambda: seed_commit(game, vector["seed"]),
         "entropy": lambda: entropy_commit(game, vector["seat"], vector["entropy"]),
         "hidden": lambda: hidden_commit(game, vector["seq"], vector["part"], vector["cards"], vector["salt"]),
@@ -34,11 +38,15 @@ def test_commitments(vector: dict[str, Any]) -> None:  # Any: JSON
 
 
 @pytest.mark.parametrize(
-    "vector", [deal for deal in KNOWN["deals"] if deal["ruleset"] == "hanamikoji"], ids=lambda v: f"round-{v['round']}"
+    "vector", KNOWN["deals"] + KNOWN["duplicate_deals"], ids=lambda v: f"{v['ruleset']}-round-{v['round']}"
 )
 def test_deals(vector: dict[str, Any]) -> None:  # Any: JSON
-    entropy = (vector["host_entropy"], vector["guest_entropy"])
-    dealer = ServerDealer(vector["game"], Hanamikoji(first="random"), vector["seed"], *entropy)
+    ruleset, seed = RULESETS[vector["ruleset"]], vector["seed"]
+    dealer: ServerDealer | DuplicateDealer
+    if "deal" in vector:
+        dealer = DuplicateDealer(vector["deal"], ruleset, seed)
+    else:
+        dealer = ServerDealer(vector["game"], ruleset, seed, vector["host_entropy"], vector["guest_entropy"])
     assert dealer.deck_key(vector["round"]).hex() == vector["deck_key"]
     deal = dealer.deal(vector["round"])
     assert (deal.aside, *deal.hands, deal.rest) == tuple(vector[k] for k in ("removed", "seat_0", "seat_1", "draws"))
@@ -46,6 +54,7 @@ def test_deals(vector: dict[str, Any]) -> None:  # Any: JSON
         chance = dealer.chance()
         assert chance is not None
         assert chance.first == vector["first"]
+        assert chance.markers == vector.get("markers")
 
 
 @pytest.mark.parametrize("name", sorted(GAMES))

@@ -42,12 +42,12 @@ def test_a_view_holds_only_the_own_cards_in_dealing_order() -> None:
     table = new_game(3).play(5)
     dealt = table.course.setup.dealer(table.hosted.seed)
     assert dealt is not None
-    order = dealt.order(1)
+    deal = dealt.deal(1)
     views = [host.view(table.hosted, seat).dealt for seat in (0, 1)]
-    assert views[0][0].cards.startswith("".join(order[1:7]))
-    assert views[1][0].cards.startswith("".join(order[7:13]))
+    assert views[0][0].cards.startswith(deal.hands[0])
+    assert views[1][0].cards.startswith(deal.hands[1])
     drawn = views[0][0].cards[6:] + views[1][0].cards[6:]
-    assert sorted(drawn) == sorted(order[13 : 13 + len(drawn)])
+    assert sorted(drawn) == sorted(deal.rest[: len(drawn)])
 
 
 def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:

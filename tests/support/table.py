@@ -12,6 +12,7 @@ from hkoji.game import bodies, host
 from hkoji.game.course import Course, Stage
 from hkoji.game.hidden import Opening, entropy_commit
 from hkoji.game.submission import Submission
+from hkoji.game.terms import DuplicateTerms
 from hkoji.log.entry import make_entry
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, format_log, sign_entry
@@ -28,13 +29,18 @@ class Table:
 
     ruleset: Ruleset = field(default_factory=Hanamikoji)
     seed: int = 0
+    deal: tuple[str, str] | None = None
+    """Deal id and seed of dealer `duplicate/v1`; without them the dealer is `server/v1`."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self.server = PrivateKey.from_seed(self.bytes(32))
         self.keys = (PrivateKey.from_seed(self.bytes(32)), PrivateKey.from_seed(self.bytes(32)))
         self.game = self.bytes(16).hex()
-        offered = host.offer(self.game, self.ruleset, self.bytes(32).hex(), signer=self.server, at=AT)
+        seed, terms = self.bytes(32).hex(), None
+        if self.deal:
+            seed, terms = self.deal[1], DuplicateTerms.bind(*self.deal)
+        offered = host.offer(self.game, self.ruleset, seed, signer=self.server, at=AT, terms=terms)
         self.lines: list[Line] = list(offered.lines)
         self.hosted = offered.hosted
         self.entropy = (self.bytes(32).hex(), self.bytes(32).hex())
@@ -82,6 +88,13 @@ class Table:
         self.lines.extend(accepted.lines)
         return accepted.lines
 
+    def unseal(self, at: str = AT) -> Table:
+        """Publishes the seed that the end of a duplicate table has left sealed."""
+        accepted = host.unseal(self.hosted, signer=self.server, at=at)
+        self.hosted = accepted.hosted
+        self.lines.extend(accepted.lines)
+        return self
+
     def open(self, invite: bodies.Invite | None = None) -> None:
         commit = entropy_commit(self.game, 0, self.entropy[0])
         self.send(self.entry(0, bodies.Open(commit, self.keys[0].public, invite)))
@@ -110,11 +123,11 @@ class Table:
         return self
 
 
-def new_game(seed: int = 0, ruleset: Ruleset | None = None) -> Table:
+def new_game(seed: int = 0, ruleset: Ruleset | None = None, deal: tuple[str, str] | None = None) -> Table:
     """A game up to its first decision."""
-    return Table(ruleset or Hanamikoji(), seed).begin()
+    return Table(ruleset or Hanamikoji(), seed, deal).begin()
 
 
-def whole_game(seed: int = 0, ruleset: Ruleset | None = None) -> Table:
-    """A finished game."""
-    return new_game(seed, ruleset).play()
+def whole_game(seed: int = 0, ruleset: Ruleset | None = None, deal: tuple[str, str] | None = None) -> Table:
+    """A game up to its end."""
+    return new_game(seed, ruleset, deal).play()

@@ -110,7 +110,7 @@ class Board(ABC):
     def turn(self) -> str:
         """What the game waits for."""
         course = self.course
-        if course.stage is Stage.OVER:
+        if course.finished:
             outcome = course.outcome
             assert outcome is not None
             reason = {**_REASONS, **self.reasons}.get(outcome.reason, outcome.reason)
@@ -184,7 +184,7 @@ class Board(ABC):
         if self.style.seated:
             for what, command, then in self.decisions() if self.position.legal else ():
                 yield what, command.removeprefix(f"hkoji move {game} "), then
-        elif self.course.stage is Stage.OVER:
+        elif self.course.finished:
             yield "look back", f"hkoji replay {game}", "the whole game in notation"
             yield "check it", f"hkoji audit {game}", "every signature, card and move"
             yield "keep it", f"hkoji export {game}", "for anyone to check"

@@ -1,0 +1,67 @@
+"""What a cheat who holds all keys of a table could publish, and what an audit says of it."""
+
+from __future__ import annotations
+
+from hkoji.game import bodies
+from hkoji.game.audit import Audit, AuditStep
+from hkoji.log import sshsig
+from hkoji.log.entry import Entry, make_entry
+from hkoji.log.keys import PublicKey
+from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
+from hkoji.log.receipt import make_receipt
+from tests.support.table import AT, Table
+
+
+def pins(table: Table) -> dict[str, PublicKey]:
+    return {"alice": table.keys[0].public, "bob": table.keys[1].public, "server": table.server.public}
+
+
+def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:
+    """The log with some entries changed and everything after them chained, signed and receipted anew: what a cheat
+    who holds all keys could publish."""
+    lines: list[Line] = []
+    keys = {"alice": table.keys[0], "bob": table.keys[1], "server": table.server}
+    for line in table.lines:
+        old = line.entry
+        fields: dict[str, object] = {
+            name: getattr(old, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")
+        }
+        fields.update(changes.get(old.seq, {}))
+        fields["prev"] = lines[-1].entry.head if lines else old.prev
+        entry: Entry = make_entry(**fields)  # type: ignore[arg-type] # fields by name
+        receipt = make_receipt(at=old.at, game=entry.game, head=entry.head, seq=entry.seq)
+        signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
+        lines.append(Line(entry, sign_entry(entry, keys[entry.by]), signed))
+    return format_log(lines)
+
+
+def only(result: Audit) -> tuple[AuditStep, int | None, str | None]:
+    (finding,) = result.findings
+    assert result.holds == (finding.entry if finding.entry is not None else result.holds)
+    assert not result.ok
+    return finding.step, finding.entry, finding.signer
+
+
+def entry_number(table: Table, kind: str) -> int:
+    return next(line.entry.seq for line in table.lines if line.entry.kind == kind)
+
+
+def changed_body(table: Table, number: int, **changes: object) -> dict[int, dict[str, object]]:
+    return {number: {"body": {**table.lines[number].entry.body, **changes}}}
+
+
+def append(table: Table, body: bodies.Body) -> None:
+    """One more entry of the service after the last line, whatever the referee would say to it."""
+    last = table.lines[-1].entry
+    entry = make_entry(
+        at=AT,
+        body=body.to_json(),
+        by="server",
+        game=table.game,
+        kind=bodies.KINDS[type(body)],
+        prev=last.head,
+        seq=last.seq + 1,
+    )
+    receipt = make_receipt(at=AT, game=entry.game, head=entry.head, seq=entry.seq)
+    signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
+    table.lines.append(Line(entry, sign_entry(entry, table.server), signed))
