@@ -113,8 +113,6 @@ class GeishasRoadBoard(Board):
         yield self.rule()
         yield self._row("lanterns", (self._lantern(n) for n in range(TEAHOUSES)))
         yield self._row("to go home", (self._way(n) for n in range(TEAHOUSES)))
-        yield f"{'next':{SIDE}}light {_lights(state.road.light)}   dark {_lights(state.road.dark)}"
-        yield self.rule()
         yield from self._circle()
         yield self.rule()
         for seat in (other, self.me):
@@ -158,10 +156,11 @@ class GeishasRoadBoard(Board):
         return str(TEAHOUSES - place) if place else "at home"
 
     def _circle(self) -> Iterator[str]:
-        """The five teahouses clockwise from the top, each with the geisha who stand there."""
+        """The five teahouses clockwise from the top, each with the geisha who stand there; beside them the lanterns."""
+        light, dark = (_lights(lanterns) for lanterns in (self.state.road.light, self.state.road.dark))
         a, b, c, d, e = (self._teahouse(n) for n in range(TEAHOUSES))
-        yield f"{'clockwise':{SIDE}}{'':14}↗  {a}↘"
-        yield f"{'':{SIDE}}{'':7}{e}{'':10}{b}"
+        yield f"{'clockwise':{SIDE}}{'':14}↗  {a}↘{'':14}next light {light}"
+        yield f"{'':{SIDE}}{'':7}{e}{'':10}{b}{'':3}next dark  {dark}"
         yield f"{'':{SIDE}}{'':11}↖  {d}←  {c}↙"
 
     def _teahouse(self, number: int) -> str:
