@@ -25,6 +25,7 @@ def new_game(starter: int | None, max_rounds: int = 0, tiebreak: str = "geisha")
         "round": 0,
         "starter": starter,
         "turn": None,
+        "drawn": False,
         "offer": None,
         "hands": [[], []],
         "deck": [],
@@ -50,7 +51,7 @@ def deal(game: Table, first_hand: str, second_hand: str, deck: str, removed: str
     if game["round"] > 0:
         game["starter"] = 1 - game["starter"]
     game["round"] += 1
-    game["turn"] = game["starter"]
+    begin_turn(game, game["starter"])
     game["hands"] = [list(first_hand), list(second_hand)]
     game["deck"] = list(deck)
     game["removed"] = list(removed)
@@ -59,9 +60,29 @@ def deal(game: Table, first_hand: str, second_hand: str, deck: str, removed: str
         game[pair] = [[], []]
 
 
+def begin_turn(game: Table, player: int | None) -> None:
+    """`player` (None: nobody, the round is over) is to draw and to take an action."""
+    game["turn"] = player
+    game["drawn"] = False
+
+
+def draw_is_due(game: Table) -> bool:
+    """Whether the player whose turn it is has still to draw."""
+    return game["turn"] is not None and not game["drawn"]
+
+
 def draw(game: Table) -> None:
     """The player whose turn it is takes the top card."""
     game["hands"][game["turn"]].append(game["deck"].pop(0))
+    game["drawn"] = True
+
+
+def decider(game: Table) -> int | None:
+    """Who has to decide, or to draw."""
+    if game["turn"] is None:
+        return None
+    turn: int = game["turn"]
+    return 1 - turn if game["offer"] is not None else turn
 
 
 def moves(game: Table) -> set[str]:
@@ -119,9 +140,7 @@ def answer(game: Table, chosen: list[str]) -> None:
 
 def end_turn(game: Table) -> None:
     """The other player's turn, if anybody has an action left."""
-    game["turn"] = 1 - game["turn"]
-    if game["unused"] == [[], []]:
-        game["turn"] = None
+    begin_turn(game, None if round_is_over(game) else 1 - game["turn"])
 
 
 def round_is_over(game: Table) -> bool:

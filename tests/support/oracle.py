@@ -1,74 +1,200 @@
-"""A game of Hanamikoji followed by the naive referee, which has to agree with every position."""
+"""A game followed by its naive referee, which has to agree with every position.
+
+The referees are modules of plain functions; how their dictionaries compare with a position's JSON is said here, once
+for each game.
+"""
 
 from __future__ import annotations
 
-from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Reveal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from hkoji.rules.events import DECISIONS, Chance, Deal, Draw, Reveal
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import DECISION_DUE, Due, Json, State
-from tests.support import naive_hanamikoji as naive
+from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset, State
+from tests.support import naive_geishas_road, naive_hanamikoji
 from tests.support.rules import Played
 
-
-def as_json(game: naive.Table, state: State) -> dict[str, Json]:
-    """What the naive game says of the fields of a position's JSON."""
-    turn, result = game["turn"], game["result"]
-    if game["offer"] is not None:
-        turn = 1 - turn
-    started = game["round"] > 0
-    return {
-        "ruleset": state.ruleset.to_json(),
-        "round": game["round"],
-        "first": game["starter"],
-        "due": state.due.value,
-        "actor": None if result else turn,
-        "hands": ["".join(sorted(hand)) for hand in game["hands"]],
-        "used": [[n for n in (1, 2, 3, 4) if started and n not in unused] for unused in game["unused"]],
-        "rows": ["".join(sorted(row)) for row in game["rows"]],
-        "secrets": ["".join(cards) for cards in game["secret"]],
-        "trade_offs": ["".join(sorted(cards)) for cards in game["discard"]],
-        "offer": naive.spell(*offered) if (offered := offer_of(game)) else None,
-        "deck": "".join(game["deck"]),
-        "removed": "".join(game["removed"]),
-        "markers": list(game["markers"].values()),
-        "charm": [sum(naive.favors(game["markers"], player)) for player in (0, 1)],
-        "geisha": [len(naive.favors(game["markers"], player)) for player in (0, 1)],
-        "outcome": result and {"reason": result[0], "winner": result[1]},
-    }
+Table = dict[str, Any]  # as in the naive referees
 
 
-def offer_of(game: naive.Table) -> tuple[int, list[str]] | None:
-    if game["offer"] is None:
-        return None
-    cards = [card for share in game["offer"] for card in share]
-    return len(cards), cards
+class Naive(Protocol):
+    """What the modules of the naive referees have in common."""
+
+    @property
+    def deal(self) -> Callable[..., None]:
+        """A game and the texts of a deal's places: both hands, the deck, and what is removed where a card is."""
+
+    def draw(self, game: Table) -> None:
+        """The top card for whose turn it is."""
+
+    def draw_is_due(self, game: Table) -> bool:
+        """Whether that is what comes next."""
+
+    def decider(self, game: Table) -> int | None:
+        """Who has to decide or to draw."""
+
+    def moves(self, game: Table) -> set[str]:
+        """The legal actions."""
+
+    def decide(self, game: Table, move: str) -> None:
+        """Carries one out."""
+
+    def round_is_over(self, game: Table) -> bool:
+        """Whether only the face-down cards are left."""
+
+    def score(self, game: Table) -> None:
+        """Scores the round."""
+
+    def copy_of(self, game: Table) -> Table:
+        """A game to go on with in another way."""
+
+
+@dataclass(frozen=True)
+class Referee:
+    """One game's referee, how its games begin, and what they say of the fields of a position's JSON."""
+
+    naive: Naive
+    begin: Callable[[Ruleset], Table]
+    chance: Callable[[Table, Chance], None]
+    face_down: str
+    """Where a game has each player's face-down card that counts."""
+    fields: Callable[[Table], dict[str, Json]]
 
 
 def follow(play: Played) -> None:
     """Plays the same game in the naive referee, comparing every position but those between two reveals."""
-    ruleset = play.ruleset
-    assert isinstance(ruleset, Hanamikoji)
-    starter = {"host": 0, "guest": 1, "random": None}[ruleset.first]
-    game = naive.new_game(starter, ruleset.max_rounds, ruleset.tiebreak)
+    referee = REFEREES[play.ruleset.name]
+    naive = referee.naive
+    game = referee.begin(play.ruleset)
     for event, state in zip(play.events, play.states[1:], strict=True):
         match event:
-            case Chance(first):
-                game["starter"] = first
+            case Chance():
+                referee.chance(game, event)
             case Deal(hands, rest, aside):
-                naive.deal(game, *hands, rest, aside)
-            case Draw():
+                naive.deal(game, *hands, rest, *filter(None, [aside]))
+            case Draw(seat, _):
+                assert naive.draw_is_due(game)
+                assert seat == naive.decider(game)
                 naive.draw(game)
-            case Act(_, action) | Answer(_, action):
-                assert action in naive.moves(game)
-                naive.decide(game, action)
             case Reveal(seat, cards):
-                assert game["secret"][seat] == [cards]
+                assert game[referee.face_down][seat] == [cards]
                 if state.due is Due.REVEAL:
                     continue
                 assert naive.round_is_over(game)
                 naive.score(game)
             case _:
-                raise AssertionError(f"{event} is not for a referee of whole games")
-        assert state.to_json() == as_json(game, state)
+                assert isinstance(event, DECISIONS), f"{event} is not for a referee of whole games"
+                assert event.seat == naive.decider(game)
+                assert event.action in naive.moves(game)
+                naive.decide(game, event.action)
+        assert state.to_json() == as_json(referee, game, state)
         assert (state.due is Due.REVEAL) == (naive.round_is_over(game) and not isinstance(event, Reveal))
+        assert (state.due is Due.DRAW) == naive.draw_is_due(game)
         if state.due in DECISION_DUE:
             assert set(state.legal_actions()) == naive.moves(game)
+
+
+def as_json(referee: Referee, game: Table, state: State) -> dict[str, Json]:
+    """What the naive game says of the fields of a position's JSON; what is due is compared by `follow`."""
+    result = game["result"]
+    return {
+        "ruleset": state.ruleset.to_json(),
+        "round": game["round"],
+        "first": game["starter"],
+        "due": state.due.value,
+        "actor": None if result else referee.naive.decider(game),
+        "hands": both(game["hands"]),
+        "deck": "".join(game["deck"]),
+        "outcome": result and {"reason": result[0], "winner": result[1]},
+    } | referee.fields(game)
+
+
+def both(places: list[list[str]]) -> list[Json]:
+    """Two places' cards as text, sorted."""
+    return ["".join(sorted(place)) for place in places]
+
+
+def used(game: Table, actions: list[Json]) -> list[Json]:
+    """The actions that are not unused."""
+    return [[action for action in actions if game["round"] and action not in unused] for unused in game["unused"]]
+
+
+def starter_of(first: str) -> int | None:
+    return {"host": 0, "guest": 1, "random": None}[first]
+
+
+# --- Hanamikoji -----------------------------------------------------------------------------------------------------
+
+
+def _begin_hanamikoji(ruleset: Ruleset) -> Table:
+    assert isinstance(ruleset, Hanamikoji)
+    return naive_hanamikoji.new_game(starter_of(ruleset.first), ruleset.max_rounds, ruleset.tiebreak)
+
+
+def _hanamikoji_chance(game: Table, event: Chance) -> None:
+    game["starter"] = event.first
+
+
+def _hanamikoji_fields(game: Table) -> dict[str, Json]:
+    offered = [card for share in game["offer"] or [] for card in share]
+    return {
+        "used": used(game, [1, 2, 3, 4]),
+        "rows": both(game["rows"]),
+        "secrets": both(game["secret"]),
+        "trade_offs": both(game["discard"]),
+        "offer": naive_hanamikoji.spell(len(offered), offered) if offered else None,
+        "removed": "".join(game["removed"]),
+        "markers": list(game["markers"].values()),
+        "charm": [sum(naive_hanamikoji.favors(game["markers"], player)) for player in (0, 1)],
+        "geisha": [len(naive_hanamikoji.favors(game["markers"], player)) for player in (0, 1)],
+    }
+
+
+# --- Geisha's Road --------------------------------------------------------------------------------------------------
+
+
+def _begin_geishas_road(ruleset: Ruleset) -> Table:
+    assert isinstance(ruleset, GeishasRoad)
+    return naive_geishas_road.new_game(starter_of(ruleset.first), ruleset.starting_markers)
+
+
+def _geishas_road_chance(game: Table, event: Chance) -> None:
+    if event.first is not None:
+        game["starter"] = event.first
+    if event.markers is not None:
+        naive_geishas_road.give_markers(game, event.markers)
+
+
+def _geishas_road_fields(game: Table) -> dict[str, Json]:
+    offered = [card for share in game["offer"] or [] for card in share]
+    scored = game["influence"] is not None
+    influence = game["influence"] or [naive_geishas_road.influence(game, player) for player in (0, 1)]
+    return {
+        "used": used(game, ["R", "I", "G", "C"]),
+        "tableaus": both(game["tableaus"]),
+        "intrigues": both(game["kept"]),
+        "revealed": [scored, scored],
+        "discards": both(game["discarded"]),
+        "offer": naive_geishas_road.spell("GC"[len(offered) == 4], offered) if offered else None,
+        "left": "".join(sorted(game["left"])) if game["left"] else None,
+        "places": [walked % naive_geishas_road.TEAHOUSES for walked in game["walked"].values()],
+        "homes": list(game["homecomings"].values()),
+        "lanterns": [sum(points) for points in game["lanterns"].values()],
+        "light": game["light"],
+        "dark": game["dark"],
+        "markers": list(game["markers"].values()),
+        "influence": [[int(2 * points) for points in of_seat.values()] for of_seat in influence],
+        "wins": game["wins"],
+        "loser": game["loser"],
+    }
+
+
+REFEREES: Final = {
+    "hanamikoji": Referee(naive_hanamikoji, _begin_hanamikoji, _hanamikoji_chance, "secret", _hanamikoji_fields),
+    "geishas-road": Referee(
+        naive_geishas_road, _begin_geishas_road, _geishas_road_chance, "kept", _geishas_road_fields
+    ),
+}

@@ -238,6 +238,17 @@ def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *w
     return caught.value
 
 
+def takes_only(state: State, legal: set[str], texts: Iterable[str]) -> None:
+    """Asserts that of `texts` the actor can decide on the legal ones, and that each other one is refused."""
+    assert state.actor is not None
+    for text in texts:
+        event = DECISION_KINDS[state.due](state.actor, text)
+        if text in legal:
+            state.apply(event)
+        else:
+            refuses(state, event)
+
+
 def strays(ruleset: Ruleset, state: State, actions: Iterable[str]) -> Iterator[Event]:
     """Events of the wrong kind or by the wrong seat, none of which may come next."""
     if state.due is not Due.CHANCE:

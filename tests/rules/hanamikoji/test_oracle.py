@@ -7,10 +7,10 @@ from itertools import combinations_with_replacement
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.rules.protocol import DECISION_KINDS, Due
+from hkoji.rules.protocol import Due
 from tests.support import naive_hanamikoji as naive
 from tests.support.oracle import follow
-from tests.support.rules import GAMES, Played, fewer, played, refuses
+from tests.support.rules import GAMES, Played, fewer, played, takes_only
 
 HANAMIKOJI = next(game for game in GAMES if game.name == "hanamikoji")
 
@@ -26,14 +26,8 @@ def test_of_all_that_can_be_written_only_the_legal_actions_are_taken(play: Playe
     for due in (Due.ACT, Due.ANSWER):
         state = data.draw(st.sampled_from([state for state in play.states if state.due is due]))
         legal = set(state.legal_actions())
-        assert state.actor is not None
         assert legal <= WRITABLE
-        for action in sorted(WRITABLE):
-            event = DECISION_KINDS[due](state.actor, action)
-            if action in legal:
-                state.apply(event)
-            else:
-                refuses(state, event)
+        takes_only(state, legal, sorted(WRITABLE))
 
 
 def _writable() -> set[str]:

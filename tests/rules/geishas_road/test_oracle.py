@@ -1,0 +1,66 @@
+"""The engine against a referee written from the rulebook alone, move by move."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import combinations, permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.rules.events import DECISIONS
+from tests.support import naive_geishas_road as naive
+from tests.support.oracle import follow
+from tests.support.rules import GAMES, Played, decisions, fewer, played, random_game, takes_only
+
+GEISHAS_ROAD = next(game for game in GAMES if game.name == "geishas-road")
+CARDS = [f"{colour}{number}" for colour in naive.COLOURS for number in (1, 2, 3, 4)]
+
+
+@given(play=played(GEISHAS_ROAD))
+def test_the_naive_referee_agrees(play: Played) -> None:
+    follow(play)
+
+
+def test_the_games_followed_have_all_that_can_be_decided() -> None:
+    """Orders are rare, and a marker is chosen once a game: the games above would prove little without them."""
+    kinds = Counter[str]()
+    for seed, ruleset in enumerate(GEISHAS_ROAD.rulesets):
+        play = random_game(ruleset, seed)
+        follow(play)
+        kinds.update(type(event).__name__ for event in play.events)
+        kinds.update(event.action[0] for event in play.events if isinstance(event, DECISIONS))
+    assert min(kinds[kind] for kind in ("Chance", "Pick", "Order", "!", "^", ">", "R", "I", "G", "C", "-")) > 2
+
+
+@fewer
+@given(play=played(GEISHAS_ROAD), data=st.data())
+def test_of_all_that_can_be_written_only_the_legal_actions_are_taken(play: Played, data: st.DataObject) -> None:
+    chance = random.Random(data.draw(st.integers(0, 2**32 - 1)))
+    for due in sorted({state.due for state in decisions(play)}):
+        state = data.draw(st.sampled_from([state for state in play.states if state.due is due]))
+        legal = set(state.legal_actions())
+        assert legal <= WRITABLE.keys()
+        takes_only(state, legal, {*legal, *chance.sample(list(WRITABLE), 300)})
+
+
+def _writable() -> dict[str, None]:
+    """Every decision in canonical notation, whoever has which cards; a dictionary because it keeps its order."""
+    found = [f"R{card}" for card in CARDS]
+    found += [f"I{kept}{discarded}" for kept, discarded in permutations(CARDS, 2)]
+    found += [naive.spell("G", list(cards)) for cards in combinations(CARDS, 3)]
+    for a, b, c, d in combinations(CARDS, 4):
+        found += [naive.spell("C", cards) for cards in ([a, b, c, d], [a, c, b, d], [a, d, b, c])]
+    found += [f"-{card}" for card in CARDS]
+    found += [f"{sign}{first}{second}" for sign in "->" for first, second in permutations(CARDS, 2)]
+    return dict.fromkeys([*found, *(f"!{colour}" for colour in naive.COLOURS), "^0", "^1"])
+
+
+WRITABLE = _writable()
+
+
+def test_writable_actions_are_what_they_should_be() -> None:
+    """Reveals, intrigues, gifts, three ways to pair four cards; answers of one and of two cards, orders; picks."""
+    actions = 20 + 20 * 19 + 1140 + 4845 * 3
+    assert len(WRITABLE) == actions + 20 + 2 * 380 + 5 + 2
