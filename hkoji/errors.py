@@ -314,6 +314,24 @@ class ServiceError(HkojiError):
         self.status = status
 
 
+class BotError(HkojiError):
+    """A bot that did not decide as it should. `bot` is what it was called by, `reason` what it did instead.
+
+    `shape` is what would have been legal, if it gave a move that was not.
+    """
+
+    code = "bot-failed"
+
+    def __init__(self, bot: str, reason: str, *, shape: tuple[str, ...] = ()) -> None:
+        super().__init__(
+            tell("the bot {bot} failed: {reason}", bot=bot, reason=reason),
+            hint=tell("nothing was sent; the game stands as it was and still waits for this move"),
+        )
+        self.bot = bot
+        self.reason = reason
+        self.shape = shape
+
+
 class StorageError(HkojiError):
     """A file or database that cannot be read or written as needed."""
 

@@ -9,8 +9,23 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
 HKOJI = Path(sys.executable).with_name("hkoji")
-FIRST = ["init", "register", "whoami", "new", "join", "games", "next", "show", "move", "wait", "resign", "cancel"]
-COMMANDS = [*FIRST, "sign", "submit", "log", "export", "replay", "audit", "batch", "serve"]
+FIRST = [
+    "play",
+    "init",
+    "register",
+    "whoami",
+    "key",
+    "new",
+    "join",
+    "games",
+    "next",
+    "show",
+    "move",
+    "wait",
+    "resign",
+    "cancel",
+]
+COMMANDS = [*FIRST, "sign", "submit", "log", "export", "replay", "audit", "batch", "bot run", "bot list", "serve"]
 
 
 def build() -> str:
@@ -19,7 +34,7 @@ def build() -> str:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "HKOJI_LANG": "en"}
     for command in COMMANDS:
         shown = subprocess.run(
-            [str(HKOJI), command, "--help"], env=environment, capture_output=True, text=True, check=True
+            [str(HKOJI), *command.split(), "--help"], env=environment, capture_output=True, text=True, check=True
         ).stdout
         body = "\n".join(f"    {line}".rstrip() for line in shown.strip().splitlines())
         parts.append(f"\n### hkoji {command}\n\n{body}\n")

@@ -8,8 +8,10 @@ from typing import Final
 
 from hkoji.bots.by_game import ByGame
 from hkoji.bots.chance import RandomBot
+from hkoji.bots.command import named_program
 from hkoji.bots.protocol import Bot
 from hkoji.errors import UsageError, shorten
+from hkoji.text import tell
 
 
 def _by_game(name: str, seed: int, **options: object) -> Bot:
@@ -24,7 +26,19 @@ BOTS: Final[dict[str, Callable[[int], Bot]]] = {
 
 
 def make_bot(name: str, seed: int) -> Bot:
-    """A bot; the same name and seed give the same play. Raises `UsageError` for an unknown name."""
-    if name not in BOTS:
-        raise UsageError(f"there is no bot {shorten(name)!r}", hint=f"bots: {', '.join(sorted(BOTS))}")
-    return BOTS[name](seed)
+    """A bot by its name, or somebody's program: `./mybot`, `cmd:python3 mybot.py`, `keep+referee:./theirs`.
+
+    The same name and seed give the same play, as far as a program keeps to it. Raises `UsageError` for a bot that
+    there is not.
+    """
+    if name in BOTS:
+        return BOTS[name](seed)
+    program = named_program(name, seed)
+    if program is not None:
+        return program
+    raise UsageError(
+        tell("there is no bot {name}", name=repr(shorten(name))),
+        hint=tell(
+            "bots: {names}; or a program, as in ./mybot or 'cmd:python3 mybot.py'", names=", ".join(sorted(BOTS))
+        ),
+    )

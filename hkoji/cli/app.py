@@ -369,3 +369,51 @@ def batch(
 
     out.json = json
     raise typer.Exit(run(app, out))
+
+
+bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot play: one of ours, or your program.")
+app.add_typer(bots, name="bot")
+
+
+@bots.command(
+    "run",
+    epilog="Examples: hkoji bot run 2714 --bot greedy; hkoji bot run 2714 --timeout 5 -- python3 mybot.py",
+)
+def bot_run(
+    game: Game,
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- PROGRAM...]", help="A program and its arguments.", show_default=False),
+    ] = None,
+    bot: Annotated[str | None, typer.Option("--bot", help="A bot by its name.", show_default=False)] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="One process for all moves: a line in, a line out.")] = False,
+    interface: Annotated[
+        str, typer.Option("--interface", help="How the program is asked: json, or referee as in contests.")
+    ] = "json",
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", min=0.01, help="Seconds for a move; 60 if not given.", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="To play the same again; random if not given.", show_default=False),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Play what is due now, and do not wait.")] = False,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Let a bot play your seat of a game until it is over."""
+    from hkoji.cli import bot as bots
+
+    out.json, out.plain = json, plain
+    chosen = bots.choose(bot, program or (), seed, keep=keep, interface=interface, timeout=timeout)
+    bots.run(_client(), out, game, chosen, once=once)
+
+
+@bots.command("list", epilog="Example: hkoji bot list --json")
+def bot_list(json: Json = False) -> None:
+    """List the bots, the games they play, and the levels of `hkoji play`."""
+    from hkoji.cli import bot as bots
+
+    out.json = json
+    bots.listing(out)

@@ -21,6 +21,7 @@ class Exit(IntEnum):
     NETWORK = 7
     AUDIT = 8
     TURN = 9
+    BOT = 10
     INTERRUPTED = 130
 
 
@@ -42,6 +43,7 @@ _CODES: Final[dict[type[errors.HkojiError], Exit]] = {
     errors.TrustError: Exit.AUDIT,
     errors.NotYourTurnError: Exit.TURN,
     errors.GameOverError: Exit.TURN,
+    errors.BotError: Exit.BOT,
 }
 
 

@@ -108,41 +108,31 @@ def position_json(position: Position) -> dict[str, Any]:  # Any: JSON
 
 
 def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
-    from hkoji.rules.transcript import format_rounds
+    from hkoji.rules.information import information_json
 
-    course, seat = position.course, position.seat
-    setup, state = course.setup, course.state
-    outcome = course.outcome
-    ruleset = setup.ruleset
+    course = position.course
+    setup = course.setup
     return {
+        **information_json(course.state, position.seat, position.events, position.legal),
         "game": setup.game,
-        "ruleset": ruleset.name,
-        "options": ruleset.to_json(),
         "status": course.status,
         "host": setup.names[0],
         "guest": setup.names[1],
-        "seat": seat,
         "actor": course.actor,
-        "round": state.round,
-        "hand": ruleset.pack.decode(state.hands[seat]) if seat is not None else None,
-        "legal": list(position.legal),
-        "due": state.due.value if course.stage is Stage.PLAY else course.stage.value,
+        "due": course.state.due.value if course.stage is Stage.PLAY else course.stage.value,
         "seq": course.seq,
         "head": course.head,
-        "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
-        "rounds": list(format_rounds(ruleset, position.events)),
-        "state": state.to_json(),
     }
 
 
 def show(client: Client, out: Output, game: str) -> None:
     """A game's board."""
-    _board(out, client.position(client.find(game)))
+    show_position(out, client.position(client.find(game)))
 
 
 def wait(client: Client, out: Output, game: str, timeout: float | None) -> None:
     """The board once there is something to do."""
-    _board(out, client.wait(client.find(game), timeout))
+    show_position(out, client.wait(client.find(game), timeout))
 
 
 def resign(client: Client, out: Output, game: str, *, yes: bool) -> None:
@@ -153,15 +143,17 @@ def resign(client: Client, out: Output, game: str, *, yes: bool) -> None:
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CancelledError("not given up", hint="nothing was sent")
-    _board(out, client.resign(game).position)
+    show_position(out, client.resign(game).position)
 
 
 def cancel(client: Client, out: Output, game: str) -> None:
     """Takes an open game back."""
-    _board(out, client.cancel(client.find(game)).position)
+    show_position(out, client.cancel(client.find(game)).position)
 
 
-def _board(out: Output, position: Position) -> None:
+def show_position(out: Output, position: Position) -> None:
+    """A board; with `--json` a position for programs."""
+
     def text() -> str:
         from hkoji.cli.boards import draw
 

@@ -20,12 +20,13 @@ from hkoji.errors import HkojiError, NotFoundError, StorageError
 from hkoji.game.bodies import Invite
 from hkoji.local.desk import Desk, DeskTransport
 from hkoji.local.store import FolderStore
-from hkoji.log.entry import is_name
 from hkoji.log.line import parse_line
 from hkoji.rules.protocol import Ruleset
 
 URL: Final = "http://play.localhost"
 """What the local service is called: a name that leads nowhere else (RFC 6761)."""
+
+_INTERPRETERS: Final = ("python", "node", "sh", "bash", "ruby", "perl", "java")
 
 
 class Seating(NamedTuple):
@@ -132,7 +133,9 @@ class House:
 
 
 def player_name(bot: str) -> str:
-    """What a bot is called as a player: the last part of its name in the letters that names have, and `-bot`."""
-    word = bot.rpartition(":")[2].strip().partition(" ")[0].rpartition("/")[2].partition(".")[0].lower()
-    name = f"{''.join(c if c.isascii() and (c.isalnum() or c == '-') else '-' for c in word).strip('-')[:28]}-bot"
-    return name if is_name(name) else "program-bot"
+    """What a bot is called as a player: its name, or its program's, in the letters that names have, and `-bot`."""
+    words = [word for word in bot.rpartition(":")[2].split() if not word.startswith("-")]
+    word = words[1] if len(words) > 1 and words[0].startswith(_INTERPRETERS) else "".join(words[:1])
+    stem = word.rpartition("/")[2].partition(".")[0].lower()
+    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in stem).strip("-")
+    return f"{plain[:28]}-bot" if plain else "program-bot"

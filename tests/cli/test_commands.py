@@ -18,7 +18,7 @@ from tests.support.shell import Done, Shell, run
 COMMANDS = frozenset(
     {
         *("init", "register", "whoami", "key", "new", "join", "games", "next", "show", "move", "wait", "resign"),
-        *("cancel", "log", "export", "replay", "audit", "sign", "submit", "batch", "serve", "play"),
+        *("cancel", "log", "export", "replay", "audit", "sign", "submit", "batch", "serve", "play", "bot"),
     }
 )
 POSITION = {
@@ -39,6 +39,7 @@ POSITION = {
     "seq": int,
     "state": dict,
     "status": str,
+    "v": int,
 }
 
 
@@ -249,9 +250,10 @@ def test_every_error_has_an_exit_code_and_the_meaning_is_kept() -> None:
         errors.NotYourTurnError: 9, errors.GameOverError: 9, errors.LoginError: 4, errors.ForbiddenError: 4,
         errors.NetworkError: 7, errors.AuditError: 8, errors.TrustError: 8, errors.UsageError: 2,
         errors.NotFoundError: 2, errors.CancelledError: 3, errors.StorageError: 1, errors.ExistsError: 1,
+        errors.BotError: 10,
     }  # fmt: skip
     assert {kind: int(codes[kind]) for kind in expected} == expected
-    assert {int(code) for code in Exit} == {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130}
+    assert {int(code) for code in Exit} == {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130}
 
 
 @pytest.mark.parametrize(

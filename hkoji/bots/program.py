@@ -1,0 +1,227 @@
+"""A bot that is somebody's program: it reads a decision on its standard input and writes a move on its standard output.
+
+One process a decision, or one process that is kept and asked line by line. Its standard error is this process's own.
+Whatever it does instead of answering with a legal move, in time, is a `BotError`; nothing is guessed in its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import IO, Final
+
+from hkoji.bots.interface import JSON_LINE, Interface
+from hkoji.bots.protocol import Seen
+from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError, shorten
+from hkoji.text import tell
+
+TIMEOUT: Final = 60.0
+"""Seconds for a decision, unless others are given."""
+
+SEED_VARIABLE: Final = "HKOJI_BOT_SEED"
+"""Where a program finds its seed, if it wants to play the same again."""
+
+_MOST_BYTES: Final = 64 * 1024
+_FAREWELL: Final = 2.0
+
+
+class ProgramBot:
+    """The program `words`, asked through `interface` within `timeout` seconds a decision.
+
+    With `keep` one process answers all decisions. Raises `UsageError` if there is no such program.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        seed: int = 0,
+        *,
+        timeout: float = TIMEOUT,
+        keep: bool = False,
+        interface: Interface = JSON_LINE,
+    ) -> None:
+        given = tuple(words)
+        if not given:
+            raise UsageError(tell("a bot's program is missing"), hint=tell("give a command, as in cmd:./mybot"))
+        self._words: Final = interface.command(given)
+        self._name: Final = shorten(" ".join(given))
+        if shutil.which(self._words[0]) is None:
+            raise UsageError(
+                tell("there is no program {name} that can be run", name=repr(shorten(self._words[0]))),
+                hint=tell("give a path, as in ./mybot, and make the file executable; or cmd:python3 mybot.py"),
+            )
+        self._seed: Final = seed
+        self._timeout: Final = timeout
+        self._keep: Final = keep
+        self._interface: Final = interface
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def decide(self, seen: Seen) -> str:
+        """The program's move. Raises `BotError`; then the program has been ended."""
+        question = self._interface.question(seen)
+        try:
+            answer = self._ask(question.encode())
+            return self._read(seen, answer)
+        except BaseException:
+            self._kill()
+            raise
+
+    def close(self) -> None:
+        """Ends the program: a kept one sees the end of its input, and has a moment to leave by itself."""
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(OSError):
+            _pipe(process.stdin).close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_FAREWELL)
+        self._kill()
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def _ask(self, question: bytes) -> str:
+        process = self._process or self._start()
+        end = time.monotonic() + self._timeout
+        if self._keep:
+            if select.select([_pipe(process.stdout)], [], [], 0)[0]:
+                raise self._failed(self._unasked(process))
+            return self._one_line(self._exchange(process, question, end))
+        said = self._exchange(process, question, end)
+        try:
+            code = process.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired as error:
+            raise self._late() from error
+        if code:
+            raise self._failed(_ending(code))
+        self._forget()
+        return self._one_line(said)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, SEED_VARIABLE: str(self._seed)}
+        try:
+            # In a session of its own, so that what it starts can be ended with it.
+            self._process = subprocess.Popen(  # noqa: S603 # to run what the user names is the purpose
+                self._words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UsageError(
+                tell("{name} cannot be run: {reason}", name=self._name, reason=error.strerror or str(error)),
+                hint=tell("a script needs a first line like #!/usr/bin/env python3, or run it as cmd:python3 mybot.py"),
+            ) from error
+        os.set_blocking(_pipe(self._process.stdin).fileno(), False)
+        return self._process
+
+    def _exchange(self, process: subprocess.Popen[bytes], question: bytes, end: float) -> bytes:
+        """Writes the question and reads at the same time: a line of a kept program, else all it says."""
+        inlet, outlet = _pipe(process.stdin), _pipe(process.stdout)
+        left, said = memoryview(question), b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(inlet, selectors.EVENT_WRITE)
+            selector.register(outlet, selectors.EVENT_READ)
+            while True:
+                ready = selector.select(max(0.0, end - time.monotonic()))
+                if not ready:
+                    raise self._late()
+                for key, _ in ready:
+                    if key.fileobj is inlet:
+                        left = self._write(inlet, left)
+                        if not left:
+                            selector.unregister(inlet)
+                            if not self._keep:
+                                inlet.close()
+                        continue
+                    data = os.read(outlet.fileno(), _MOST_BYTES)
+                    said += data
+                    if len(said) > _MOST_BYTES:
+                        raise self._failed(tell("it said more than {n} bytes", n=_MOST_BYTES))
+                    if self._keep and not data:
+                        raise self._failed(_ending(process.wait()))
+                    if not data or (self._keep and b"\n" in said):
+                        return said
+
+    @staticmethod
+    def _write(inlet: IO[bytes], left: memoryview) -> memoryview:
+        """What is left to be written; nothing if the program does not read."""
+        try:
+            return left[os.write(inlet.fileno(), left) :]
+        except BlockingIOError:
+            return left
+        except BrokenPipeError:
+            return left[:0]
+
+    # --- answers --------------------------------------------------------------------------------------------------
+
+    def _unasked(self, process: subprocess.Popen[bytes]) -> str:
+        """What a kept program has done since its last answer."""
+        said = os.read(_pipe(process.stdout).fileno(), _MOST_BYTES).decode("utf-8", "replace").strip()
+        if said:
+            return tell("it spoke without being asked: {text}", text=repr(shorten(said)))
+        return _ending(process.wait())
+
+    def _one_line(self, said: bytes) -> str:
+        lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+        if not lines:
+            raise self._failed(tell("it said nothing"))
+        if len(lines) > 1:
+            raise self._failed(tell("it said more than one line, beginning with {text}", text=repr(shorten(lines[0]))))
+        return lines[0]
+
+    def _read(self, seen: Seen, answer: str) -> str:
+        """The legal decision that an answer means."""
+        view = seen.view
+        try:
+            action = view.parse_action(answer)
+        except InvalidError as error:
+            raise self._failed(error.message) from error
+        if action not in view.legal_actions():
+            refusal = IllegalActionError(action, tell("it is not among the legal moves"))
+            raise self._failed(refusal.message, shape=view.shape())
+        return action
+
+    def _late(self) -> BotError:
+        return self._failed(tell("it has not answered within {n} s", n=f"{self._timeout:g}"))
+
+    def _failed(self, reason: str, *, shape: tuple[str, ...] = ()) -> BotError:
+        return BotError(self._name, reason, shape=shape)
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    def _kill(self) -> None:
+        """Ends the program and all that it has started, at once."""
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._forget()
+
+    def _forget(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    _pipe(pipe).close()
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return tell("it was ended by signal {n}", n=-code)
+    return tell("it ended with exit code {n}", n=code)
