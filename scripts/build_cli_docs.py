@@ -25,7 +25,8 @@ FIRST = [
     "resign",
     "cancel",
 ]
-COMMANDS = [*FIRST, "sign", "submit", "log", "export", "replay", "audit", "batch", "bot run", "bot list", "serve"]
+LOGS = ["log", "export", "replay", "stats", "audit"]
+COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "serve"]
 
 
 def build() -> str:

@@ -345,6 +345,28 @@ def replay(
     study.show_replay(_client(), out, source, study.Wish(at, eyes, step))
 
 
+@app.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
+def stats(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES", help="Log files, folders of *.jsonl, or - for standard input.", show_default=False
+        ),
+    ],
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="So many processes.")] = 1,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw bar charts into this SVG file.")
+    ] = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Count over many games: length, results, actions, players. Signatures are not checked."""
+    from hkoji.cli.stats import show_stats
+
+    out.json, out.plain = json, plain
+    show_stats(out, files, jobs, plot)
+
+
 @app.command(epilog="Example: hkoji audit game.jsonl --key 'alice=ssh-ed25519 AAAA…' --key bob=bob.pub")
 def audit(
     source: Source,

@@ -65,7 +65,7 @@ class Transcript:
 
 def format_transcript(transcript: Transcript) -> str:
     """The text of a game, ending in a newline. Raises `MalformedError` for a tag that cannot be written."""
-    lines = [f'[{_RULESET} "{_format_ruleset(transcript.ruleset)}"]']
+    lines = [f'[{_RULESET} "{format_ruleset(transcript.ruleset)}"]']
     for name, value in transcript.tags:
         line = f'[{name} "{value}"]'
         if name == _RULESET or not _TAG.fullmatch(line):
@@ -157,7 +157,8 @@ def _both(token: str, event: Reveal) -> str:
     return f"?{event.cards}/{guest}" if event.seat == 0 else f"?{host}/{event.cards}"
 
 
-def _format_ruleset(ruleset: Ruleset) -> str:
+def format_ruleset(ruleset: Ruleset) -> str:
+    """A game with its options: `hanamikoji/1 first=host max_rounds=0 tiebreak=geisha`."""
     options = ruleset.to_json()
     rest = " ".join(f"{key}={options[key]}" for key in sorted(options) if key not in ("name", "version"))
     return f"{options['name']}/{options['version']} {rest}".rstrip()

@@ -1,0 +1,131 @@
+"""Reading many logs for statistics: files, folders and standard input, log by log, perhaps in several processes.
+
+Of a log only its record is kept, so memory is bounded by the largest single game and not by how many there are. What
+cannot be read or does not hold is named, and the rest goes on. Signatures are not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from hkoji.errors import HkojiError
+from hkoji.game.replay import replay
+from hkoji.log.line import MAX_LINE_BYTES, Line, parse_line
+from hkoji.rules.transcript import format_ruleset
+from hkoji.study.record import Record, record
+
+_CHUNK: Final = 16
+_PLAY_BEGINS: Final = "join"
+
+
+class Problem(NamedTuple):
+    """A log that is not counted: `read` is False if it could not even be read, else it does not hold."""
+
+    file: str
+    line: int
+    """From 1; 0 for the file as a whole."""
+    read: bool
+    reason: str
+
+
+Found = Record | Problem
+
+
+def gather(sources: Iterable[str], jobs: int = 1) -> Iterator[Found]:
+    """Every log's record or problem, in the order of the sources whatever `jobs` is. `-` is standard input."""
+    files = chain.from_iterable(map(_files, sources))
+    if jobs == 1:
+        for file in files:
+            yield from read_file(file)
+        return
+    window: deque[Future[list[Found]]] = deque()
+    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            while group := tuple(islice(files, _CHUNK)):
+                if "-" in group:
+                    window.append(Future())
+                    window[-1].set_result(_read_files(group))
+                else:
+                    window.append(pool.submit(_read_files, group))
+                if len(window) > 2 * jobs:
+                    yield from window.popleft().result()
+            while window:
+                yield from window.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _files(source: str) -> Iterator[str]:
+    """The log files of a source: of a folder all `*.jsonl` in it and below, by name."""
+    if source == "-" or not Path(source).is_dir():
+        yield source
+        return
+    for folder, below, names in os.walk(source):
+        below.sort()
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl"))
+
+
+def _read_files(files: Iterable[str]) -> list[Found]:
+    return [found for file in files for found in read_file(file)]
+
+
+def read_file(file: str) -> Iterator[Found]:
+    """The games of one file, which may hold several logs one after the other."""
+    try:
+        if file == "-":
+            yield from read_logs(sys.stdin.buffer, file)
+            return
+        with open(file, "rb") as stream:
+            yield from read_logs(stream, file)
+    except OSError as error:
+        yield Problem(file, 0, False, error.strerror or "it cannot be read")
+
+
+def read_logs(stream: BinaryIO, file: str) -> Iterator[Found]:
+    """The games of a stream. After a line that cannot be read the rest of the stream is left."""
+    lines: list[Line] = []
+    start = number = 0
+    # Limited: a line without an end must not be read as a whole.
+    while text := stream.readline(MAX_LINE_BYTES + 2):
+        number += 1
+        try:
+            if not text.endswith(b"\n"):
+                yield Problem(file, number, False, "it does not end in LF: the file is cut short")
+                return
+            line = parse_line(text[:-1].decode("latin-1"))
+        except HkojiError as error:
+            yield Problem(file, number, False, str(error))
+            return
+        if line.entry.seq == 0 and lines:
+            yield _game(lines, file, start)
+            lines = []
+        if not lines:
+            start = number
+        lines.append(line)
+    yield _game(lines, file, start) if lines else Problem(file, 0, False, "it is empty")
+
+
+def _game(lines: list[Line], file: str, start: int) -> Found:
+    result = replay(lines)
+    if result.stop is not None:
+        return Problem(file, start + len(result.steps), True, str(result.stop))
+    return record(result, format_ruleset(result.steps[-1].course.setup.ruleset), _seconds(lines))
+
+
+def _seconds(lines: list[Line]) -> int | None:
+    """From the guest's joining to the last entry, by their receipts; None if there are none."""
+    joined = next((line.receipt for line in lines if line.entry.kind == _PLAY_BEGINS), None)
+    last = lines[-1].receipt
+    if joined is None or last is None:
+        return None
+    first, final = (datetime.fromisoformat(each.receipt.at) for each in (joined, last))
+    return max(0, int((final - first).total_seconds()))

@@ -1,0 +1,85 @@
+"""Shares of a whole with how sure they are, and distributions of whole numbers. Plain arithmetic, no game in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import sqrt
+from typing import Any, Final, NamedTuple
+
+Z95: Final = 1.959963984540054
+"""The 97.5 % point of the normal distribution: two-sided 95 %."""
+
+
+class Share(NamedTuple):
+    """`part` of `total`."""
+
+    part: int
+    total: int
+
+    @property
+    def rate(self) -> float | None:
+        """The share from 0 to 1; None of nothing."""
+        return self.part / self.total if self.total else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % Wilson score interval of the rate; None of nothing."""
+        n, z = self.total, Z95
+        if not n:
+            return None
+        p = self.part / n
+        middle = p + z * z / (2 * n)
+        spread = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        scale = 1 + z * z / n
+        return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """Count, total, rate and interval; rates to six digits."""
+        interval = self.interval
+        return {
+            "count": self.part,
+            "total": self.total,
+            "rate": None if self.rate is None else round(self.rate, 6),
+            "interval95": None if interval is None else [round(each, 6) for each in interval],
+        }
+
+
+class Spread(NamedTuple):
+    """A distribution of whole numbers: least, greatest, mean and median (the lower one of two)."""
+
+    number: int
+    least: int
+    greatest: int
+    mean: float
+    median: int
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """The five numbers."""
+        return {
+            "count": self.number,
+            "min": self.least,
+            "max": self.greatest,
+            "mean": round(self.mean, 3),
+            "median": self.median,
+        }
+
+
+def spread(numbers: Counter[int]) -> Spread | None:
+    """The distribution of counted numbers; None if there are none."""
+    count = numbers.total()
+    if not count:
+        return None
+    passed, median = 0, 0
+    for number in sorted(numbers):
+        passed += numbers[number]
+        if 2 * passed >= count:
+            median = number
+            break
+    total = sum(number * times for number, times in numbers.items())
+    return Spread(count, min(numbers), max(numbers), total / count, median)
+
+
+def three_digits(number: int) -> int:
+    """`number` with all but its first three digits zero: a few thousand values however long games may last."""
+    unit: int = 10 ** max(0, len(str(abs(number))) - 3)
+    return number // unit * unit

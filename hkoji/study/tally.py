@@ -1,0 +1,242 @@
+"""Counts over many games: a fold of records, by ruleset and by player.
+
+Its size depends on how many rulesets and players there are, not on how many games; the one exception are the games'
+ids, of which eight bytes each are kept so that no game is counted twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from hkoji.rules.events import SEATS
+from hkoji.study.record import Record, Round
+from hkoji.study.share import Share, Spread, spread, three_digits
+
+PLACES: Final = 4
+"""In both games a seat takes four actions a round."""
+
+
+class Group:
+    """The counts of the games of one ruleset with the same options.
+
+    A game that was won has a winner; a shared win and a cancelled game have none and count as decided by nobody.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+        self.games = 0
+        self.reasons: Final[Counter[str]] = Counter()
+        """How the finished games ended."""
+        self.seats: Final[Counter[int]] = Counter()
+        """How many of them each seat has won."""
+        self.decisions: Final[Counter[int]] = Counter()
+        self.rounds: Final[Counter[int]] = Counter()
+        self.seconds: Final[Counter[int]] = Counter()
+        self.first: Final[Counter[bool]] = Counter()
+        """Won games by whether who acted first in round 1 won them."""
+        self.round_first: Final[Counter[bool]] = Counter()
+        """Won rounds by whether who acted first in them won them."""
+        self.places: Final[Counter[tuple[str, int]]] = Counter()
+        """Actions by kind and place (0 to 3), in scored rounds of games that were won."""
+        self.place_wins: Final[Counter[tuple[str, int]]] = Counter()
+        """Of these, those whose seat has won the game."""
+        self.offers = 0
+        self.orders = 0
+        self.scored = 0
+        """Scored rounds, of all games."""
+        self.hand_overs = 0
+        self.round_decisions = 0
+
+    @property
+    def finished(self) -> int:
+        """Games that have their end."""
+        return self.reasons.total()
+
+    @property
+    def won(self) -> int:
+        """Finished games with a winner."""
+        return self.seats.total()
+
+    def add(self, game: Record) -> None:
+        """Counts one more game."""
+        self.games += 1
+        for each in game.rounds:
+            self._add_round(each, game.winner)
+        if not game.finished or game.reason is None:
+            return
+        self.reasons[game.reason] += 1
+        self.decisions[game.decisions] += 1
+        self.rounds[len(game.rounds)] += 1
+        if game.seconds is not None:
+            self.seconds[three_digits(game.seconds)] += 1
+        if game.winner is not None:
+            self.seats[game.winner] += 1
+            if game.rounds and game.rounds[0].first is not None:
+                self.first[game.rounds[0].first == game.winner] += 1
+
+    def _add_round(self, each: Round, winner: int | None) -> None:
+        self.offers += each.offers
+        self.orders += each.orders
+        if not each.scored:
+            return
+        self.scored += 1
+        self.hand_overs += each.hand_overs
+        self.round_decisions += each.decisions
+        if each.winner is not None:
+            self.round_first[each.winner == each.first] += 1
+        if winner is not None:
+            for seat in SEATS:
+                for place, kind in enumerate(each.actions[seat]):
+                    self.places[kind, place] += 1
+                    self.place_wins[kind, place] += seat == winner
+
+    # --- what comes out -------------------------------------------------------------------------------------------
+
+    def kinds(self) -> list[str]:
+        """The kinds of actions that were taken, sorted."""
+        return sorted({kind for kind, _ in self.places})
+
+    def place(self, kind: str, place: int) -> Share:
+        """How many of all actions taken in a place were of this kind."""
+        return Share(self.places[kind, place], sum(self.places[each, place] for each in self.kinds()))
+
+    def wins(self, kind: str, place: int) -> Share:
+        """How many of the seats that took this kind of action in this place have won the game."""
+        return Share(self.place_wins[kind, place], self.places[kind, place])
+
+    def seat_share(self, seat: int) -> Share:
+        """How many of the won games a seat has won."""
+        return Share(self.seats[seat], self.won)
+
+    def first_share(self) -> Share:
+        """How many of the won games were won by who acted first in round 1."""
+        return Share(self.first[True], self.first.total())
+
+    def round_first_share(self) -> Share:
+        """How many of the won rounds were won by who acted first in them; of nothing where rounds are not won."""
+        return Share(self.round_first[True], self.round_first.total())
+
+    def order_share(self) -> Share:
+        """How many of the answered offers needed an order."""
+        return Share(self.orders, self.offers)
+
+    def spreads(self) -> dict[str, Spread | None]:
+        """How long finished games were."""
+        return {"decisions": spread(self.decisions), "rounds": spread(self.rounds), "seconds": spread(self.seconds)}
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """All counts. docs/studying.md."""
+        return {
+            "ruleset": self.name,
+            "games": self.games,
+            "finished": self.finished,
+            "won": self.won,
+            "reasons": dict(sorted(self.reasons.items())),
+            "length": {name: None if each is None else each.to_json() for name, each in self.spreads().items()},
+            "rounds": {str(number): self.rounds[number] for number in sorted(self.rounds)},
+            "host": self.seat_share(0).to_json(),
+            "first": self.first_share().to_json(),
+            "round_first": self.round_first_share().to_json(),
+            "actions": [
+                {
+                    "action": kind,
+                    "place": place + 1,
+                    "taken": self.place(kind, place).to_json(),
+                    "won": self.wins(kind, place).to_json(),
+                }
+                for kind in self.kinds()
+                for place in range(PLACES)
+            ],
+            "orders": self.order_share().to_json(),
+            "scored_rounds": self.scored,
+            "hand_overs_per_round": _per(self.hand_overs, self.scored),
+            "decisions_per_round": _per(self.round_decisions, self.scored),
+        }
+
+
+class Standing:
+    """One name's games."""
+
+    def __init__(self) -> None:
+        self.games = 0
+        self.finished = 0
+        self.won = 0
+        self.lost = 0
+        self.first = 0
+        """Finished games in which they acted first."""
+
+    @property
+    def drawn(self) -> int:
+        """Finished games that nobody has won: shared, or cancelled."""
+        return self.finished - self.won - self.lost
+
+    def share(self) -> Share:
+        """How many of the games that were won they have won."""
+        return Share(self.won, self.won + self.lost)
+
+
+class Tally:
+    """Counts over games, which are added one by one. Of two logs of one game the first one counts."""
+
+    def __init__(self) -> None:
+        self.groups: Final[dict[str, Group]] = {}
+        self.players: Final[dict[str, Standing]] = {}
+        self.repeated = 0
+        """Games that were there before."""
+        self._seen: Final[set[int]] = set()
+
+    @property
+    def games(self) -> int:
+        """All games, each once."""
+        return sum(group.games for group in self.groups.values())
+
+    def add(self, game: Record) -> None:
+        """Counts one game, unless it has been counted."""
+        mark = int(game.game[:16], 16)
+        if mark in self._seen:
+            self.repeated += 1
+            return
+        self._seen.add(mark)
+        self.groups.setdefault(game.ruleset, Group(game.ruleset)).add(game)
+        for seat, name in enumerate(game.names):
+            if name is not None:
+                self._add_player(self.players.setdefault(name, Standing()), game, seat)
+
+    @staticmethod
+    def _add_player(standing: Standing, game: Record, seat: int) -> None:
+        standing.games += 1
+        if game.finished:
+            standing.finished += 1
+            standing.won += game.winner == seat
+            standing.lost += game.winner == 1 - seat
+            standing.first += bool(game.rounds) and game.rounds[0].first == seat
+
+    def ranking(self) -> list[tuple[str, Standing]]:
+        """All players: most wins first, then most games, then by name."""
+        return sorted(self.players.items(), key=lambda pair: (-pair[1].won, -pair[1].games, pair[0]))
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """All counts. docs/studying.md."""
+        return {
+            "games": self.games,
+            "repeated": self.repeated,
+            "rulesets": [self.groups[name].to_json() for name in sorted(self.groups)],
+            "players": [
+                {
+                    "name": name,
+                    "games": each.games,
+                    "finished": each.finished,
+                    "won": each.won,
+                    "lost": each.lost,
+                    "drawn": each.drawn,
+                    "first": each.first,
+                    "wins": each.share().to_json(),
+                }
+                for name, each in self.ranking()
+            ],
+        }
+
+
+def _per(count: int, total: int) -> float | None:
+    return round(count / total, 4) if total else None
