@@ -7,6 +7,7 @@ from typing import Final
 from hkoji.bots.by_game import BRAINS
 from hkoji.bots.registry import BOTS
 from hkoji.errors import UsageError, shorten
+from hkoji.text import tell
 
 LEVELS: Final[dict[str, tuple[str, ...]]] = {
     "easy": ("random",),
@@ -22,7 +23,10 @@ USUAL: Final = "medium"
 def bot_of_level(level: str, ruleset: str) -> str:
     """The name of a bot of `level` that plays the game `ruleset`. Raises `UsageError` for an unknown level."""
     if level not in LEVELS:
-        raise UsageError(f"there is no level {shorten(level)!r}", hint=f"levels: {', '.join(LEVELS)}")
+        raise UsageError(
+            tell("there is no level {name}", name=repr(shorten(level))),
+            hint=tell("levels: {names}", names=", ".join(LEVELS)),
+        )
     return next(name for name in LEVELS[level] if plays(name, ruleset))
 
 

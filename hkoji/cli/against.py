@@ -14,6 +14,7 @@ from hkoji.bots.registry import make_bot
 from hkoji.cli.dialogue import Dialogue
 from hkoji.cli.exits import Exit
 from hkoji.cli.introductions import introduction
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import Output
 from hkoji.cli.rulesets import make_ruleset
 from hkoji.cli.sitting import Sitting
@@ -25,6 +26,7 @@ from hkoji.local.house import House, Seating
 from hkoji.local.seat import decide
 from hkoji.local.table import Table
 from hkoji.rules.protocol import Json, Ruleset
+from hkoji.text import tell
 
 _POLL: Final = 2.0
 
@@ -41,7 +43,7 @@ class Wish(NamedTuple):
     def make(self) -> tuple[Ruleset, str]:
         """The ruleset and the bot of a new game. Raises `UsageError`."""
         if self.bot and self.level:
-            raise UsageError("--bot and --level both choose the opponent", hint="give one of them")
+            raise UsageError(tell("--bot and --level both choose the opponent"), hint=tell("give one of them"))
         name = self.ruleset or "hanamikoji"
         return make_ruleset(name, self.options), self.bot or bot_of_level(self.level or USUAL, name)
 
@@ -53,12 +55,16 @@ def run(out: Output, game: str | None, wish: Wish, *, listed: bool) -> int:
         return Exit.OK
     if out.json or out.keep:
         raise UsageError(
-            "a game at the prompt has no JSON", hint="programs use `hkoji show`, `hkoji move` or `hkoji bot run`"
+            tell("a game at the prompt has no JSON"),
+            hint=tell("programs use `hkoji show`, `hkoji move` or `hkoji bot run`"),
         )
     if game is None:
         return play(out, wish)
     if wish != Wish():
-        raise UsageError("a game that was begun has its options", hint=f"give `hkoji play {shorten(game)}` alone")
+        raise UsageError(
+            tell("a game that was begun has its options"),
+            hint=tell("give `hkoji play {game}` alone", game=shorten(game)),
+        )
     code = resume(out, game)
     if code is not None:
         return code
@@ -85,15 +91,16 @@ def play(out: Output, wish: Wish) -> int:
     while True:
         if seating is None:
             if not any(each.ruleset == ruleset.name for each in here.seatings()):
-                talk.say(introduction(ruleset.name))
+                talk.say(translate(introduction(ruleset.name)))
             seating = here.begin(ruleset, bot)
-            talk.say(f"\nA new game against {seating.opponent}. Leave with q; it waits for you.")
+            talk.say()
+            talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seating.opponent))
         else:
-            talk.say(f"Your game against {seating.opponent} goes on. (Another one: hkoji play --new)")
+            talk.say(_("Your game against {name} goes on. (Another one: hkoji play --new)", name=seating.opponent))
         code = _sit(talk, here, seating)
         if code is not None:
             return code
-        if not talk.agrees("Another game?"):
+        if not talk.agrees(_("Another game?")):
             return Exit.OK
         seating = None
 
@@ -117,7 +124,7 @@ def _last(here: House, wish: Wish, ruleset: Ruleset, bot: str) -> Seating | None
             continue
         if (wish.bot or wish.level) and seating.bot != bot:
             continue
-        if wish.options and here.ruleset(seating.game) != ruleset:
+        if wish.options and here.course(seating.game).setup.ruleset != ruleset:
             continue
         return seating
     return None
@@ -126,15 +133,14 @@ def _last(here: House, wish: Wish, ruleset: Ruleset, bot: str) -> Seating | None
 def _sit(talk: Dialogue, here: House, seating: Seating) -> int | None:
     """Plays one game. The exit code if the player has left; None at its end."""
     table = Table(here, seating)
-    hints = make_bot(bot_of_level(USUAL, seating.ruleset), seating.seed)
-
+    hints = make_bot(bot_of_level(USUAL, seating.ruleset), seating.seed + 1)  # not the dice of the bot opposite
     with _left(talk, "hkoji play") as left, table.taken(), contextlib.closing(table), contextlib.closing(hints):
         sitting = Sitting(talk, here.player, seating.game, table.wait, lambda position: decide(hints, position))
         position = sitting.play()
         if position is not None:
             _closing_words(talk, here, seating)
             return None
-        talk.say("The game waits for you: hkoji play")
+        _say_it_waits(talk, "hkoji play")
         return Exit.OK
     return left[0]
 
@@ -146,8 +152,18 @@ def _left(talk: Dialogue, command: str) -> Iterator[list[int]]:
     try:
         yield code
     except KeyboardInterrupt:
-        talk.say(f"\nThe game waits for you: {command}")
+        talk.say()
+        _say_it_waits(talk, command)
         code.append(Exit.INTERRUPTED)
+
+
+def _say_it_waits(talk: Dialogue, command: str) -> None:
+    talk.say(_("The game waits for you: {command}", command=command))
+
+
+def _say_what_to_look_at(talk: Dialogue, source: str) -> None:
+    talk.say(_("Look back:  {command}", command=f"hkoji replay {source}"))
+    talk.say(_("Check it:   {command}", command=f"hkoji audit {source}"))
 
 
 def _closing_words(talk: Dialogue, here: House, seating: Seating) -> None:
@@ -157,10 +173,13 @@ def _closing_words(talk: Dialogue, here: House, seating: Seating) -> None:
     data = here.log_file(seating.game).read_bytes()
     file = here.folder / "finished" / f"{seating.started[:10]}-{seating.opponent}-{seating.game[:8]}.jsonl"
     write_file(file, data)
-    talk.say("The audit of its log, as anyone can make it:\n")
+    talk.say(_("The audit of its log, as anyone can make it:"))
+    talk.say()
     talk.say(audit_text(audit(data, here.player.pins(here.player.server))))
-    talk.say(f"\nThe log is in {_shown(file)}")
-    talk.say(f"Look back:  hkoji replay {_shown(file)}\nCheck it:   hkoji audit {_shown(file)}\n")
+    talk.say()
+    talk.say(_("The log is in {file}", file=_shown(file)))
+    _say_what_to_look_at(talk, _shown(file))
+    talk.say()
 
 
 def _shown(file: Path) -> str:
@@ -175,39 +194,38 @@ def listing(out: Output) -> None:
     here = house()
     found: list[dict[str, Any]] = []  # Any: JSON
     for seating in here.seatings():
-        position = here.player.position(seating.game)
-        outcome = position.course.outcome
+        course = here.course(seating.game)
+        outcome = course.outcome
         found.append(
             {
                 "game": seating.game,
                 "ruleset": seating.ruleset,
                 "opponent": seating.opponent,
                 "bot": seating.bot,
-                "status": position.course.status,
-                "round": position.course.state.round,
+                "status": course.status,
+                "round": course.state.round,
                 "started": seating.started,
                 "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
                 "log": str(here.log_file(seating.game)),
             }
         )
 
+    def stands(each: dict[str, Any]) -> str:  # Any: JSON
+        if each["result"] is None:
+            return _("round {n}", n=each["round"])
+        return {0: _("won"), 1: _("lost")}.get(each["result"]["winner"], _("shared"))
+
     def text() -> str:
         if not found:
-            return "No games here yet. Begin one with: hkoji play"
-        rows = []
-        for each in found:
-            result = each["result"]
-            stands = f"round {each['round']}" if result is None else _RESULTS.get(result["winner"], "shared")
-            rows.append(
-                f"{each['game'][:8]}  {each['ruleset']:12}  {each['opponent']:16}  {stands:10}  "
-                f"{each['started'][:16].replace('T', ' ')}"
-            )
-        return "\n".join([*rows, "Go on with one: hkoji play GAME"])
+            return _("No games here yet. Begin one with: hkoji play")
+        rows = [
+            f"{each['game'][:8]}  {each['ruleset']:12}  {each['opponent']:20}  {stands(each):10}  "
+            f"{each['started'][:16].replace('T', ' ')}"
+            for each in found
+        ]
+        return "\n".join([*rows, _("Go on with one: hkoji play GAME")])
 
     out.result(found, text)
-
-
-_RESULTS: Final = {0: "won", 1: "lost"}
 
 
 # --- by correspondence ------------------------------------------------------------------------------------------------
@@ -219,7 +237,10 @@ def correspond(client: Client, out: Output, prefix: str) -> int:
     talk = Dialogue(out)
     position = client.position(game)
     if position.seat is None:
-        raise UsageError(f"you do not play in game {game[:8]}", hint=f"join it: `hkoji join {game[:8]}`")
+        raise UsageError(
+            tell("you do not play in game {game}", game=game[:8]),
+            hint=tell("join it: `hkoji join {game}`", game=game[:8]),
+        )
 
     def wait() -> Position | None:
         said = False
@@ -232,7 +253,7 @@ def correspond(client: Client, out: Output, prefix: str) -> int:
 
                     talk.say()
                     talk.say(draw(client.stored(game), talk.style))
-                    talk.say("Waiting for the other player. q and Enter leaves; the game goes on whenever you do.")
+                    talk.say(_("Waiting for the other player. q and Enter leaves; the game goes on when you do."))
                     said = True
                 if talk.interrupts(_POLL):
                     return None
@@ -241,8 +262,8 @@ def correspond(client: Client, out: Output, prefix: str) -> int:
     with _left(talk, command) as left:
         end = Sitting(talk, client, game, wait, None).play()
         if end is None:
-            talk.say(f"The game waits for you: {command}")
+            _say_it_waits(talk, command)
         else:
-            talk.say(f"Look back:  hkoji replay {game[:8]}\nCheck it:   hkoji audit {game[:8]}")
+            _say_what_to_look_at(talk, game[:8])
         return Exit.OK
     return left[0]

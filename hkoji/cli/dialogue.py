@@ -11,6 +11,7 @@ import select
 import sys
 from typing import Final
 
+from hkoji.cli.language import _
 from hkoji.cli.output import Output, Style
 
 _LONGEST: Final = 400
@@ -40,7 +41,8 @@ class Dialogue:
 
     def agrees(self, question: str) -> bool:
         """Whether the answer to a question is yes; the end of the input is a no."""
-        return (self.ask(f"{question} [y/N] ") or "").lower() in ("y", "yes")
+        answer = self.ask(f"{question} {_('[y/N]')} ") or ""
+        return answer.lower() in ("y", "yes", *_("y yes").split())
 
     def interrupts(self, seconds: float) -> bool:
         """Whether somebody at a terminal asks to leave within so many seconds: by a line like `q`, or its end."""

@@ -11,18 +11,30 @@ from typing import Final
 
 from hkoji.cli.boards import draw
 from hkoji.cli.dialogue import LEAVE, Dialogue
+from hkoji.cli.language import _, _n, translate
 from hkoji.client import Client, Position
 from hkoji.errors import HkojiError
 from hkoji.rules.transcript import format_rounds
+from hkoji.text import tell
 
-_PROMPT: Final = "Your move: "
-_HELP: Final = ("?", "h", "help")
-_BOARD: Final = ("board", "show", "b!")
+_HELP_WORDS: Final = ("?", "h", "help")
+_BOARD_WORDS: Final = ("board", "show")
+_ROUND_WORDS: Final = ("rounds", "history")
+_MENU: Final = 9
 _MOST_LISTED: Final = 24
 _WIDTH: Final = 78
-_NO_UNDO: Final = (
-    "There is no undo: every move is signed and stands in a log that only grows. That is what makes the\n"
-    "game one that anybody can check. A slip of the finger is refused unless it is a legal move."
+_NO_UNDO: Final = tell(
+    """\
+There is no undo: every move is signed and stands in a log that only grows, and
+that is how anybody can check the game. What is no legal move is never sent."""
+)
+_COMMANDS: Final = tell(
+    """\
+Small letters, spaces and the names of actions do as well.
+Or type one of these:
+  moves   every legal move           board    the board again
+  rounds  the game so far            hint     what a bot would play
+  resign  give the game up           q        leave; the game waits for you"""
 )
 
 Wait = Callable[[], Position | None]
@@ -55,35 +67,35 @@ class Sitting:
 
     def _decide(self, position: Position) -> bool:
         """Asks until a decision is made; False if the player leaves instead."""
-        while (line := self._talk.ask(_PROMPT)) is not None:
+        while (line := self._talk.ask(_("Your move: "))) is not None:
             word = line.lower()
             if word in LEAVE:
                 return False
             if word == "resign":
-                if self._talk.agrees("Give this game up? It cannot be taken back."):
+                if self._talk.agrees(_("Give this game up? It cannot be taken back.")):
                     self._client.resign(self._game)
                     return True
-                continue
-            if self._answered(position, word):
-                continue
-            move = self._read(position, line)
-            if move is not None:
-                self._client.move(self._game, move)
-                return True
+            elif not self._answered(position, word):
+                move = self._read(position, line)
+                if move is not None:
+                    self._client.move(self._game, move)
+                    return True
         return False
 
     def _answered(self, position: Position, word: str) -> bool:
         """Whether the line was a question, which has now been answered."""
-        if word in ("", *_HELP):
-            self._tell_help(position) if word else self._talk.say("Type a move, or ? for help.")
-        elif word in _BOARD:
+        if not word:
+            self._talk.say(_("Type a move, or ? for help."))
+        elif word in _HELP_WORDS:
+            self._tell_help(position)
+        elif word in _BOARD_WORDS:
             self._talk.say(draw(position, self._talk.style))
         elif word == "moves":
-            self._list(position.legal, len(position.legal))
-        elif word in ("rounds", "history"):
+            self._list(position.legal)
+        elif word in _ROUND_WORDS:
             self._talk.say("\n".join(format_rounds(position.course.setup.ruleset, position.events)))
         elif word == "undo":
-            self._talk.say(_NO_UNDO)
+            self._talk.say(translate(_NO_UNDO))
         elif word == "hint":
             self._tell_hint(position)
         else:
@@ -98,7 +110,7 @@ class Sitting:
         None if it means none, or several; why has been said then.
         """
         menu = _menu(position.legal)
-        if line.isdigit() and 1 <= int(line) <= len(menu):
+        if line.isdecimal() and 1 <= int(line) <= len(menu):
             return menu[int(line) - 1]
         try:
             return position.choose(line)
@@ -108,22 +120,26 @@ class Sitting:
             if len(found) == 1:
                 return found[0]
             if found:
-                self._talk.say(f"{len(found)} moves begin with {begun}:")
+                self._talk.say(
+                    _n("{n} move begins with {text}:", "{n} moves begin with {text}:", len(found), text=begun)
+                )
                 self._list(found, _MOST_LISTED)
-                return None
-            self._tell_error(position, error)
+            else:
+                self._tell_error(position, error)
             return None
 
     def _tell_error(self, position: Position, error: HkojiError) -> None:
-        self._talk.say(f"{error}.")
+        self._talk.say(translate(error.message))
+        action = getattr(error, "action", "")
+        near = [move for move in position.legal if move[0] == action[:1]][:4]
         shape = getattr(error, "shape", ())
-        if shape:
-            self._talk.say(f"Legal moves look like: {'  '.join(shape)}")
-        near = [move for move in position.legal if move[0] == getattr(error, "action", " ")[0]][:4]
-        examples = f"Legal now are for example {' '.join(near)}. " if near else ""
-        self._talk.say(f"{examples}Nothing was sent; type ? for help.")
+        if near:
+            self._talk.say(_("Legal now are for example {moves}.", moves=" ".join(near)))
+        elif shape:
+            self._talk.say(_("Legal moves look like {moves}.", moves=" ".join(shape)))
+        self._talk.say(_("Nothing was sent; type ? for help."))
 
-    def _list(self, moves: Sequence[str], most: int) -> None:
+    def _list(self, moves: Sequence[str], most: int | None = None) -> None:
         """Moves, as many to a line as fit."""
         shown = moves[:most]
         row = ""
@@ -132,36 +148,37 @@ class Sitting:
                 self._talk.say(row)
                 row = ""
             row += f"  {move}"
+        self._talk.say(row)
         rest = len(moves) - len(shown)
-        self._talk.say(f"{row}  … and {rest} more" if rest else row)
+        if rest:
+            self._talk.say(_n("  … and {n} more", "  … and {n} more", rest))
 
     # --- help -----------------------------------------------------------------------------------------------------
 
     def _tell_help(self, position: Position) -> None:
-        say = self._talk.say
         menu = _menu(position.legal)
         if menu:
-            say("You can play:")
+            self._talk.say(_("You can play one of these, by its number or as it is written:"))
             for number, move in enumerate(menu, 1):
-                say(f"  {number}   or   {move}")
+                line = f"  {number}  {move}"
+                self._talk.say(line)
         else:
-            say("You can play, for example:")
+            self._talk.say(_("You can play, for example:"))
             for kind in dict.fromkeys(move[0] for move in position.legal):
                 moves = [move for move in position.legal if move[0] == kind]
-                say(f"  {'  '.join(moves[:: max(1, len(moves) // 4)][:4]):40}  {len(moves)} in all, listed by: {kind}")
-        say("Small letters, spaces and words do as well: 3 b c c, gift bcc, take c.")
-        say("Or type one of these:")
-        say("  moves     every legal move          board    the board again")
-        say("  rounds    the game so far           hint     what a bot would play")
-        say("  resign    give the game up          q        leave; the game waits for you")
+                some = "  ".join(moves[:: -(-len(moves) // 4)])
+                listed = _n("the only one", "{n} in all: type {kind}", len(moves), kind=kind)
+                line = f"  {some:42}  {listed}"
+                self._talk.say(line)
+        self._talk.say(translate(_COMMANDS))
 
     def _tell_hint(self, position: Position) -> None:
         if self._advise is None:
-            self._talk.say("Hints are for games against bots; this one is between people.")
-            return
-        self._talk.say(f"A bot with your cards would play {self._advise(position)}")
+            self._talk.say(_("Hints are for games against bots; this one is between people."))
+        else:
+            self._talk.say(_("A bot with your cards would play {move}", move=self._advise(position)))
 
 
 def _menu(legal: Sequence[str]) -> Sequence[str]:
     """The moves that can be chosen by a number: all, if there are few and none of them begins with a digit itself."""
-    return legal if len(legal) <= 9 and not any(move[0].isdigit() for move in legal) else ()
+    return legal if len(legal) <= _MENU and not any(move[0].isdigit() for move in legal) else ()

@@ -24,6 +24,7 @@ from hkoji.log.keys import PrivateKey, parse_public_key
 from hkoji.log.line import Line, format_log, line_to_json
 from hkoji.log.statement import make_login, parse_login, parse_registration
 from hkoji.rules.registry import parse_ruleset
+from hkoji.text import tell
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
 
@@ -49,11 +50,12 @@ class Desk:
 
     def __init__(self, store: Store, origin: str, entropy: Callable[[int], bytes], now: Callable[[], str]) -> None:
         self.store: Final = store
-        self.origin: Final = origin
+        self.origin = origin
         self._entropy = entropy
         self._now = now
-        self._nonces: set[str] = set()
-        self._tokens: dict[str, str] = {}
+        # Challenges not yet used, and who holds which token.
+        self.nonces: Final[set[str]] = set()
+        self.tokens: Final[dict[str, str]] = {}
 
     def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> Answer:
         """What the service answers; a problem document if it refuses. Raises `StorageError`: nothing was answered."""
@@ -80,7 +82,7 @@ class Desk:
                 return self._register(json.loads(body))
             case ("POST", "login", "challenge"):
                 nonce = self._entropy(32).hex()
-                self._nonces.add(nonce)
+                self.nonces.add(nonce)
                 return 201, {"text": make_login(expires=_NEVER, nonce=nonce, origin=self.origin).text}
             case ("POST", "login"):
                 return self._login(json.loads(body))
@@ -117,19 +119,19 @@ class Desk:
     def _login(self, value: dict[str, str]) -> tuple[int, Any]:
         statement = parse_login(value["text"])
         known = self.store.players().get(value["name"])
-        if known is None or statement.nonce not in self._nonces:
-            raise errors.LoginError("there is no such player, or no such challenge")
+        if known is None or statement.nonce not in self.nonces:
+            raise errors.LoginError(tell("there is no such player, or no such challenge"))
         sig = decode_base64(value["sig"], "sig")
         sshsig.verify(sig, parse_public_key(known), sshsig.LOGIN, statement.message, value["name"])
-        self._nonces.discard(statement.nonce)
+        self.nonces.discard(statement.nonce)
         token = self._entropy(16).hex()
-        self._tokens[token] = value["name"]
+        self.tokens[token] = value["name"]
         return 200, {"token": token, "expires": _NEVER}
 
     def _player(self, token: str | None) -> str:
-        if token not in self._tokens:
-            raise errors.LoginError("log in first")
-        return self._tokens[token]
+        if token not in self.tokens:
+            raise errors.LoginError(tell("log in first"))
+        return self.tokens[token]
 
     # --- games ----------------------------------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ class Desk:
         course = hosted.course
         seat = course.setup.seat_of(player)
         if seat is None:
-            raise errors.ForbiddenError("only those who play in a game have a view of it")
+            raise errors.ForbiddenError(tell("only those who play in a game have a view of it"))
         view = host.view(hosted, seat)
         return {
             "game": game,

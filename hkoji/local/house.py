@@ -18,10 +18,12 @@ from hkoji.client.identity import create
 from hkoji.client.service import utc_now
 from hkoji.errors import HkojiError, NotFoundError, StorageError
 from hkoji.game.bodies import Invite
+from hkoji.game.course import Course
 from hkoji.local.desk import Desk, DeskTransport
-from hkoji.local.store import FolderStore
+from hkoji.local.store import FolderStore, unreadable
 from hkoji.log.line import parse_line
 from hkoji.rules.protocol import Ruleset
+from hkoji.text import tell
 
 URL: Final = "http://play.localhost"
 """What the local service is called: a name that leads nowhere else (RFC 6761)."""
@@ -93,14 +95,16 @@ class House:
             try:
                 found.append(Seating(**read_json(file)))
             except TypeError as error:
-                raise StorageError(f"{file} is damaged", hint="move it away; its game stays in the service") from error
+                raise StorageError(
+                    tell("{file} is damaged", file=file), hint=tell("move it away: it only says who plays whom")
+                ) from error
         return tuple(sorted(found, key=lambda each: (each.started, each.game), reverse=True))
 
     def find(self, prefix: str) -> Seating:
         """The game that begins with `prefix`. Raises `NotFoundError` if none or more than one does."""
         found = [each for each in self.seatings() if prefix and each.game.startswith(prefix.lower())]
         if len(found) != 1:
-            raise NotFoundError("local game", prefix, hint="list them with `hkoji play --list`")
+            raise NotFoundError(tell("local game"), prefix, hint=tell("list them with `hkoji play --list`"))
         return found[0]
 
     def is_over(self, game: str) -> bool:
@@ -110,15 +114,15 @@ class House:
             *_, last = file.read_bytes().splitlines()
             return parse_line(last.decode()).entry.kind == "end"
         except (OSError, ValueError, HkojiError) as error:
-            raise StorageError(f"{file} cannot be read: {error}", hint="restore it from a backup") from error
+            raise unreadable(file, error) from error
 
-    def ruleset(self, game: str) -> Ruleset:
-        """The game and its options. Raises `NotFoundError`."""
+    def course(self, game: str) -> Course:
+        """A game as the service knows it; for what both seats know of it. Raises `NotFoundError`."""
         with self.store.locked():
             kept = self.store.load(game)
         if kept is None:
-            raise NotFoundError("local game", game)
-        return kept.hosted.course.setup.ruleset
+            raise NotFoundError(tell("local game"), game)
+        return kept.hosted.course
 
     def lock_file(self, game: str) -> Path:
         """What whoever sits at a game holds locked."""

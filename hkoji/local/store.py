@@ -18,6 +18,7 @@ from hkoji.game.hidden import parse_opening
 from hkoji.game.host import Hosted
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, format_log, parse_log
+from hkoji.text import tell
 
 
 class Kept(NamedTuple):
@@ -111,10 +112,7 @@ class FolderStore:
             openings = (parse_opening(value) for value in secrets["openings"])
             hosted = host.resume(lines, secrets["seed"], tuple(each for each in openings if each.seq <= last))
         except (OSError, HkojiError, KeyError, TypeError, IndexError) as error:
-            raise StorageError(
-                f"the game in {file.parent} cannot be read: {error}",
-                hint="restore it from a backup, or begin another with `hkoji play --new`",
-            ) from error
+            raise unreadable(file, error) from error
         return Kept(hosted, lines)
 
     def keep(self, game: str, kept: Kept) -> None:
@@ -130,3 +128,11 @@ class FolderStore:
 
     def _secrets(self, game: str) -> Path:
         return self.folder / "games" / game / "secrets.json"
+
+
+def unreadable(file: Path, error: Exception) -> StorageError:
+    """That a game's file is not what was written there."""
+    return StorageError(
+        tell("{file} cannot be read: {reason}", file=file, reason=getattr(error, "message", str(error))),
+        hint=tell("restore it from a backup, or begin another game with `hkoji play --new`"),
+    )

@@ -15,6 +15,7 @@ from hkoji.client.files import make_folder
 from hkoji.errors import StorageError, UsageError
 from hkoji.local.house import House, Seating
 from hkoji.local.seat import step
+from hkoji.text import tell
 
 
 class Table:
@@ -42,8 +43,8 @@ class Table:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UsageError(
-                    f"game {self.game[:8]} is being played in another terminal",
-                    hint="go on there, or begin another with `hkoji play --new`",
+                    tell("game {game} is being played in another terminal", game=self.game[:8]),
+                    hint=tell("go on there, or begin another with `hkoji play --new`"),
                 ) from error
             yield
         finally:
@@ -65,7 +66,11 @@ class Table:
             before, position = position, self.client.position(self.game)
             if position.course.seq == before.course.seq:
                 raise StorageError(
-                    f"game {self.game[:8]} does not go on: {position.course.stage.value} is due, and nobody can do it",
-                    hint="begin another with `hkoji play --new`",
+                    tell(
+                        "game {game} does not go on: a file of {folder} is missing",
+                        game=self.game[:8],
+                        folder=self.house.folder,
+                    ),
+                    hint=tell("restore it from a backup, or begin another game with `hkoji play --new`"),
                 )
         return position

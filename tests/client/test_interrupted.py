@@ -220,7 +220,6 @@ def test_after_a_refusal_another_entry_may_be_signed_and_it_is_said(alice: Seat,
         alice.client.move(game, legal[0])
     desk.tamper = lambda _m, _p, answer: answer
     real.hosted, real.lines = kept  # it was not taken
-    real.brought.clear()
     alice.said.clear()
     alice.client.move(game, legal[-1])
     assert any("either of them may become the one that counts" in remark for remark in alice.said)
