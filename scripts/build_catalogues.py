@@ -26,11 +26,12 @@ from hkoji.cli.language import DOMAIN, ENGLISH, LANGUAGES, LOCALE
 
 ROOT: Final = Path(__file__).parents[1]
 SOURCES: Final = ("hkoji", "server/hkoji_server/routes", "server/hkoji_server/service")
-MARKS: Final = {"_": 1, "tell": 1, "_n": 2, "plural": 2}
-"""The functions that mark a message, and how many of their arguments are templates."""
+MARKS: Final = {"_": (0,), "tell": (0,), "_n": (0, 1), "plural": (0, 1), "by": (1, 2)}
+"""The functions and methods that mark messages, and which of their arguments these are."""
+PLURALS: Final = ("_n", "plural")
 TEMPLATE: Final = LOCALE / f"{DOMAIN}.pot"
 MARKING: Final = ROOT / "hkoji" / "cli" / "language.py"
-"""Where `_` and `_n` are made, of templates that are no literals there."""
+"""Where `_` and its kin are made, of templates that are no literals there."""
 WIDTH: Final = 110
 
 
@@ -49,13 +50,20 @@ def marked(path: Path) -> Iterator[str | tuple[str, str]]:
     # Babel's own reader of Python goes by tokens and misses what is marked inside an f-string.
     calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
-        count = MARKS.get(call.func.id, 0) if isinstance(call.func, ast.Name) else 0
-        parts = [each.value for each in call.args[:count] if isinstance(each, ast.Constant)]
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        places = MARKS.get(name, ())
+        if isinstance(call.func, ast.Attribute) != (name == "by") or not places:
+            continue
+        parts = [each.value for n, each in enumerate(call.args) if n in places and isinstance(each, ast.Constant)]
         texts = [each for each in parts if isinstance(each, str)]
-        if len(texts) < count and path != MARKING:
+        if len(texts) < len(places):
+            if path == MARKING:
+                continue
             raise ValueError(f"{path.relative_to(ROOT)}:{call.lineno}: a message is a literal")
-        if texts:
-            yield texts[0] if len(texts) == 1 else (texts[0], texts[1])
+        if name in PLURALS:
+            yield texts[0], texts[1]
+        else:
+            yield from texts
 
 
 def written(catalog: Catalog) -> str:

@@ -58,6 +58,10 @@ def _root(
     _lang: Annotated[
         str | None, typer.Option("--lang", help="Language: en or it. In any command, at any place.", show_default=False)
     ] = None,
+    _deck: Annotated[
+        str | None,
+        typer.Option("--deck", help="How cards are named: standard or everdeck. The same.", show_default=False),
+    ] = None,
 ) -> None:
     return
 

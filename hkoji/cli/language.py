@@ -26,9 +26,10 @@ _name = ENGLISH
 _catalogue: Catalogue | None = None
 
 
-def use(name: str) -> None:
-    """Makes `name` the language of this process. Raises `UsageError` if there is no such language."""
+def use(wanted: str | None, *, asked: bool = True) -> None:  # noqa: ARG001 # a language suits every command
+    """Makes `wanted` the language of this process; None is the locale's. Raises `UsageError` if there is none such."""
     global _name, _catalogue  # one process talks to one person
+    name = of_locale() if wanted is None else wanted
     if name not in LANGUAGES:
         raise UsageError(
             tell("there is no language {name!r}", name=shorten(name)),
@@ -78,4 +79,22 @@ def _n(one: str, many: str, number: int, /, **values: object) -> str:
     return translate(plural(one, many, number, **values))
 
 
-__all__ = ["DOMAIN", "ENGLISH", "LANGUAGES", "LOCALE", "Text", "_", "_n", "current", "of_locale", "translate", "use"]
+def _by(mine: bool, you: str, they: str, /, **values: object) -> str:
+    """Of two messages the one for the person who reads it, or the one for somebody else."""
+    return _(you if mine else they, **values)
+
+
+__all__ = [
+    "DOMAIN",
+    "ENGLISH",
+    "LANGUAGES",
+    "LOCALE",
+    "Text",
+    "_",
+    "_by",
+    "_n",
+    "current",
+    "of_locale",
+    "translate",
+    "use",
+]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hkoji.cli import cards
+from hkoji.cli.language import _
 from hkoji.cli.output import Output
 from hkoji.client import Client, Position
 from hkoji.client.position import action_of
@@ -18,6 +20,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import is_name
 from hkoji.log.line import format_log
 from hkoji.rules.protocol import Ruleset
+from hkoji.text import tell
 
 
 def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> None:
@@ -153,6 +156,7 @@ def cancel(client: Client, out: Output, game: str) -> None:
 
 def show_position(out: Output, position: Position) -> None:
     """A board; with `--json` a position for programs."""
+    cards.deck_for(position.course.setup.ruleset.name)
 
     def text() -> str:
         from hkoji.cli.boards import draw
@@ -164,7 +168,8 @@ def show_position(out: Output, position: Position) -> None:
 
 def move(client: Client, out: Output, game: str, notation: Sequence[str]) -> None:
     """Makes a move and shows what came of it."""
-    position, seq = client.move(client.find(game), " ".join(notation))
+    game = client.find(game)
+    position, seq = client.move(game, _typed(client, game, notation))
     step = position.replay.steps[seq]
     value = {**position_json(position), "move": {"seq": seq, "head": step.entry.head, "action": action_of(step)}}
 
@@ -174,20 +179,40 @@ def move(client: Client, out: Output, game: str, notation: Sequence[str]) -> Non
         course = position.course
         if position.over or course.state.round != position.replay.steps[seq - 1].course.state.round:
             return draw(position, out.style)
-        made = f"Entry {seq} is on record: {action_of(step)}."
+        action = cards.deck_for(course.setup.ruleset.name).write(action_of(step))
+        made = _("Entry {seq} is on record: {action}.", seq=seq, action=action)
         if position.mine:
-            return f"{made}\nIt is your turn again: hkoji show {position.short}"
-        return f"{made}\nNow {course.setup.names[1 - (position.seat or 0)]} is to move: hkoji wait {position.short}"
+            then = _("It is your turn again: {command}", command=f"hkoji show {position.short}")
+        else:
+            name = course.setup.names[1 - (position.seat or 0)]
+            then = _("Now {name} is to move: {command}", name=name, command=f"hkoji wait {position.short}")
+        return f"{made}\n{then}"
 
     out.result(value, text)
 
 
+def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
+    """A move as it was typed, with a deck's names for the cards replaced by the game's."""
+    text = " ".join(notation)
+    if cards.is_standard():
+        return text
+    return cards.deck_for(client.position(game).course.setup.ruleset.name).read(text)
+
+
 def sign(client: Client, out: Output, game: str, notation: Sequence[str]) -> None:
     """Signs a move for later."""
-    submission = client.sign(client.find(game), " ".join(notation))
+    game = client.find(game)
+    submission = client.sign(game, _typed(client, game, notation))
     out.lines(format_submission(submission) + "\n")
-    kept = "It holds your hidden cards until it is sent: keep it to yourself. " if submission.opening else ""
-    out.say(f"Signed, not sent. {kept}Send it with: hkoji submit FILE")
+    if submission.opening:
+        out.say(
+            tell(
+                "Signed, not sent. It holds your hidden cards until it is sent: keep it to yourself. "
+                "Send it with: hkoji submit FILE"
+            )
+        )
+    else:
+        out.say(tell("Signed, not sent. Send it with: hkoji submit FILE"))
 
 
 def submit(client: Client, out: Output, file: str, server: str | None) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 _FLAGS: Final = ("--json", "--plain")
-# Of Typer's own options only -h could be meant by a word that looks like an answer; it holds an h, and no card does.
-_ANSWER: Final = re.compile(r"-[a-gA-G0-9]*")
+# Of Typer's own options only -h could be meant by a word that looks like an answer; it holds an h, and no card does
+# but the suits of a deck, which are spelled out or drawn.
+_ANSWER: Final = re.compile(r"-(?:[a-g0-9]*|(?!help)[a-z]{4,}[0-9]?|[^\x00-\x7f].*)", re.IGNORECASE)
 
 
 class _Form(NamedTuple):

@@ -1,6 +1,6 @@
-"""What a person has settled on: the language, from the command line, the environment or the settings file.
+"""What a person has settled on, language and deck: from the command line, the environment or the settings file.
 
-In this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file; the locale. The file is TOML:
+In this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file. The file is TOML:
 `HKOJI_CONFIG`, else `settings.toml` in `HKOJI_HOME` if that is given (two folders are two players), else the
 platform's folder for settings. It need not be there; what it holds must be right.
 """
@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from hkoji.cli import language
+from hkoji.cli import cards, language
 from hkoji.errors import StorageError, UsageError, shorten
 from hkoji.text import tell
 
-KEYS: Final = ("lang",)
+KEYS: Final = ("lang", "deck")
 """The settings there are; each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
 
 
@@ -60,24 +60,27 @@ def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
     wanted = {**_Settled.given, **chosen}
     if wanted == _Settled.used:
         return
-    lang, source = _find("lang", wanted)
-    try:
-        language.use(language.of_locale() if lang is None else lang)
-    except UsageError as error:
-        if not source:
-            raise
-        raise UsageError(tell("{source}: {reason}", source=source, reason=error.message), hint=error.hint) from error
+    for key, take_up in (("lang", language.use), ("deck", cards.use)):
+        value, source = find(key, wanted)
+        try:
+            take_up(value, asked=not source)
+        except UsageError as error:
+            if not source:
+                raise
+            reason = tell("{source}: {reason}", source=source, reason=error.message)
+            raise UsageError(reason, hint=error.hint) from error
     _Settled.used = wanted
 
 
-def _find(key: str, chosen: Mapping[str, str]) -> tuple[str | None, str]:
-    """A setting, and where it is from if not from the command line."""
+def find(key: str, chosen: Mapping[str, str]) -> tuple[str | None, str]:
+    """A setting, and where it is from if it is from environment or file; None if there is none."""
     if key in chosen:
         return chosen[key], ""
     variable = f"HKOJI_{key.upper()}"
     if os.environ.get(variable):
         return os.environ[variable], variable
-    return read().get(key), str(path())
+    value = read().get(key)
+    return value, "" if value is None else str(path())
 
 
 def path() -> Path:

@@ -7,15 +7,19 @@ subclasses `Board` with its table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Final
 
+from hkoji.cli import cards
+from hkoji.cli.language import _, _by, translate
 from hkoji.cli.output import Style
 from hkoji.client import Position
+from hkoji.decks import Deck
 from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Step
-from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat
+from hkoji.rules.events import DECISIONS, Close, Event, Outcome, Reveal, Seat
 from hkoji.rules.protocol import Due
+from hkoji.text import tell
 
 WIDTH: Final = 78
 SIDE: Final = 13
@@ -23,9 +27,9 @@ SIDE: Final = 13
 _NAME: Final = 20
 _NEWS: Final = 6
 _REASONS: Final = {
-    "resign": "by resignation",
-    "timeout": "on time",
-    "cancel": "cancelled",
+    "resign": tell("by resignation"),
+    "timeout": tell("on time"),
+    "cancel": tell("cancelled"),
 }
 
 Choice = tuple[str, str, str]
@@ -44,6 +48,7 @@ class Board(ABC):
         self.position: Final = position
         self.course: Final[Course] = position.course
         self.style: Final = style
+        self.deck: Final[Deck] = cards.deck_for(position.course.setup.ruleset.name)
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
         self.you: Final = position.seat is not None and not position.studied
 
@@ -60,7 +65,7 @@ class Board(ABC):
 
     @abstractmethod
     def task(self) -> str:
-        """What the actor has to do, after a `to`: `answer 3BCC`."""
+        """What the actor has to do, after a `to` or in the infinitive: `answer 3BCC`."""
 
     @abstractmethod
     def told(self, seat: Seat, action: str) -> str:
@@ -90,10 +95,30 @@ class Board(ABC):
 
     def name(self, seat: Seat) -> str:
         """`you`, or a player's name, cut where it would not fit into a line."""
-        if self.you and seat == self.me:
-            return "you"
-        name = self.course.setup.names[seat] or ("the host" if seat == 0 else "nobody yet")
+        if self.is_me(seat):
+            return _("you")
+        name = self.course.setup.names[seat] or (_("the host") if seat == 0 else _("nobody yet"))
         return name if len(name) <= _NAME else f"{name[: _NAME - 1]}~"
+
+    def is_me(self, seat: Seat) -> bool:
+        """Whether that seat is this player's."""
+        return self.you and seat == self.me
+
+    def by(self, seat: Seat, you: str, they: str, **values: object) -> str:
+        """A message about a seat: `you` to the player who sits there, to others `they`, with the `{name}`."""
+        return _by(self.is_me(seat), you, they, name=self.name(seat), **values)
+
+    def shown(self, names: Iterable[str]) -> str:
+        """Cards for reading: spelled out where no table is drawn."""
+        return (cards.spelled if self.style.plain else cards.symbols)(self.deck, names)
+
+    def noted(self, notation: str) -> str:
+        """What has happened in notation, in the names of the deck."""
+        return self.deck.write(notation)
+
+    def to_type(self, action: str) -> str:
+        """The command for an action."""
+        return f"hkoji move {self.position.short} {cards.typed(self.deck, action)}"
 
     def label(self, seat: Seat) -> str:
         """A player's name as the label of a row."""
@@ -103,7 +128,8 @@ class Board(ABC):
         """Whose game this is and where it stands, in one line or two."""
         setup = self.course.setup
         host, guest = setup.names
-        players = f"{host or 'nobody yet'} (host) and {guest or 'nobody yet'} (guest)"
+        nobody = _("nobody yet")
+        players = _("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody)
         line = f"{self.game} {setup.game[:8]}   {players}   {self.where()}"
         return [line] if len(line) <= WIDTH else [f"{self.game} {setup.game[:8]}   {self.where()}", players]
 
@@ -113,22 +139,51 @@ class Board(ABC):
         if course.finished:
             outcome = course.outcome
             assert outcome is not None
-            reason = {**_REASONS, **self.reasons}.get(outcome.reason, outcome.reason)
-            if outcome.winner is None:
-                return f"The game is over: {'no winner' if outcome.reason in _REASONS else 'a shared win'}, {reason}."
-            who = self.name(outcome.winner)
-            return f"The game is over: {who} {'win' if who == 'you' else 'wins'} {reason}."
+            return self._ending(outcome)
         if course.stage is Stage.JOIN:
             invite = course.setup.invite
-            return f"The game waits for {invite.name if invite else 'someone'} to join."
+            if invite:
+                return _("The game waits for {name} to join.", name=invite.name)
+            return _("The game waits for someone to join.")
         if course.state.due is Due.DEAL and course.state.round:
-            return f"Round {course.state.round} is over."
+            return _("Round {number} is over.", number=course.state.round)
         if course.actor is None:
-            return "The game waits for its service."
-        who = self.name(course.actor)
+            return _("The game waits for its service.")
         if course.stage is not Stage.PLAY:
-            return f"The game begins as soon as {who} {'reveal your' if who == 'you' else 'reveals their'} entropy."
-        return "It is your turn." if who == "you" else f"It is {who}'s turn to {self.task()}."
+            return self.by(
+                course.actor,
+                "The game begins as soon as you reveal your entropy.",
+                "The game begins as soon as {name} reveals their entropy.",
+            )
+        return self.by(course.actor, "It is your turn.", "It is {name}'s turn to {task}.", task=self.task())
+
+    def _ending(self, outcome: Outcome) -> str:
+        reason = translate({**_REASONS, **self.reasons}.get(outcome.reason, outcome.reason))
+        if outcome.winner is not None:
+            return self.by(
+                outcome.winner,
+                "The game is over: you win {reason}.",
+                "The game is over: {name} wins {reason}.",
+                reason=reason,
+            )
+        if outcome.reason in _REASONS:
+            return _("The game is over: no winner, {reason}.", reason=reason)
+        return _("The game is over: a shared win, {reason}.", reason=reason)
+
+    def actions_left(self, seat: Seat, actions: Iterable[str]) -> str:
+        """A sentence on the actions that a seat has not taken."""
+        left = ", ".join(actions) or _("none")
+        return self.by(seat, "Actions left for you: {actions}.", "Actions left for {name}: {actions}.", actions=left)
+
+    def face_down(self, seat: Seat, what: str, shown: str) -> str:
+        """A sentence on cards that lie face down and are known."""
+        return self.by(
+            seat,
+            "Face down for you: {what} {cards}.",
+            "Face down for {name}: {what} {cards}.",
+            what=translate(what),
+            cards=shown,
+        )
 
     def news(self) -> list[str]:
         """What has happened since this player last decided, in words and notation; if nothing, their own decision.
@@ -153,7 +208,10 @@ class Board(ABC):
         if isinstance(event, Reveal):
             return self.turned_up(event.seat, event.cards)
         if isinstance(event, Close) and event.outcome.reason == "resign" and event.outcome.winner is not None:
-            return f"{self.name(1 - event.outcome.winner)} gave up   #{event.outcome.winner} resign"
+            result = f"#{event.outcome.winner} resign"
+            return self.by(
+                1 - event.outcome.winner, "you gave up   {result}", "{name} gave up   {result}", result=result
+            )
         return ""
 
     # --- the board --------------------------------------------------------------------------------------------
@@ -166,11 +224,12 @@ class Board(ABC):
         news = self.news()
         if news:
             yield ""
-            yield from (f"{'lately' if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
+            yield from (f"{_('lately') if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
         yield self.style.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
         for what, command, then in self.choices():
-            yield f"  {what:{SIDE + 2}}{command:29}  {then}"
+            line = f"  {what:{SIDE + 2}}{command:29}"
+            yield f"{line}  {then}" if len(line) + len(then) + 2 <= WIDTH else line
 
     def rule(self) -> str:
         """A line across."""
@@ -185,11 +244,11 @@ class Board(ABC):
             for what, command, then in self.decisions() if self.position.legal else ():
                 yield what, command.removeprefix(f"hkoji move {game} "), then
         elif self.course.finished:
-            yield "look back", f"hkoji replay {game}", "the whole game in notation"
-            yield "check it", f"hkoji audit {game}", "every signature, card and move"
-            yield "keep it", f"hkoji export {game}", "for anyone to check"
+            yield _("look back"), f"hkoji replay {game}", _("the whole game in notation")
+            yield _("check it"), f"hkoji audit {game}", _("every signature, card and move")
+            yield _("keep it"), f"hkoji export {game}", _("for anyone to check")
         elif self.you and not self.position.legal:
-            yield "wait", f"hkoji wait {game}", ""
+            yield _("wait"), f"hkoji wait {game}", ""
         elif self.position.legal:
             yield from self.decisions()
 
@@ -200,7 +259,10 @@ class Board(ABC):
         yield f"{', '.join(self.title())}."
         yield from self.sentences()
         for line in self.news():
-            yield f"Lately: {' '.join(line.split())}."
+            yield _("Lately: {news}.", news=" ".join(line.split()))
         yield self.turn()
         for what, command, then in self.choices():
-            yield f"To {what}, type: {command}{f' ({then})' if then else ''}."
+            if then:
+                yield _("To {choice}, type: {command} ({result}).", choice=what, command=command, result=then)
+            else:
+                yield _("To {choice}, type: {command}.", choice=what, command=command)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from hkoji.cli.boards.board import SIDE, Board, Choice
+from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import Style
 from hkoji.client import Position
 from hkoji.game.replay import Step
@@ -16,16 +17,23 @@ from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
+from hkoji.text import tell
 
 _COLUMN: Final = 10
 _ROOM: Final = 9
 """Width for the guests of a teahouse, all five of them."""
 _PAINT: Final = dict(zip(COLOURS, ("red", "yellow", "cyan", "green", "bold"), strict=True))
 _HELP: Final = {
-    "R": "1 card, played at once",
-    "I": "first kept for the end, second out",
-    "G": "3 shown: they play 1, you 2",
-    "C": "2 pairs shown: they play one",
+    "R": tell("1 card, played at once"),
+    "I": tell("the first kept, the second out"),
+    "G": tell("3 shown: they play 1, you 2"),
+    "C": tell("2 pairs shown: they play one"),
+}
+_PLAYED: Final = {
+    "R": tell("a reveal"),
+    "I": tell("an intrigue"),
+    "G": tell("a gift"),
+    "C": tell("a competition"),
 }
 
 
@@ -33,7 +41,7 @@ class GeishasRoadBoard(Board):
     """A position of Geisha's Road."""
 
     game = "Geisha's Road"
-    reasons: ClassVar = {"rounds": "with two rounds"}
+    reasons: ClassVar = {"rounds": tell("with two rounds")}
 
     def __init__(self, position: Position, style: Style) -> None:
         super().__init__(position, style)
@@ -45,38 +53,86 @@ class GeishasRoadBoard(Board):
 
     def where(self) -> str:
         """The round of at most three."""
-        return f"round {self.state.round} of 3" if self.state.round else "before the first round"
+        if not self.state.round:
+            return _("before the first round")
+        return _("round {number} of {limit}", number=self.state.round, limit=3)
 
     def task(self) -> str:
         """An action, an answer, an order or a choice."""
         match self.state.due:
             case Due.ANSWER:
-                return f"answer {self.state.offer}"
+                return _("answer {offer}", offer=self.state.offer)
             case Due.ORDER:
-                return f"order {self.state.left}"
+                return _("order {cards}", cards=self.state.left)
             case Due.PICK:
-                return "choose who starts" if self.state.round > 1 else "choose a marker"
-        return "choose an action"
+                return _("choose who starts") if self.state.round > 1 else _("choose a marker")
+        return _("choose an action")
 
     def told(self, seat: Seat, action: str) -> str:
         """Any decision."""
-        who = self.name(seat)
         match action[0]:
             case "-":
-                return f"{who} took {_spaced(action[1:])}   {action}"
+                cards = _spaced(action[1:])
+                return self.by(
+                    seat, "you took {cards}   {move}", "{name} took {cards}   {move}", cards=cards, move=action
+                )
             case ">":
-                return f"{who} played {' then '.join(PACK.split(action[1:]))}   {action}"
+                first, second = PACK.split(action[1:])
+                return self.by(
+                    seat,
+                    "you played {first} then {second}   {move}",
+                    "{name} played {first} then {second}   {move}",
+                    first=first,
+                    second=second,
+                    move=action,
+                )
             case "!":
-                return f"{who} chose the marker of {action[1]}   {action}"
+                return self.by(
+                    seat,
+                    "you chose the marker of {colour}   {move}",
+                    "{name} chose the marker of {colour}   {move}",
+                    colour=action[1],
+                    move=action,
+                )
             case "^":
-                starter = self.name(int(action[1]))
-                return f"{who} chose that {starter} {'start' if starter == 'you' else 'starts'}   {action}"
-        cards = "" if action.endswith("XX") else f" of {_spread(action)}"
-        return f"{who} played {_article(NAMES[action[0]])}{cards}   {action}"
+                return self._told_starter(seat, int(action[1]), action)
+        what = translate(_PLAYED[action[0]])
+        if action.endswith("XX"):
+            return self.by(seat, "you played {what}   {move}", "{name} played {what}   {move}", what=what, move=action)
+        return self.by(
+            seat,
+            "you played {what} of {cards}   {move}",
+            "{name} played {what} of {cards}   {move}",
+            what=what,
+            cards=_spread(action),
+            move=action,
+        )
+
+    def _told_starter(self, seat: Seat, starter: Seat, action: str) -> str:
+        if seat == starter:
+            return self.by(
+                seat, "you chose that you start   {move}", "{name} chose that {name} starts   {move}", move=action
+            )
+        other = self.name(starter)
+        if self.is_me(starter):
+            return _("{name} chose that you start   {move}", name=self.name(seat), move=action)
+        return self.by(
+            seat,
+            "you chose that {other} starts   {move}",
+            "{name} chose that {other} starts   {move}",
+            other=other,
+            move=action,
+        )
 
     def turned_up(self, seat: Seat, cards: str) -> str:
         """The card that an intrigue kept."""
-        return f"{self.name(seat)} revealed the intrigue {cards}   ?{cards}"
+        return self.by(
+            seat,
+            "you revealed the intrigue {card}   {move}",
+            "{name} revealed the intrigue {card}   {move}",
+            card=cards,
+            move=f"?{cards}",
+        )
 
     def scored(self, step: Step) -> str:
         """Prestige, markers and rounds on both sides, of the round that has just been scored."""
@@ -89,13 +145,22 @@ class GeishasRoadBoard(Board):
                 break
         assert isinstance(before, GeishasRoadState)
         stands = (
-            f"{self.name(seat)} {prestige(before.road.lanterns, before.markers, seat)} prestige and "
-            f"{before.markers.count(str(seat))} markers"
+            _(
+                "{name} {prestige} prestige and {markers} markers",
+                name=self.name(seat),
+                prestige=prestige(before.road.lanterns, before.markers, seat),
+                markers=before.markers.count(str(seat)),
+            )
             for seat in (1 - self.me, self.me)
         )
         assert before.loser is not None
-        winner = self.name(1 - before.loser)
-        return f"round {before.round}: {', '.join(stands)}; {winner} {'win' if winner == 'you' else 'wins'}"
+        return self.by(
+            1 - before.loser,
+            "round {number}: {sides}; you win",
+            "round {number}: {sides}; {name} wins",
+            number=before.round,
+            sides=", ".join(stands),
+        )
 
     # --- the table --------------------------------------------------------------------------------------------
 
@@ -103,7 +168,7 @@ class GeishasRoadBoard(Board):
         """The colours with both sides, the circle, then actions, deck, offer and hand."""
         style, state, other = self.style, self.state, 1 - self.me
         head = "".join(self._cell(colour, colour) for colour in COLOURS)
-        yield f"{'':{SIDE}}{head}  prestige rounds"
+        yield f"{'':{SIDE}}{head}  {_('prestige rounds')}"
         yield self.rule()
         yield self._cards_row(other)
         yield self._influence_row(other)
@@ -111,19 +176,23 @@ class GeishasRoadBoard(Board):
         yield self._influence_row(self.me)
         yield self._cards_row(self.me)
         yield self.rule()
-        yield self._row("lanterns", (self._lantern(n) for n in range(TEAHOUSES)))
-        yield self._row("to go home", (self._way(n) for n in range(TEAHOUSES)))
+        yield self._row(_("lanterns"), (self._lantern(n) for n in range(TEAHOUSES)))
+        yield self._row(_("to go home"), (self._way(n) for n in range(TEAHOUSES)))
         yield from self._circle()
         yield self.rule()
         for seat in (other, self.me):
             yield self._actions(seat)
         if state.deck:
             deck = PACK.split(state.deck)
-            yield f"{'deck':{SIDE}}{len(deck)} cards to draw{'' if UNKNOWN in deck else f': {_spaced(state.deck)}'}"
+            left = _n("{n} card to draw", "{n} cards to draw", len(deck))
+            if UNKNOWN not in deck:
+                left = _n("{n} card to draw: {cards}", "{n} cards to draw: {cards}", len(deck), cards=" ".join(deck))
+            yield f"{_('deck'):{SIDE}}{left}"
         if state.offer:
-            yield style.paint(f"{'on offer':{SIDE}}{_spread(state.offer)}", "bold")
+            yield style.paint(f"{_('on offer'):{SIDE}}{_spread(state.offer)}", "bold")
         if state.left:
-            yield style.paint(f"{'left':{SIDE}}{_spaced(state.left)}, to be played in either order", "bold")
+            left = _("{cards}, to be played in either order", cards=_spaced(state.left))
+            yield style.paint(f"{_('left'):{SIDE}}{left}", "bold")
         yield from self._hands()
 
     def _cell(self, text: str, colour: str) -> str:
@@ -141,26 +210,29 @@ class GeishasRoadBoard(Board):
         return self._row(self.label(seat), cells, f"  {points:^8} {self.state.wins[seat]:^6}")
 
     def _influence_row(self, seat: Seat) -> str:
-        return self._row("  influence", (_halves(each) for each in self.state.influence(seat)))
+        return self._row(_("  influence"), (_halves(each) for each in self.state.influence(seat)))
 
     def _markers_row(self) -> str:
         arrows = {str(1 - self.me): "▲", str(self.me): "▼", MIDDLE: "·"}
-        return self._row("marker", (arrows[marker] for marker in self.state.markers))
+        return self._row(_("marker"), (arrows[marker] for marker in self.state.markers))
 
     def _lantern(self, colour: int) -> str:
         points, homes = self.state.road.lanterns[colour], self.state.road.homes[colour]
-        return f"{points}{' (twice)' * (homes > 1)}" if homes else "-"
+        if homes > 1:
+            return _("{points} (twice)", points=points)
+        return str(points) if homes else "-"
 
     def _way(self, colour: int) -> str:
         place = self.state.road.places[colour]
-        return str(TEAHOUSES - place) if place else "at home"
+        return str(TEAHOUSES - place) if place else _("at home")
 
     def _circle(self) -> Iterator[str]:
         """The five teahouses clockwise from the top, each with the geisha who stand there; beside them the lanterns."""
         light, dark = (_lights(lanterns) for lanterns in (self.state.road.light, self.state.road.dark))
         a, b, c, d, e = (self._teahouse(n) for n in range(TEAHOUSES))
-        yield f"{'clockwise':{SIDE}}{'':14}↗  {a}↘{'':14}next light {light}"
-        yield f"{'':{SIDE}}{'':7}{e}{'':10}{b}{'':3}next dark  {dark}"
+        light, dark = _("next light {lanterns}", lanterns=light), _("next dark  {lanterns}", lanterns=dark)
+        yield f"{_('clockwise'):{SIDE}}{'':14}↗  {a}↘{'':14}{light}"
+        yield f"{'':{SIDE}}{'':7}{e}{'':10}{b}{'':3}{dark}"
         yield f"{'':{SIDE}}{'':11}↖  {d}←  {c}↙"
 
     def _teahouse(self, number: int) -> str:
@@ -174,7 +246,7 @@ class GeishasRoadBoard(Board):
         for seat in (self.me,) if self.you else (0, 1):
             hand = self.state.hands[seat]
             if hand > 0 and (self.you or hand < PACK.unknown):
-                label = "your hand" if self.you else f"{self.name(seat)[:7]} holds"
+                label = _("your hand") if self.you else _("{name} holds", name=self.name(seat)[:7])
                 cards = (self.style.paint(card, "bold", _PAINT.get(card[0], "dim")) for card in _cards(hand))
                 yield f"{label:{SIDE}}{' '.join(cards)}"
 
@@ -182,13 +254,15 @@ class GeishasRoadBoard(Board):
         """All four actions, those used in brackets; beside the intrigue its cards as far as they are known."""
         words = []
         for code in CODES:
-            word = f"{code} {NAMES[code]}{self._face_down(seat) if code == INTRIGUE else ''}"
+            word = f"{code} {translate(NAMES[code])}{self._face_down(seat) if code == INTRIGUE else ''}"
             words.append(self.style.paint(f"({word})", "dim") if self.state.used[seat] & BITS[code] else f" {word} ")
         return f"{self.label(seat)}{' '.join(words)}"
 
     def _face_down(self, seat: Seat) -> str:
         kept, discarded = (PACK.decode(cards[seat]) for cards in (self.state.intrigues, self.state.discards))
-        return f" {kept or '-'} out {discarded}" if discarded not in ("", "X") else ""
+        if discarded in ("", UNKNOWN):
+            return ""
+        return f" {_('{kept} out {discarded}', kept=kept or '-', discarded=discarded)}"
 
     def decisions(self) -> Iterator[Choice]:
         """Every answer, order or choice, or an example of each action that is left.
@@ -199,24 +273,24 @@ class GeishasRoadBoard(Board):
         match self.state.due:
             case Due.ANSWER:
                 for answer in legal:
-                    yield f"take {_spaced(answer[1:])}", f"hkoji move {game} {answer}", ""
+                    yield _("take {cards}", cards=_spaced(answer[1:])), f"hkoji move {game} {answer}", ""
             case Due.ORDER:
                 for order in legal:
                     first, second = PACK.split(order[1:])
-                    yield f"{first} first", f"hkoji move {game} order {first} {second}", ""
+                    yield _("{card} first", card=first), f"hkoji move {game} order {first} {second}", ""
             case Due.PICK if self.state.round > 1:
                 for seat in (self.me, 1 - self.me):
                     word = "host" if seat == 0 else "guest"
-                    who = self.name(seat)
-                    yield f"{who} start{'' if who == 'you' else 's'}", f"hkoji move {game} start {word}", ""
+                    yield self.by(seat, "you start", "{name} starts"), f"hkoji move {game} start {word}", ""
             case Due.PICK:
                 for pick in legal:
-                    yield f"marker {pick[1]}", f"hkoji move {game} marker {pick[1]}", ""
+                    yield _("marker {colour}", colour=pick[1]), f"hkoji move {game} marker {pick[1]}", ""
             case _:
                 for code in CODES:
                     example = next((action for action in legal if action[0] == code), None)
                     if example:
-                        yield f"{code} {NAMES[code]}", f"hkoji move {game} {example}", _HELP[code]
+                        name = f"{code} {translate(NAMES[code])}"
+                        yield name, f"hkoji move {game} {example}", translate(_HELP[code])
 
     # --- linear -----------------------------------------------------------------------------------------------
 
@@ -226,38 +300,57 @@ class GeishasRoadBoard(Board):
         won = leads(state.influence(0), state.influence(1))
         for number, colour in enumerate(COLOURS):
             place = state.road.places[number]
-            stands = f"{TEAHOUSES - place} from home" if place else "at home"
-            marker = (
-                "in the middle" if state.markers[number] == MIDDLE else f"with {self.name(int(state.markers[number]))}"
-            )
+            stands = _("{steps} from home", steps=TEAHOUSES - place) if place else _("at home")
+            if state.markers[number] == MIDDLE:
+                marker = _("marker in the middle")
+            else:
+                marker = self.by(int(state.markers[number]), "marker with you", "marker with {name}")
             sides = "; ".join(
-                f"{self.name(seat)} {self._held(seat, colour)}, influence {_halves(state.influence(seat)[number])}"
+                _(
+                    "{name} {cards}, influence {points}",
+                    name=self.name(seat),
+                    cards=self._held(seat, colour),
+                    points=_halves(state.influence(seat)[number]),
+                )
                 for seat in (self.me, other)
             )
-            yield f"Geisha {colour}: {stands}, lanterns {self._lantern(number)}, marker {marker}; {sides}."
+            yield _(
+                "Geisha {colour}: {place}, lanterns {lanterns}, {marker}; {sides}.",
+                colour=colour,
+                place=stands,
+                lanterns=self._lantern(number),
+                marker=marker,
+                sides=sides,
+            )
         for seat in (other, self.me):
             points = prestige(state.road.lanterns, won, seat)
-            yield f"{_capital(self.name(seat))}: prestige so far {points}, rounds won {state.wins[seat]}."
-        yield f"Next lanterns: light {_lights(state.road.light)}; dark {_lights(state.road.dark)}."
+            yield _(
+                "{name}: prestige so far {prestige}, rounds won {rounds}.",
+                name=_capital(self.name(seat)),
+                prestige=points,
+                rounds=state.wins[seat],
+            )
+        lights = _lights(state.road.light), _lights(state.road.dark)
+        yield _("Next lanterns: light {light}; dark {dark}.", light=lights[0], dark=lights[1])
         for seat in (other, self.me):
-            left = [f"{code} {NAMES[code]}" for code in CODES if not state.used[seat] & BITS[code]]
-            yield f"Actions left for {self.name(seat)}: {', '.join(left) or 'none'}."
-            for what, cards in (("kept", state.intrigues[seat]), ("discarded", state.discards[seat])):
+            left = [f"{code} {translate(NAMES[code])}" for code in CODES if not state.used[seat] & BITS[code]]
+            yield self.actions_left(seat, left)
+            for what, cards in ((tell("kept"), state.intrigues[seat]), (tell("discarded"), state.discards[seat])):
                 if cards:
-                    yield f"Face down for {self.name(seat)}: {what} {PACK.decode(cards)}."
+                    yield self.face_down(seat, what, PACK.decode(cards))
         if state.offer:
-            yield f"On offer: {_spread(state.offer)}."
+            yield _("On offer: {cards}.", cards=_spread(state.offer))
         if state.left:
-            yield f"Left, to be played in either order: {_spaced(state.left)}."
+            yield _("Left, to be played in either order: {cards}.", cards=_spaced(state.left))
         if self.you and state.round:
-            yield f"Your hand: {' '.join(_cards(state.hands[self.me])) or 'empty'}."
+            yield _("Your hand: {cards}.", cards=" ".join(_cards(state.hands[self.me])) or _("empty"))
         for seat in () if self.you else (0, 1):
             if 0 < state.hands[seat] < PACK.unknown:
-                yield f"{self.name(seat)} holds: {' '.join(_cards(state.hands[seat]))}."
+                yield _("{name} holds: {cards}.", name=self.name(seat), cards=" ".join(_cards(state.hands[seat])))
 
     def _held(self, seat: Seat, colour: str) -> str:
         cards = [name for name in _cards(self.state.tableaus[seat]) if name[0] == colour]
-        return " ".join(cards) or "nothing"
+        return " ".join(cards) or _("nothing")
 
 
 def _cards(cards: Cards) -> tuple[str, ...]:
@@ -282,11 +375,7 @@ def _halves(number: int) -> str:
 
 
 def _lights(lanterns: tuple[int, ...]) -> str:
-    return " ".join(str(points) for points in lanterns) or "none"
-
-
-def _article(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return " ".join(str(points) for points in lanterns) or _("none")
 
 
 def _capital(text: str) -> str:

@@ -6,24 +6,27 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from hkoji.cli.boards.board import SIDE, Board, Choice
+from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import Style
 from hkoji.client import Position
 from hkoji.game.replay import Step
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
-from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
+from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.rules.protocol import Due
+from hkoji.text import tell
 
 _COLUMN: Final = 6
 _COLOURS: Final = ("red", "yellow", "cyan", "green", "bold", "red", "cyan")
 _HELP: Final = {
-    1: "1 card face down; it counts",
-    2: "2 cards face down; out of play",
-    3: "3 shown: they take 1, you 2",
-    4: "2 pairs shown: they take one",
+    1: tell("1 card face down; it counts"),
+    2: tell("2 cards face down; out of play"),
+    3: tell("3 shown: they take 1, you 2"),
+    4: tell("2 pairs shown: they take one"),
 }
+_PLAYED: Final = {1: tell("a secret"), 2: tell("a trade-off"), 3: tell("a gift"), 4: tell("a competition")}
 
 
 class HanamikojiBoard(Board):
@@ -31,9 +34,9 @@ class HanamikojiBoard(Board):
 
     game = "Hanamikoji"
     reasons: ClassVar = {
-        "charm": "with 11 charm or more",
-        "geisha": "with 4 geisha or more",
-        "limit": "at the round limit",
+        "charm": tell("with 11 charm or more"),
+        "geisha": tell("with 4 geisha or more"),
+        "limit": tell("at the round limit"),
     }
 
     def __init__(self, position: Position, style: Style) -> None:
@@ -47,25 +50,45 @@ class HanamikojiBoard(Board):
     def where(self) -> str:
         """The round, and the limit if there is one."""
         if not self.state.round:
-            return "before the first round"
-        limit = self.state.ruleset.max_rounds
-        return f"round {self.state.round} of {limit}" if limit else f"round {self.state.round}"
+            return _("before the first round")
+        number, limit = self.state.round, self.state.ruleset.max_rounds
+        return (
+            _("round {number} of {limit}", number=number, limit=limit) if limit else _("round {number}", number=number)
+        )
 
     def task(self) -> str:
         """An answer or an action."""
-        return f"answer {self.state.offer}" if self.state.due is Due.ANSWER else "choose an action"
+        if self.state.due is Due.ANSWER:
+            return _("answer {offer}", offer=self.noted(self.state.offer))
+        return _("choose an action")
 
     def told(self, seat: Seat, action: str) -> str:
         """An action or an answer."""
+        move = self.noted(action)
         if action.startswith("-"):
-            return f"{self.name(seat)} took {' '.join(action[1:])}   {action}"
-        number = int(action[0])
-        cards = "" if "X" in action else f" of {_spread(action[1:], number)}"
-        return f"{self.name(seat)} played a {NAMES[number]}{cards}   {action}"
+            cards = self.shown(action[1:])
+            return self.by(seat, "you took {cards}   {move}", "{name} took {cards}   {move}", cards=cards, move=move)
+        what = translate(_PLAYED[int(action[0])])
+        if "X" in action:
+            return self.by(seat, "you played {what}   {move}", "{name} played {what}   {move}", what=what, move=move)
+        return self.by(
+            seat,
+            "you played {what} of {cards}   {move}",
+            "{name} played {what} of {cards}   {move}",
+            what=what,
+            cards=self._spread(action),
+            move=move,
+        )
 
     def turned_up(self, seat: Seat, cards: str) -> str:
         """A secret."""
-        return f"{self.name(seat)} revealed the secret {cards}   ?{cards}"
+        return self.by(
+            seat,
+            "you revealed the secret {card}   {move}",
+            "{name} revealed the secret {card}   {move}",
+            card=self.shown(cards),
+            move=self.noted(f"?{cards}"),
+        )
 
     def scored(self, step: Step) -> str:
         """Geisha and charm on both sides."""
@@ -73,10 +96,15 @@ class HanamikojiBoard(Board):
         assert isinstance(state, HanamikojiState)
         number = state.round if state.due in (Due.OVER, Due.DEAL) else state.round - 1
         stands = (
-            f"{self.name(seat)} {geisha(state.markers, seat)} geisha and {charm(state.markers, seat)} charm"
+            _(
+                "{name} {geisha} geisha and {charm} charm",
+                name=self.name(seat),
+                geisha=geisha(state.markers, seat),
+                charm=charm(state.markers, seat),
+            )
             for seat in (1 - self.me, self.me)
         )
-        return f"round {number}: {', '.join(stands)}"
+        return _("round {number}: {sides}", number=number, sides=", ".join(stands))
 
     # --- the table --------------------------------------------------------------------------------------------
 
@@ -85,10 +113,10 @@ class HanamikojiBoard(Board):
         style, state = self.style, self.state
         other = 1 - self.me
         head = "".join(
-            style.paint(f"{kind}{points}".center(_COLUMN), colour)
+            style.paint(f"{self.deck.symbol(kind)}{points}".center(_COLUMN), colour)
             for kind, points, colour in zip(KINDS, CHARM, _COLOURS, strict=True)
         )
-        yield f"{'':{SIDE}}{head}   geisha charm"
+        yield f"{'':{SIDE}}{head}   {_('geisha charm')}"
         yield self.rule()
         yield self._row(other)
         yield self._favors()
@@ -97,29 +125,35 @@ class HanamikojiBoard(Board):
         for seat in (other, self.me):
             yield self._actions(seat)
         if state.deck:
-            yield f"{'deck':{SIDE}}{self._deck()}"
+            yield f"{_('deck'):{SIDE}}{self._deck()}"
         if state.offer:
-            yield style.paint(f"{'on offer':{SIDE}}{_spread(state.offer[1:], int(state.offer[0]))}", "bold")
+            yield style.paint(f"{_('on offer'):{SIDE}}{self._spread(state.offer)}", "bold")
         yield from self._hands()
 
     def _deck(self) -> str:
         deck, aside = self.state.deck, PACK.decode(self.state.aside)
         if UNKNOWN in deck + aside:
-            return f"{len(deck)} cards to draw, 1 removed unseen"
-        return f"{len(deck)} cards to draw: {' '.join(deck)}, {aside} removed"
+            return _n("{n} card to draw, 1 removed unseen", "{n} cards to draw, 1 removed unseen", len(deck))
+        return _n(
+            "{n} card to draw: {cards}, {aside} removed",
+            "{n} cards to draw: {cards}, {aside} removed",
+            len(deck),
+            cards=self.shown(deck),
+            aside=self.shown(aside),
+        )
 
     def _hands(self) -> Iterator[str]:
         """The own hand; for a spectator the hands that the log has revealed."""
         for seat in (self.me,) if self.you else (0, 1):
             hand = self.state.hands[seat]
             if hand > 0 and (self.you or hand < PACK.unknown):
-                label = "your hand" if self.you else f"{self.name(seat)[:7]} holds"
+                label = _("your hand") if self.you else _("{name} holds", name=self.name(seat)[:7])
                 yield f"{label:{SIDE}}{self._cards(PACK.decode(hand))}"
 
     def _row(self, seat: Seat) -> str:
         counts = PACK.counts(self.state.rows[seat])
         cells = "".join(
-            self.style.paint((kind * n).center(_COLUMN), colour)
+            self.style.paint((self.deck.symbol(kind) * n).center(_COLUMN), colour)
             for kind, n, colour in zip(KINDS, counts, _COLOURS, strict=False)
         )
         totals = f"   {geisha(self.state.markers, seat):^6} {charm(self.state.markers, seat):^5}"
@@ -131,7 +165,7 @@ class HanamikojiBoard(Board):
             self.style.paint(arrows[marker].center(_COLUMN), *(() if marker == NEUTRAL else ("bold",)))
             for marker in self.state.markers
         )
-        return f"{'favor':{SIDE}}{cells}"
+        return f"{_('favor'):{SIDE}}{cells}"
 
     def _actions(self, seat: Seat) -> str:
         """All four actions, those used in brackets; beside them what lies face down and is known."""
@@ -139,27 +173,33 @@ class HanamikojiBoard(Board):
         words = []
         for number in NUMBERS:
             cards = down.get(number, 0)
-            known = f" {PACK.decode(cards)}" if 0 < cards < PACK.unknown else ""
-            word = f"{number} {NAMES[number]}{known}"
+            known = f" {self.noted(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
+            word = f"{number} {translate(NAMES[number])}{known}"
             words.append(self.style.paint(f"({word})", "dim") if self.state.used[seat] & bit(number) else f" {word} ")
         return f"{self.label(seat)}{' '.join(words)}"
 
     def _cards(self, cards: str) -> str:
         return " ".join(
-            self.style.paint(card, "bold", _COLOURS[KINDS.index(card)]) if card in KINDS else card for card in cards
+            self.style.paint(self.deck.symbol(card), "bold", _COLOURS[KINDS.index(card)]) if card in KINDS else card
+            for card in cards
         )
+
+    def _spread(self, action: str) -> str:
+        """The cards of an action, a competition's in two pairs."""
+        if action[0] == str(COMPETITION):
+            return f"{self.shown(action[1:3])} / {self.shown(action[3:])}"
+        return self.shown(action[1:])
 
     def decisions(self) -> Iterator[Choice]:
         """Every answer, or an example of each action that is left."""
-        game = self.position.short
         if self.state.due is Due.ANSWER:
             for answer in self.position.legal:
-                yield f"take {' '.join(answer[1:])}", f"hkoji move {game} {answer}", ""
+                yield _("take {cards}", cards=self.shown(answer[1:])), self.to_type(answer), ""
             return
         for number in NUMBERS:
             example = next((action for action in self.position.legal if action[0] == str(number)), None)
             if example:
-                yield f"{number} {NAMES[number]}", f"hkoji move {game} {example}", _HELP[number]
+                yield f"{number} {translate(NAMES[number])}", self.to_type(example), translate(_HELP[number])
 
     # --- linear -----------------------------------------------------------------------------------------------
 
@@ -174,25 +214,32 @@ class HanamikojiBoard(Board):
             PACK.counts(state.rows[1 - self.me]),
             strict=False,
         ):
-            favor = "nobody" if marker == NEUTRAL else self.name(int(marker))
-            yield (
-                f"Geisha {kind}, charm {points}: {self.name(self.me)} {mine}, {self.name(1 - self.me)} {theirs}; "
-                f"favors {favor}."
+            favor = _("favors nobody") if marker == NEUTRAL else self.by(int(marker), "favors you", "favors {name}")
+            yield _(
+                "Geisha {kind}, charm {points}: {me} {mine}, {other} {theirs}; {favor}.",
+                kind=self.shown(kind),
+                points=points,
+                me=self.name(self.me),
+                mine=mine,
+                other=self.name(1 - self.me),
+                theirs=theirs,
+                favor=favor,
             )
         for seat in (1 - self.me, self.me):
-            left = [f"{n} {NAMES[n]}" for n in NUMBERS if not state.used[seat] & bit(n)]
-            yield f"Actions left for {self.name(seat)}: {', '.join(left) or 'none'}."
-            for what, cards in (("secret", state.secrets[seat]), ("trade-off", state.trade_offs[seat])):
+            left = [f"{n} {translate(NAMES[n])}" for n in NUMBERS if not state.used[seat] & bit(n)]
+            yield self.actions_left(seat, left)
+            for number, cards in ((SECRET, state.secrets[seat]), (TRADE_OFF, state.trade_offs[seat])):
                 if cards:
-                    yield f"Face down for {self.name(seat)}: {what} {PACK.decode(cards)}."
+                    yield self.face_down(seat, NAMES[number], self._whole(PACK.decode(cards)))
         if state.offer:
-            yield f"On offer: {_spread(state.offer[1:], int(state.offer[0]))}."
+            yield _("On offer: {cards}.", cards=self._spread(state.offer))
         if self.you and state.round:
-            yield f"Your hand: {' '.join(PACK.decode(state.hands[self.me])) or 'empty'}."
+            yield _("Your hand: {cards}.", cards=self.shown(PACK.decode(state.hands[self.me])) or _("empty"))
         for seat in () if self.you else (0, 1):
             if 0 < state.hands[seat] < PACK.unknown:
-                yield f"{self.name(seat)} holds: {' '.join(PACK.decode(state.hands[seat]))}."
+                held = self.shown(PACK.decode(state.hands[seat]))
+                yield _("{name} holds: {cards}.", name=self.name(seat), cards=held)
 
-
-def _spread(cards: str, number: int) -> str:
-    return f"{' '.join(cards[:2])} / {' '.join(cards[2:])}" if number == 4 else " ".join(cards)
+    def _whole(self, cards: str) -> str:
+        """Cards as one word where they are letters."""
+        return cards if self.deck.write(cards) == cards else self.shown(cards)

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import NotationError
 from hkoji.rules.cards import UNKNOWN, Cards, Pack
+from hkoji.text import tell
 
 COLOURS: Final = "ABCDE"
 NUMBERS: Final = (1, 2, 3, 4)
@@ -25,7 +26,12 @@ KNOWN: Final = PACK.total
 REVEAL, INTRIGUE, GIFT, COMPETITION = "R", "I", "G", "C"
 CODES: Final = (REVEAL, INTRIGUE, GIFT, COMPETITION)
 SIZES: Final = {REVEAL: 1, INTRIGUE: 2, GIFT: 3, COMPETITION: 4}
-NAMES: Final = {REVEAL: "reveal", INTRIGUE: "intrigue", GIFT: "gift", COMPETITION: "competition"}
+NAMES: Final = {
+    REVEAL: tell("reveal"),
+    INTRIGUE: tell("intrigue"),
+    GIFT: tell("gift"),
+    COMPETITION: tell("competition"),
+}
 BITS: Final = {REVEAL: 1, INTRIGUE: 2, GIFT: 4, COMPETITION: 8}
 ALL_USED: Final = 0b1111
 

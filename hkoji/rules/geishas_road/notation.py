@@ -20,22 +20,27 @@ _WORDS: Final = {
     "intrigue": INTRIGUE,
     "reveal": REVEAL,
     "gift": GIFT,
+    "rivelazione": REVEAL,
+    "rivela": REVEAL,
+    "intrigo": INTRIGUE,
+    "regalo": GIFT,
+    "sfida": COMPETITION,
     "r": REVEAL,
     "i": INTRIGUE,
     "g": GIFT,
     "c": COMPETITION,
 }
-"""Longer words before those that they begin with."""
+"""Longer words before those that they begin with; in every language, whichever is in use."""
 _SIGNS: Final = {
-    "-": ("take", "answer", "choose"),
-    ">": ("order", "play"),
-    "!": ("marker", "pick"),
-    "^": ("starter", "start", "first"),
+    "-": ("take", "answer", "choose", "prendi", "rispondi", "scegli"),
+    ">": ("order", "play", "ordine", "ordina", "gioca"),
+    "!": ("marker", "pick", "segnalino"),
+    "^": ("starter", "start", "first", "comincia"),
 }
 """The sign of a decision, and the words for it."""
 _BARE: Final = {Due.ANSWER: "-", Due.ORDER: ">", Due.PICK: ""}
 """What a decision without a sign is taken for where one of these is due."""
-_SEATS: Final = {"0": 0, "host": 0, "1": 1, "guest": 1}
+_SEATS: Final = {"0": 0, "host": 0, "casa": 0, "1": 1, "guest": 1, "ospite": 1}
 
 _CARDS = re.compile(r"(?:[A-E][1-4]|X)*")
 _CARD = re.compile(r"[A-E][1-4]|X")

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import NotationError
 from hkoji.rules.cards import UNKNOWN, Cards, Pack
+from hkoji.text import tell
 
 KINDS: Final = "ABCDEFG"
 CHARM: Final = (2, 2, 2, 3, 3, 4, 5)
@@ -25,7 +26,12 @@ SECRET, TRADE_OFF, GIFT, COMPETITION = 1, 2, 3, 4
 NUMBERS: Final = (SECRET, TRADE_OFF, GIFT, COMPETITION)
 """An action's number is also the number of cards it uses."""
 
-NAMES: Final = {SECRET: "secret", TRADE_OFF: "trade-off", GIFT: "gift", COMPETITION: "competition"}
+NAMES: Final = {
+    SECRET: tell("secret"),
+    TRADE_OFF: tell("trade-off"),
+    GIFT: tell("gift"),
+    COMPETITION: tell("competition"),
+}
 FACE_DOWN: Final = frozenset({SECRET, TRADE_OFF})
 ALL_USED: Final = 0b1111
 

@@ -1,7 +1,7 @@
 """Reading moves as people type them: lenient in, canonical out.
 
-`1e`, `2 b c`, `4ac/bd`, `gift b c c`, `trade-off bc`, `-c`, `take b d`. Whether a move is legal is not asked here.
-Both are described in docs/rules/notation.md.
+`1e`, `2 b c`, `4ac/bd`, `gift b c c`, `trade-off bc`, `-c`, `take b d`, `regalo b c c`, `prendi b d`.
+Whether a move is legal is not asked here. Both are described in docs/rules/notation.md.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ _WORDS: Final = {
     "gift": GIFT,
     "competition": COMPETITION,
     "compete": COMPETITION,
+    "segreto": SECRET,
+    "scarto": TRADE_OFF,
+    "regalo": GIFT,
+    "sfida": COMPETITION,
 }
-_ANSWER_WORDS: Final = ("take", "answer", "choose")
+"""In every language, whichever is in use."""
+_ANSWER_WORDS: Final = ("take", "answer", "choose", "prendi", "rispondi", "scegli")
 _HEAD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))}|[1-4])", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,/]+")
 
