@@ -26,6 +26,8 @@ def tables() -> dict[str, Table]:
     """The games, by file name."""
     resigned = new_game(3, Hanamikoji(first="guest")).play(7)
     resigned.send(resigned.entry(1, bodies.Resign()))
+    road_resigned = new_game(10, GeishasRoad("guest")).play(17)
+    road_resigned.send(road_resigned.entry(0, bodies.Resign()))
     return {
         "whole.jsonl": new_game(1).play(),
         "random-first-limit.jsonl": new_game(2, Hanamikoji("random", 2, "charm")).play(),
@@ -34,6 +36,10 @@ def tables() -> dict[str, Table]:
         "duplicate-a.jsonl": new_game(5, Hanamikoji("random"), DEAL).play().unseal(),
         "duplicate-b.jsonl": new_game(6, Hanamikoji("random"), DEAL).play().unseal(),
         "sealed.jsonl": new_game(7, GeishasRoad("random", "random"), DEAL).play(),
+        "road.jsonl": new_game(17, GeishasRoad()).play(),
+        "road-random.jsonl": new_game(35, GeishasRoad("random", "random")).play(),
+        "road-resigned.jsonl": road_resigned,
+        "road-running.jsonl": new_game(11, GeishasRoad(starting_markers="random")).play(9),
     }
 
 

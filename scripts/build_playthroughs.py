@@ -46,6 +46,28 @@ RESIGNED: Final = """\
 #1 resign
 """
 
+ORDERED: Final = """\
+[Ruleset "geishas-road/1 first=host markers=choose"]
+
+1. =D1B1C1B4A1D2/A2B3A4E3E4D4/C3D3E1C2E2C4B2A3 !A !B +C3 IA1B4 +D3 RB3 +E1 GC1C3D2-C1 +C2 GD3D4E3-D4 +E2 RD1 +C4 \
+IC4A4 +B2 CB1B2E1E2-B2B1>E1E2 +A3 CA2C2A3E4-A3E4 ?A1/C4
+2. =B2A3C4A1B1E2/E4E1A4B3D1B4/C1C3D2E3D4D3A2C2 ^1 +C1
+#0 resign
+"""
+DRAWN: Final = """\
+[Ruleset "geishas-road/1 first=random markers=random"]
+[Host "alice"]
+[Guest "bob"]
+
+1. *1AD =D2C2A1E4E3D3/E2D1A4B1C3C4/B4E1B2D4B3A3C1A2 +B4 ID1B1 +E1 IA1E3 +B2 GB2B4C4-B2 +D4 CC2E4D3D4-C2E4 +B3 \
+CA4E2B3C3-A4E2 +A3 GA3D2E1-E1 +C1 RC1 +A2 RA2 ?A1/D1
+2. =A1B4C4E1E2A2/C3D1A3D2C1C2/B2D3A4E3B3D4E4B1 ^0 +B2 RA2 +D3 ID1A3 +A4 IC4A1 +E3 RE3 +B3 CA4B3B4E2-B4E2 +D4 \
+CC1C3C2D2-C2D2>C1C3 +E4 GB2E1E4-B2 +B1 GB1D3D4-B1>D3D4 ?C4/D1
+3. =E1B2D1E2C4B4/A3D4C2B1A2E3/D2E4B3A1D3C3A4C1 ^1 +D2 CA3C2B1D4-B1D4 +E4 IB4C4 +B3 GA2D2E3-A2 +A1 CB2E2D1E1-D1E1 \
++D3 ID3B3 +C3 RA1 +A4 RA4 +C1 GC1C3E4-E4>C3C1 ?B4/D3
+#1 rounds
+"""
+
 
 def step(event: Event | None, state: State, number: int) -> Iterator[str]:
     """One position: what happened, what is due, and what each knows."""
@@ -114,6 +136,8 @@ def build() -> dict[str, str]:
         "hanamikoji-positions.txt": positions(GEISHA),
         "hanamikoji-round-limit.txt": transcripts(LIMIT),
         "hanamikoji-resigned.txt": transcripts(RESIGNED),
+        "geishas-road-positions.txt": positions(ORDERED),
+        "geishas-road-drawn.txt": transcripts(DRAWN),
     }
 
 

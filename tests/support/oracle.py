@@ -8,48 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
 from hkoji.rules.events import DECISIONS, Chance, Deal, Draw, Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset, State
 from tests.support import naive_geishas_road, naive_hanamikoji
+from tests.support.naive import Naive, Table
 from tests.support.rules import Played
-
-Table = dict[str, Any]  # as in the naive referees
-
-
-class Naive(Protocol):
-    """What the modules of the naive referees have in common."""
-
-    @property
-    def deal(self) -> Callable[..., None]:
-        """A game and the texts of a deal's places: both hands, the deck, and what is removed where a card is."""
-
-    def draw(self, game: Table) -> None:
-        """The top card for whose turn it is."""
-
-    def draw_is_due(self, game: Table) -> bool:
-        """Whether that is what comes next."""
-
-    def decider(self, game: Table) -> int | None:
-        """Who has to decide or to draw."""
-
-    def moves(self, game: Table) -> set[str]:
-        """The legal actions."""
-
-    def decide(self, game: Table, move: str) -> None:
-        """Carries one out."""
-
-    def round_is_over(self, game: Table) -> bool:
-        """Whether only the face-down cards are left."""
-
-    def score(self, game: Table) -> None:
-        """Scores the round."""
-
-    def copy_of(self, game: Table) -> Table:
-        """A game to go on with in another way."""
 
 
 @dataclass(frozen=True)

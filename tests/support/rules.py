@@ -23,6 +23,7 @@ from hkoji.rules.events import (
     Act,
     Chance,
     Close,
+    Deal,
     Draw,
     Event,
     Outcome,
@@ -143,6 +144,12 @@ def folds(ruleset: Ruleset, events: Iterable[Event]) -> Iterator[State]:
     for event in events:
         state = state.apply(event)
         yield state
+
+
+def dealt(text: str) -> Deal:
+    """A deal written out: `=`, both hands, the deck, and what is removed where a card is."""
+    host, guest, rest, *aside = text.removeprefix("=").split("/")
+    return Deal((host, guest), rest, "".join(aside))
 
 
 def random_game(ruleset: Ruleset, seed: int, most_rounds: int = 6) -> Played:

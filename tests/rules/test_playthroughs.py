@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.rules.events import Outcome
+from hkoji.rules.events import Order, Outcome, Pick
 from hkoji.rules.transcript import parse_transcript
-from scripts.build_playthroughs import GEISHA, LIMIT, RESIGNED, build
+from scripts.build_playthroughs import DRAWN, GEISHA, LIMIT, ORDERED, RESIGNED, build
 from tests.support.oracle import follow
 from tests.support.rules import Played
 
-FOLDER = Path(__file__).parents[2] / "data" / "playthroughs"
+FOLDER = Path(__file__).parents[1] / "data" / "playthroughs"
 FILES = build()
 
 
@@ -30,12 +30,12 @@ def played(text: str) -> Played:
     return Played(transcript.ruleset, transcript.events)
 
 
-@pytest.mark.parametrize("text", [GEISHA, LIMIT])
+@pytest.mark.parametrize("text", [GEISHA, LIMIT, ORDERED.replace("#0 resign\n", ""), DRAWN])
 def test_the_naive_referee_agrees(text: str) -> None:
     follow(played(text))
 
 
-def test_how_the_games_end() -> None:
+def test_how_games_of_hanamikoji_end() -> None:
     """Four geisha win against nine charm; at the limit the editions disagree; who resigns loses."""
     last = played(GEISHA).states[-1]
     assert (last.outcome, last.to_json()["charm"]) == (Outcome("geisha", 1), [8, 9])
@@ -46,3 +46,16 @@ def test_how_the_games_end() -> None:
     *rounds, _ = LIMIT.replace("tiebreak=charm", "tiebreak=geisha").splitlines()
     assert played("\n".join(rounds)).states[-1].outcome == Outcome("limit", 0)
     assert played(RESIGNED).states[-1].outcome == Outcome("resign", 1)
+
+
+def test_what_happens_in_games_of_geishas_road() -> None:
+    """In one the players choose markers and an order, and the loser takes the start; in the other all is drawn."""
+    chosen, drawn = played(ORDERED), played(DRAWN)
+    assert chosen.states[-1].outcome == Outcome("resign", 0)
+    assert drawn.states[-1].outcome == Outcome("rounds", 1)
+    picks = [event.action for event in chosen.events if isinstance(event, Pick)]
+    orders = [event.action for event in chosen.events if isinstance(event, Order)]
+    assert (picks, orders) == (["!A", "!B", "^1"], [">E1E2"])
+    assert chosen.states[-1].to_json()["wins"] == [1, 0]
+    assert [event.action for event in drawn.events if isinstance(event, Pick)] == ["^0", "^1"]
+    assert [event.action for event in drawn.events if isinstance(event, Order)] == [">C1C3", ">D3D4", ">C3C1"]
