@@ -119,17 +119,18 @@ def _faults(message: Message, plurals: int) -> Iterator[str]:
     if not all(translations):
         yield "untranslated"
         return
-    wanted = set().union(*(fields(each) for each in _ids(message)))
+    named = [fields(each) for each in _ids(message)]
+    allowed = set().union(*named)
+    # A form for one thing may do without its number: "one card". What only one of the English forms names is optional.
+    wanted = set.intersection(*named) - ({"n"} if len(named) > 1 else set())
     for translation in translations:
         try:
-            named = fields(translation)
+            found = fields(translation)
         except ValueError as error:
             yield f"ill-formed ({error})"
             continue
-        # The singular may do without its number: "one card".
-        missing = wanted - named - ({"n"} if isinstance(message.id, tuple | list) else set())
-        if named - wanted or missing:
-            yield f"names {sorted(named)} and not {sorted(wanted)}"
+        if not wanted <= found <= allowed:
+            yield f"names {sorted(found)} and not {sorted(allowed)}"
         if translation.count("\n") != _ids(message)[0].count("\n"):
             yield "has another number of lines"
 
