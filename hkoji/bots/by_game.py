@@ -11,6 +11,8 @@ from hkoji.errors import UsageError
 
 BRAINS: Final = {
     ("greedy", "hanamikoji"): ("hkoji.bots.hanamikoji.greedy", "HanamikojiGreedy"),
+    ("greedy", "geishas-road"): ("hkoji.bots.geishas_road.greedy", "GeishasRoadGreedy"),
+    ("search", "hanamikoji"): ("hkoji.bots.hanamikoji.search", "HanamikojiSearch"),
 }
 """From a bot's name and a game's name to the module and class that plays it."""
 

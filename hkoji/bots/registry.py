@@ -21,6 +21,10 @@ def _by_game(name: str, seed: int, **options: object) -> Bot:
 BOTS: Final[dict[str, Callable[[int], Bot]]] = {
     "random": RandomBot,
     "greedy": partial(_by_game, "greedy"),
+    "search": partial(_by_game, "search", level="hard"),
+    "search:easy": partial(_by_game, "search", level="easy"),
+    "search:normal": partial(_by_game, "search", level="normal"),
+    "search:hard": partial(_by_game, "search", level="hard"),
 }
 """From a bot's name to what makes one from a seed (an int)."""
 

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from hkoji.bots.by_game import BRAINS
 from hkoji.bots.protocol import Bot, Seen, see
 from hkoji.bots.registry import BOTS, make_bot
 from hkoji.errors import UsageError
@@ -13,8 +14,14 @@ from hkoji.rules.events import SEATS, Event
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
 from tests.support.rules import GAMES, Game, next_event, random_game
 
-every_bot = pytest.mark.parametrize("name", sorted(BOTS))
-every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in GAMES])
+PAIRS = [
+    pytest.param(name, game, id=f"{name}-{game.name}")
+    for name in sorted(BOTS)
+    for game in GAMES
+    if name == "random" or (name.split(":")[0], game.name) in BRAINS
+]
+KNOWN = [game for game in GAMES if ("greedy", game.name) in BRAINS]
+every_bot_and_game = pytest.mark.parametrize(("name", "game"), PAIRS)
 
 
 def positions(game: Game, seed: int, number: int) -> list[tuple[Ruleset, tuple[Event, ...], State]]:
@@ -34,8 +41,7 @@ def seen_by_actor(ruleset: Ruleset, events: tuple[Event, ...], state: State) -> 
     return see(ruleset, events, state.actor)
 
 
-@every_game
-@every_bot
+@every_bot_and_game
 def test_a_bot_plays_what_is_legal(name: str, game: Game) -> None:
     for number, (ruleset, events, state) in enumerate(positions(game, 1, 24)):
         bot = make_bot(name, number)
@@ -43,8 +49,7 @@ def test_a_bot_plays_what_is_legal(name: str, game: Game) -> None:
         bot.close()
 
 
-@every_game
-@every_bot
+@every_bot_and_game
 def test_the_same_seed_gives_the_same_play(name: str, game: Game) -> None:
     for number, (ruleset, events, state) in enumerate(positions(game, 2, 10)):
         seen = seen_by_actor(ruleset, events, state)
@@ -69,8 +74,8 @@ def play(ruleset: Ruleset, bots: tuple[Bot, Bot], seed: int, most_rounds: int = 
 
 
 def test_greedy_beats_chance() -> None:
-    """Fifty deals of every game's default options, each played from both seats: seeds are fixed, so is the result."""
-    for game in GAMES:
+    """Fifty deals of a game's default options, each played from both seats: seeds are fixed, so is the result."""
+    for game in KNOWN:
         won = 0
         for seed in range(50):
             for seat in SEATS:
@@ -78,6 +83,15 @@ def test_greedy_beats_chance() -> None:
                 state = play(game.rulesets[0], rivals if seat == 0 else (rivals[1], rivals[0]), seed)
                 won += state.outcome is not None and state.outcome.winner == seat
         assert won >= 80, game.name
+
+
+def test_a_game_that_a_bot_does_not_know_is_refused() -> None:
+    strange = [game for game in GAMES if ("greedy", game.name) not in BRAINS]
+    for game in strange:
+        ruleset, events, state = positions(game, 3, 1)[0]
+        with pytest.raises(UsageError, match=game.name):
+            make_bot("greedy", 1).decide(seen_by_actor(ruleset, events, state))
+    assert {game.name for game in KNOWN} == {"hanamikoji", "geishas-road"}
 
 
 def test_an_unknown_bot_is_refused_with_those_there_are() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -30,6 +29,27 @@ def test_a_hand_has_the_moves_of_the_rules(seed: int) -> None:
         assert len(model.moves(model.hand_of(names), used)) == len(legal)
 
 
+class Chooser:
+    """Plays both sides at random and keeps what was chosen, and what each side saw before it."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self.chosen: list[tuple[model.Move, int]] = []
+        self.sides: list[tuple[int, model.Side]] = []
+
+    def act(self, seat: int, side: model.Side) -> model.Move:
+        move = self._chance.choice(model.moves(side.hand, side.used))
+        self.chosen.append((move, move.changes[0]))
+        self.sides.append((seat, side))
+        return move
+
+    def reply(self, seat: int, side: model.Side, move: model.Move) -> int:
+        change = self._chance.choice(move.changes)
+        self.chosen[-1] = (move, change)
+        assert seat == 1 - self.sides[-1][0]
+        return change
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     """The model plays at random; what it has chosen is played again by the rules, cards and changes found by search."""
@@ -38,23 +58,11 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     deck = [kind for _, kind in PACK.deck()]
     chance.shuffle(deck)
     deal = ruleset.deal(tuple(deck))
-    chosen: list[tuple[model.Move, int]] = []
-
-    def act(hand: int, used: int, lead: int) -> model.Move:
-        move = chance.choice(model.moves(hand, used))
-        chosen.append((move, move.changes[0]))
-        return move
-
-    def reply(lead: int, changes: Sequence[int]) -> int:
-        change = chance.choice(changes)
-        chosen[-1] = (chosen[-1][0], change)
-        return change
-
-    hands = [model.hand_of(hand) for hand in deal.hands]
-    rest = tuple(model.hand_of(card) for card in reversed(deal.rest))
-    lead = model.play_out(model.Round(hands[0], hands[1], 0, 0, 0, rest), act, reply)
-    assert len(chosen) == 8
-    state = _played_again(ruleset, deal, chosen)
+    chooser = Chooser(chance)
+    sides = [model.Side(model.hand_of(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
+    lead = model.play_out((sides[0], sides[1]), 0, [model.hand_of(card) for card in deal.rest], 0, chooser)
+    assert len(chooser.chosen) == 8
+    state = _played_again(ruleset, deal, chooser)
     rows = [model.from_pack(row) for row in state.rows]
     assert rows[0] - rows[1] == lead
     assert state.outcome is not None
@@ -62,13 +70,14 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     assert worths[lead] == {0: 1.0, 1: 0.0, None: 0.5}[state.outcome.winner]
 
 
-def _played_again(ruleset: Hanamikoji, deal: Deal, chosen: list[tuple[model.Move, int]]) -> HanamikojiState:
+def _played_again(ruleset: Hanamikoji, deal: Deal, chooser: Chooser) -> HanamikojiState:
     state = ruleset.initial().apply(deal)
     secrets = {}
-    for move, change in chosen:
+    for (move, change), (acted, side) in zip(chooser.chosen, chooser.sides, strict=True):
         seat = state.actor
-        assert seat is not None
+        assert seat == acted
         state = state.apply(Draw(seat, state.deck[0]))
+        assert side == _side(state, seat)
         action = next(action for action in state.legal_actions() if model.read(action) == move)
         before = _lead(state, seat)
         state = state.apply(Act(seat, action))
@@ -81,6 +90,14 @@ def _played_again(ruleset: Hanamikoji, deal: Deal, chosen: list[tuple[model.Move
     for seat in state.due_reveals():
         state = state.apply(Reveal(seat, secrets[seat]))
     return state
+
+
+def _side(state: HanamikojiState, seat: int) -> model.Side:
+    """What a seat sees, by the rules."""
+    view = state.project(seat)
+    placed = sum(model.from_pack(cards) for cards in (*view.rows, *view.secrets, *view.trade_offs))
+    lead = sum(model.from_pack(pair[seat]) - model.from_pack(pair[1 - seat]) for pair in (view.rows, view.secrets))
+    return model.Side(model.from_pack(view.hands[seat]), view.used[seat], lead, model.ALL_CARDS - placed)
 
 
 def _lead(state: HanamikojiState, seat: int) -> int:

@@ -6,10 +6,9 @@ stronger bots, so it is kept plain.
 
 from __future__ import annotations
 
-from math import sqrt, tanh
 from typing import Final
 
-from hkoji.bots.hanamikoji.model import counts, from_pack, hand_of, leads, read
+from hkoji.bots.hanamikoji.model import from_pack, hand_of, leads, read
 from hkoji.bots.protocol import Seen
 from hkoji.rules.cards import Cards
 from hkoji.rules.events import Seat
@@ -17,11 +16,8 @@ from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.state import HanamikojiState
 
-HELD: Final = 0.3
-"""What a card in hand counts for, against one at a geisha: it may yet be given away or traded off."""
-
-KEPT: Final = 0.5
-"""What having the marker already counts for: a tie is enough to keep it."""
+CARD: Final = 0.1
+"""What a card more at a geisha counts for, as a share of her charm, beside the favor itself."""
 
 
 class HanamikojiGreedy:
@@ -40,16 +36,16 @@ class HanamikojiGreedy:
         """Holds nothing."""
 
 
-def looks(lead: int, hand: int, placed: int, markers: str, seat: Seat) -> float:
-    """How a view looks: charm, for each geisha as far as she seems won.
+def looks(lead: int, markers: str, seat: Seat) -> float:
+    """How a view looks: the charm that `seat` would have the other player's less, were the round to end now.
 
-    `lead` is what `seat` has at the geisha more than the other, `hand` what it holds, and `placed` all cards that it
-    knows to be at the geisha or out of play. The more of her items are still to come, the less a lead says.
+    `lead` is what `seat` has at the geisha more than the other. Cards more than are needed count a little too.
     """
     total = 0.0
-    for ahead, held, gone, charm, marker in zip(leads(lead), counts(hand), counts(placed), CHARM, markers, strict=True):
-        kept = 0.0 if marker == scoring.NEUTRAL else KEPT if marker == str(seat) else -KEPT
-        total += charm * tanh((ahead + HELD * held + kept) / sqrt(charm - gone + 0.3))
+    for ahead, charm, marker in zip(leads(lead), CHARM, markers, strict=True):
+        kept = 0 if marker == scoring.NEUTRAL else 1 if marker == str(seat) else -1
+        favor = 1 if ahead > 0 else -1 if ahead < 0 else kept
+        total += charm * (favor + CARD * ahead)
     return total
 
 
@@ -63,17 +59,9 @@ def lead_of(view: HanamikojiState, seat: Seat) -> int:
     return own(view.rows, seat) - own(view.rows, 1 - seat) + own(view.secrets, seat)
 
 
-def placed_of(view: HanamikojiState, seat: Seat) -> int:
-    """All cards that `seat` knows to be at the geisha or out of play."""
-    return own(view.rows, 0) + own(view.rows, 1) + own(view.secrets, seat) + own(view.trade_offs, seat)
-
-
 def _worst(view: HanamikojiState, seat: Seat, action: str) -> float:
-    lead, hand, placed = lead_of(view, seat), own(view.hands, seat), placed_of(view, seat)
+    lead = lead_of(view, seat)
     if view.offer:
         offered, taken = hand_of(view.offer[1:]), hand_of(action[1:])
-        return looks(lead + 2 * taken - offered, hand, placed + offered, view.markers, seat)
-    move = read(action)
-    return min(
-        looks(lead + change, hand - move.cards, placed + move.cards, view.markers, seat) for change in move.changes
-    )
+        return looks(lead + 2 * taken - offered, view.markers, seat)
+    return min(looks(lead + change, view.markers, seat) for change in read(action).changes)

@@ -6,19 +6,19 @@ whatever depends on a hand or a lead alone is remembered. Nobody referees with t
 engine, move by move and lead by lead.
 
 A *move* is an action without its name: what it takes from the hand and how it can change the actor's lead. The answer
-to an offer is the choice of one of the changes, made by the other player. A secret is counted at once, since only
-scoring will ask; a trade-off changes nothing but the hand.
+to an offer is the choice of one of the changes, made by the other player. A secret is counted at once by its owner;
+a trade-off changes nothing but what is known to be out of play.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from itertools import combinations
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from hkoji.rules.cards import Cards
-from hkoji.rules.hanamikoji.actions import COMPETITION, GIFT, PACK, SECRET
+from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, GIFT, PACK, SECRET, TRADE_OFF, bit
 
 Hand: TypeAlias = int
 """A multiset of known cards, four bits a geisha."""
@@ -28,8 +28,12 @@ Lead: TypeAlias = int
 
 KINDS: Final = 7
 WEIGHTS: Final = tuple(1 << 4 * i for i in range(KINDS))
-_LEVEL: Final = sum(8 << 4 * i for i in range(KINDS))
+ALL_CARDS: Final[Hand] = sum(charm * weight for charm, weight in zip(CHARM, WEIGHTS, strict=True))
+LEVEL: Final = sum(8 << 4 * i for i in range(KINDS))
+"""Added to a lead it makes every digit eight more, so that none is negative."""
+
 _INDEX: Final = {kind: i for i, kind in enumerate(PACK.kinds)}
+_SPLITS: Final = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
 
 
 class Move(NamedTuple):
@@ -40,9 +44,14 @@ class Move(NamedTuple):
     changes: tuple[Lead, ...]
 
 
-def hand_of(names: str) -> Hand:
+def hand_of(names: Iterable[str]) -> Hand:
     """The multiset of known cards given by their letters."""
     return sum(WEIGHTS[_INDEX[name]] for name in names)
+
+
+def names_of(cards: Hand) -> str:
+    """The letters of a multiset, in the order of the row."""
+    return "".join(kind * n for kind, n in zip(PACK.kinds, counts(cards), strict=True))
 
 
 @cache
@@ -53,7 +62,7 @@ def counts(cards: Hand) -> tuple[int, ...]:
 
 def leads(lead: Lead) -> tuple[int, ...]:
     """The lead at each geisha, from -5 to 5."""
-    level = lead + _LEVEL
+    level = lead + LEVEL
     return tuple((level >> 4 * i & 15) - 8 for i in range(KINDS))
 
 
@@ -67,71 +76,83 @@ def from_pack(cards: Cards) -> Hand:
 def read(action: str) -> Move:
     """An action in canonical notation, all of its cards known, as a move."""
     number, cards = int(action[0]), hand_of(action[1:])
+    changes: tuple[Lead, ...] = (0,)
     if number == SECRET:
-        changes: tuple[Lead, ...] = (cards,)
+        changes = (cards,)
     elif number == GIFT:
         changes = tuple(cards - 2 * hand_of(card) for card in sorted(set(action[1:])))
     elif number == COMPETITION:
         changes = tuple(cards - 2 * hand_of(pair) for pair in sorted({action[1:3], action[3:5]}))
-    else:
-        changes = (0,)
-    return Move(1 << number - 1, cards, changes)
+    return Move(bit(number), cards, changes)
 
 
 @cache
 def choices(number: int, hand: Hand) -> tuple[Move, ...]:
     """All moves of one number that a hand allows."""
-    names = "".join(PACK.kinds[i] * n for i, n in enumerate(counts(hand)))
-    splits = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2)) if number == COMPETITION else (tuple(range(number)),)
-    groups = sorted(set(combinations(names, number)))
-    # An offer of the same four cards in the same pairs is one move however it is written.
-    return tuple(
-        dict.fromkeys(
-            read(f"{number}{''.join(sorted((group[s[0]] + group[s[1]], group[s[2]] + group[s[3]])))}")
-            if number == COMPETITION
-            else read(f"{number}{''.join(group)}")
-            for group in groups
-            for s in splits
-        )
-    )
+    groups = sorted(set(combinations(names_of(hand), number)))
+    if number != COMPETITION:
+        return tuple(read(f"{number}{''.join(group)}") for group in groups)
+    pairs = (sorted((g[a] + g[b], g[c] + g[d])) for g in groups for a, b, c, d in _SPLITS)
+    return tuple(dict.fromkeys(read(f"{number}{first}{second}") for first, second in pairs))
 
 
 @cache
 def moves(hand: Hand, used: int) -> tuple[Move, ...]:
     """All moves open to a hand with the actions in the mask `used` gone."""
-    return tuple(move for number in (1, 2, 3, 4) if not used >> number - 1 & 1 for move in choices(number, hand))
+    return tuple(move for number in (1, 2, 3, 4) if not used & bit(number) for move in choices(number, hand))
 
 
-class Round(NamedTuple):
-    """A round between two actions, all cards known: `mine` is the player who is to draw, `yours` the other.
+class Side(NamedTuple):
+    """What one player holds and sees: hand, mask of used actions, lead, and the cards still to come.
 
-    `lead` is the lead of the player who is to draw, and `deck` the cards to be drawn, last first.
+    `lead` counts the player's own secret and not the other's; `coming` are all cards that the player does not know to
+    be at the geisha or out of play, so its own hand is among them.
     """
 
-    mine: Hand
-    yours: Hand
-    my_used: int
-    your_used: int
+    hand: Hand
+    used: int
     lead: Lead
-    deck: tuple[Hand, ...]
+    coming: Hand
+
+    def plays(self, move: Move, change: Lead) -> Side:
+        """This side after its own move, answered so that its lead changes by `change`."""
+        return Side(self.hand - move.cards, self.used | move.bit, self.lead + change, self.coming - move.cards)
+
+    def meets(self, move: Move, change: Lead) -> Side:
+        """This side after the other's move."""
+        if move.bit in FACE_DOWN:
+            return self
+        return Side(self.hand, self.used, self.lead - change, self.coming - move.cards)
 
 
-Act: TypeAlias = Callable[[Hand, int, Lead], Move]
-"""Chooses a move for a hand, a mask of used actions and the actor's lead."""
-
-Reply: TypeAlias = Callable[[Lead, Sequence[Lead]], Lead]
-"""Chooses, against the actor, one of the changes of the actor's lead."""
+FACE_DOWN: Final = (bit(SECRET), bit(TRADE_OFF))
 
 
-def play_out(position: Round, act: Act, reply: Reply) -> Lead:
-    """Plays a round to its end, both sides by the same two functions; the lead of whoever was to draw."""
-    mine, yours, my_used, your_used, lead, deck = position
-    sign = 1
-    for card in reversed(deck):
-        mine += card
-        bit, cards, changes = act(mine, my_used, lead)
-        mine, yours = yours, mine - cards
-        my_used, your_used = your_used, my_used | bit
-        lead = -lead - (changes[0] if len(changes) == 1 else reply(lead, changes))
-        sign = -sign
-    return lead * sign
+class Players(Protocol):
+    """Who plays a round out."""
+
+    def act(self, seat: int, side: Side) -> Move:
+        """The move of the player in seat `seat`, which is not the game's seat: 0 is whoever the round is about."""
+
+    def reply(self, seat: int, side: Side, move: Move) -> Lead:
+        """The change of the other's lead that `seat` chooses of an offer with several."""
+
+
+def play_out(sides: tuple[Side, Side], seat: int, deck: Iterable[Hand], secret: Hand, players: Players) -> Lead:
+    """Plays a round to its end; the lead of seat 0 once both secrets are turned up.
+
+    `seat` is to draw the first card of `deck`; `secret` is seat 1's secret if it has been played, else 0.
+    """
+    first, second = sides
+    actor, other = (second, first) if seat else (first, second)
+    for card in deck:
+        hand, used, lead, coming = actor
+        actor = Side(hand + card, used, lead, coming)
+        move = players.act(seat, actor)
+        changes = move.changes
+        change = changes[0] if len(changes) == 1 else players.reply(1 - seat, other, move)
+        if seat and move.bit == 1:
+            secret = move.cards
+        actor, other = other.meets(move, change), actor.plays(move, change)
+        seat = 1 - seat
+    return (other if seat else actor).lead - secret

@@ -102,10 +102,3 @@ class RoundWorth(dict[Lead, float]):
         worth: float = self._worths[code]
         self[lead] = worth
         return worth
-
-    def stake(self, geisha: int) -> float:
-        """What one marker decides: the chance to win with it and all others as they lie, less the one without."""
-        rest = sum(
-            digit * power for i, (digit, power) in enumerate(zip(self._digits, _POWERS, strict=True)) if i != geisha
-        )
-        return self._worths[rest + _POWERS[geisha]] - self._worths[rest + 2 * _POWERS[geisha]]

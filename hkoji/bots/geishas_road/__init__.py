@@ -1,0 +1,1 @@
+"""How bots think about Geisha's Road: a small model of a round, beliefs, play."""

@@ -1,0 +1,134 @@
+"""`greedy` at Geisha's Road: the decision after which its own view looks best, the opponent answering to its harm.
+
+It looks no further than that answer and the order of the cards left, guesses no hidden card, and counts what it would
+have if the round ended now. It is the yardstick for stronger bots, so it is kept plain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hkoji.bots.geishas_road.model import (
+    INFLUENCE,
+    INTRIGUES,
+    Card,
+    Lead,
+    Move,
+    Road,
+    cards_of,
+    from_road,
+    in_mask,
+    lanterns,
+    leads,
+    plays,
+    read,
+    step,
+)
+from hkoji.bots.protocol import Seen
+from hkoji.rules.cards import Cards
+from hkoji.rules.events import Seat
+from hkoji.rules.geishas_road import scoring
+from hkoji.rules.geishas_road.actions import COLOURS, KNOWN
+from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.protocol import Due
+
+MARKER: Final = 1.0
+"""What winning a geisha counts for beside her lanterns: her marker, and lanterns that she may yet bring."""
+
+POINT: Final = 0.05
+"""What a point of influence counts for, needed or not."""
+
+
+class GeishasRoadGreedy:
+    """Plays by `looks`; ties go to the first action in the order of the rules."""
+
+    def __init__(self, seed: int) -> None:
+        del seed  # nothing is left to chance
+
+    def decide(self, seen: Seen) -> str:
+        """The decision with the best worst case."""
+        view = seen.view
+        assert isinstance(view, GeishasRoadState)
+        return max(view.legal_actions(), key=lambda action: _Table(view, seen.seat).worst(action))
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+def looks(road: Road, lead: Lead, markers: str, seat: Seat) -> float:
+    """How a view looks: the prestige that `seat` would have the other player's less, were the round to end now."""
+    total = 0.0
+    for points, ahead, marker in zip(lanterns(road), leads(lead), markers, strict=True):
+        kept = 0 if marker == scoring.MIDDLE else 1 if marker == str(seat) else -1
+        favor = 1 if ahead > 0 else -1 if ahead < 0 else kept
+        total += (points + MARKER) * favor + POINT * ahead
+    return total
+
+
+def influence(cards: Cards) -> Lead:
+    """The influence of a set's known cards, as a lead over nothing."""
+    return _sum(in_mask(cards & KNOWN))
+
+
+def _sum(cards: tuple[Card, ...]) -> Lead:
+    return sum(INFLUENCE[card] for card in cards)
+
+
+def lead_of(view: GeishasRoadState, seat: Seat) -> Lead:
+    """The influence that `seat` sees itself ahead by, its own intrigue included."""
+    return influence(view.tableaus[seat]) - influence(view.tableaus[1 - seat]) + influence(view.intrigues[seat])
+
+
+class _Table:
+    """What a decision leads to, in one view."""
+
+    def __init__(self, view: GeishasRoadState, seat: Seat) -> None:
+        self._view = view
+        self._seat = seat
+        self._road = from_road(view.road)
+        self._lead = lead_of(view, seat)
+
+    def worst(self, action: str) -> float:
+        """How the view looks after `action` and the answer that is worst for it."""
+        match self._view.due:
+            case Due.PICK:
+                return self._picked(action)
+            case Due.ANSWER:
+                # Whoever offered plays what is left in the order that it likes best.
+                taken = cards_of(action[1:])
+                rest = tuple(card for card in cards_of(self._view.offer[1:]) if card not in taken)
+                road = self._walk(taken)
+                lead = self._lead + _sum(taken) - _sum(rest)
+                return min(self._look(play.road, lead) for play in plays(road, rest))
+            case Due.ORDER:
+                cards = cards_of(action[1:])
+                return self._look(self._walk(cards), self._lead + _sum(cards))
+        return self._acted(read(action))
+
+    def _acted(self, move: Move) -> float:
+        if move.bit == INTRIGUES:
+            # The card kept moves its geisha only when the round ends: its influence is certain, its lantern is not.
+            return self._look(self._road, self._lead + _sum(move.cards[:1]))
+        if not move.shares:
+            return self._look(self._walk(move.cards), self._lead + _sum(move.cards))
+        worst = 1e9
+        for share, rest in move.shares:
+            for taken in plays(self._road, share):
+                lead = self._lead + _sum(rest) - taken.influence
+                worst = min(worst, max(self._look(play.road, lead) for play in plays(taken.road, rest)))
+        return worst
+
+    def _picked(self, action: str) -> float:
+        if action[0] == "^":
+            return float(action[1] == str(self._seat))
+        held = influence(self._view.hands[self._seat])
+        return float(leads(held)[COLOURS.index(action[1])])
+
+    def _walk(self, cards: tuple[Card, ...]) -> Road:
+        road = self._road
+        for card in cards:
+            road = step(road, card)
+        return road
+
+    def _look(self, road: Road, lead: Lead) -> float:
+        return looks(road, lead, self._view.markers, self._seat)

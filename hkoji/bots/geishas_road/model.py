@@ -1,0 +1,143 @@
+"""A round of Geisha's Road as small integers: where the geisha stand, who is ahead where, and what a play changes.
+
+A card is a number from 0 to 19, a set of cards a bit mask as in the rules' pack. A *road* is one number too: eight
+bits a colour (steps from home, homecomings, prestige of her lanterns) and above them how many lanterns have been
+taken of either deck. A *lead* is one player's influence on each geisha less the other's, eight bits a colour, added
+up as signed numbers; a marker's half point is no part of it. Nobody referees with this: tests/bots/ holds it to the
+rules engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
+
+from hkoji.rules.geishas_road import road as rules
+from hkoji.rules.geishas_road.actions import BITS, CODES, COMPETITION, GIFT, INTRIGUE, KNOWN, PACK, REVEAL
+
+Card: TypeAlias = int
+Road: TypeAlias = int
+Lead: TypeAlias = int
+
+COLOURS: Final = 5
+CARDS: Final = tuple(range(20))
+COLOUR: Final = tuple(card >> 2 for card in CARDS)
+NUMBER: Final = tuple((card & 3) + 1 for card in CARDS)
+INFLUENCE: Final[tuple[Lead, ...]] = tuple(number << 8 * colour for colour, number in zip(COLOUR, NUMBER, strict=True))
+ALL_CARDS: Final = KNOWN
+
+_SHIFT: Final = tuple(8 * colour for colour in COLOUR)
+_LIGHT: Final = 1 << 40
+_DARK: Final = 1 << 43
+_LEVEL: Final = sum(64 << 8 * colour for colour in range(COLOURS))
+_INDEX: Final = {name: card for card, name in enumerate(PACK.kinds)}
+_NAMES: Final = PACK.kinds
+
+
+def cards_of(text: str) -> tuple[Card, ...]:
+    """The cards named in `text`, in its order."""
+    return tuple(_INDEX[name] for name in PACK.split(text))
+
+
+def names_of(cards: Sequence[Card]) -> str:
+    """The cards' names, in the same order."""
+    return "".join(_NAMES[card] for card in cards)
+
+
+def in_mask(mask: int) -> tuple[Card, ...]:
+    """The known cards of a set."""
+    return tuple(card for card in CARDS if mask >> card & 1)
+
+
+def mask_of(cards: Sequence[Card]) -> int:
+    """The set of some cards."""
+    return sum(1 << card for card in cards)
+
+
+def from_road(road: rules.Road) -> Road:
+    """The rules' road as a number."""
+    value = 0
+    for colour in range(COLOURS):
+        value |= (road.places[colour] | road.homes[colour] << 3 | road.lanterns[colour] << 5) << 8 * colour
+    return value + len([h for h in road.homes if h > 0]) * _LIGHT + len([h for h in road.homes if h > 1]) * _DARK
+
+
+def step(road: Road, card: Card) -> Road:
+    """The road after one card."""
+    shift, number = _SHIFT[card], NUMBER[card]
+    geisha = road >> shift & 255
+    place = (geisha & 7) + number
+    if place < 5:
+        return road + (number << shift)
+    if place > 5:
+        return road - (5 - number << shift)
+    if geisha & 24:
+        return road + (8 + (rules.DARK[road >> 43] << 5) - (geisha & 7) << shift) + _DARK
+    return road + (8 + (rules.LIGHT[road >> 40 & 7] << 5) - (geisha & 7) << shift) + _LIGHT
+
+
+def lanterns(road: Road) -> tuple[int, ...]:
+    """The prestige of each geisha's lanterns."""
+    return tuple(road >> 8 * colour + 5 & 7 for colour in range(COLOURS))
+
+
+def leads(lead: Lead) -> tuple[int, ...]:
+    """The lead on each geisha, from -10 to 10."""
+    level = lead + _LEVEL
+    return tuple((level >> 8 * colour & 255) - 64 for colour in range(COLOURS))
+
+
+class Play(NamedTuple):
+    """Cards played in one go by one player: the road after them, and their influence."""
+
+    cards: tuple[Card, ...]
+    road: Road
+    influence: Lead
+
+
+def plays(road: Road, cards: tuple[Card, ...]) -> tuple[Play, ...]:
+    """The ways to play one card or two: both orders only where they differ, the sorted one first."""
+    if len(cards) == 1:
+        return (Play(cards, step(road, cards[0]), INFLUENCE[cards[0]]),)
+    first, second = sorted(cards)
+    forth, back = step(step(road, first), second), step(step(road, second), first)
+    influence = INFLUENCE[first] + INFLUENCE[second]
+    sorted_one = Play((first, second), forth, influence)
+    return (sorted_one,) if forth == back else (sorted_one, Play((second, first), back, influence))
+
+
+class Move(NamedTuple):
+    """An action: its bit in a mask of used actions, its cards in the order of its notation, and as a set.
+
+    `shares` are what the other player can take of an offer, each with what is left: both are empty for other actions.
+    """
+
+    bit: int
+    cards: tuple[Card, ...]
+    mask: int
+    shares: tuple[tuple[tuple[Card, ...], tuple[Card, ...]], ...]
+
+
+REVEALS, INTRIGUES, GIFTS, COMPETITIONS = (BITS[code] for code in (REVEAL, INTRIGUE, GIFT, COMPETITION))
+
+
+@cache
+def make(bit: int, cards: tuple[Card, ...]) -> Move:
+    """A move from its bit and its cards."""
+    shares: tuple[tuple[tuple[Card, ...], tuple[Card, ...]], ...] = ()
+    if bit == GIFTS:
+        shares = tuple(((card,), tuple(c for c in cards if c != card)) for card in cards)
+    elif bit == COMPETITIONS:
+        shares = ((cards[:2], cards[2:]), (cards[2:], cards[:2]))
+    return Move(bit, cards, mask_of(cards), shares)
+
+
+def read(action: str) -> Move:
+    """An action in canonical notation, all of its cards known, as a move."""
+    return make(BITS[action[0]], cards_of(action[1:]))
+
+
+def write(move: Move) -> str:
+    """The canonical notation of a move."""
+    return CODES[move.bit.bit_length() - 1] + names_of(move.cards)
