@@ -44,6 +44,7 @@ ELSEWHERE = {
     errors.CancelledError,
     errors.NetworkError,
     errors.ServiceError,
+    errors.BotError,
 }
 
 
