@@ -339,6 +339,10 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    svg: Annotated[
+        str | None, typer.Option("--svg", metavar="FILE", help="Draw the position into this file; - for output.")
+    ] = None,
+    png: Annotated[str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs hkoji[png].")] = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -346,7 +350,7 @@ def replay(
     from hkoji.cli import study
 
     out.json, out.plain = json, plain
-    study.show_replay(_client(), out, source, study.Wish(at, eyes, step))
+    study.show_replay(_client(), out, source, study.Wish(at, eyes, step, svg, png))
 
 
 @app.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")

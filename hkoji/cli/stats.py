@@ -288,4 +288,4 @@ def _charts(tally: Tally) -> Iterator[Chart]:
 def _bar(label: str, share: Share, remark: str = "") -> Bar:
     shown = f"{100 * (share.rate or 0):.1f} %"
     more = remark or _("of {n}", n=share.total)
-    return Bar(label, share.rate or 0.0, f"{shown}   {more}", share.interval)
+    return Bar(label, share.rate or 0.0, f"{shown} · {more}", share.interval)

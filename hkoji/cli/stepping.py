@@ -10,7 +10,9 @@ import sys
 from typing import Final
 
 from hkoji.cli.boards import draw
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import Output
+from hkoji.cli.study import place_title
 from hkoji.client.position import Position, studied_position
 from hkoji.errors import HkojiError, UsageError, shorten
 from hkoji.game.replay import Replay
@@ -18,15 +20,18 @@ from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
 from hkoji.study.eyes import EVERY, Eyes, parse_eyes, see
 from hkoji.study.stops import Stop, at_decision, at_entry, at_round, stops
+from hkoji.text import tell
 
-HELP: Final = """\
+HELP: Final = tell(
+    """\
   Enter, n   next               p        back
   7          after decision 7   @12      after entry 12
   r          next round         r 2      round 2; rp: the round before
   0, $       beginning, end     e        other eyes; e host, e guest, e all, e spectator, e NAME
-  ?          this help          q        leave\
-"""
-_PROMPT: Final = "Enter next, p back, r round, e eyes, ? help, q leave > "
+  s FILE     draw it: FILE.svg or FILE.png
+  ?          this help          q        leave"""
+)
+_PROMPT: Final = tell("Enter next, p back, r round, e eyes, ? help, q leave > ")
 
 
 class Walk:
@@ -57,25 +62,33 @@ class Walk:
         word, _, rest = command.strip().partition(" ")
         rest = rest.strip()
         if word in ("", "n", "next"):
-            self._set(self.index + 1, "this is the last position")
+            self._set(self.index + 1, tell("this is the last position"))
         elif word in ("p", "prev", "b", "back"):
-            self._set(self.index - 1, "this is the first position")
+            self._set(self.index - 1, tell("this is the first position"))
         elif word == "$":
             self.index = len(self.found) - 1
         elif word == "r" and rest:
-            self._set(at_round(self.found, _number(rest)), f"there is no round {rest}")
+            self._set(at_round(self.found, _number(rest)), tell("there is no round {number}", number=rest))
         elif word in ("r", "round"):
-            self._set(at_round(self.found, self.stop.round + 1), "this is the last round")
+            self._set(at_round(self.found, self.stop.round + 1), tell("this is the last round"))
         elif word == "rp":
-            self._set(at_round(self.found, self.stop.round - 1), "this is the first round")
+            self._set(at_round(self.found, self.stop.round - 1), tell("this is the first round"))
         elif word in ("e", "eyes"):
             self._look(parse_eyes(rest, self.replay.steps[-1].course.setup.names) if rest else None)
         elif word.startswith("@"):
-            self._set(at_entry(self.found, _number(word[1:])), f"there is nothing to see at entry {word[1:]}")
+            self._set(
+                at_entry(self.found, _number(word[1:])),
+                tell("there is nothing to see at entry {entry}", entry=word[1:]),
+            )
         elif word.isdecimal():
-            self._set(at_decision(self.found, _number(word)), f"there are decisions 1 to {self.found[-1].decision}")
+            self._set(
+                at_decision(self.found, _number(word)),
+                tell("there are decisions 1 to {last}", last=self.found[-1].decision),
+            )
         else:
-            raise UsageError(f"there is no command {shorten(word)!r}", hint="? lists the commands")
+            raise UsageError(
+                tell("there is no command {word!r}", word=shorten(word)), hint=tell("? lists the commands")
+            )
 
     def _set(self, index: int | None, otherwise: str) -> None:
         if index is None or not 0 <= index < len(self.found):
@@ -103,19 +116,32 @@ class Walk:
         """Where this is, what happened there and whose eyes see it, in one line."""
         stop = self.stop
         total = self.found[-1].decision
-        where = f"{stop.decision} of {total}, entry {stop.seq}"
-        return f"{where}: {_told(stop)}   (eyes: {self._whose()})"
+        return _(
+            "{decision} of {total}, entry {entry}: {told}   (eyes: {eyes})",
+            decision=stop.decision,
+            total=total,
+            entry=stop.seq,
+            told=_told(stop),
+            eyes=self._whose(),
+        )
+
+    def drawing(self) -> str:
+        """This position as SVG text."""
+        from hkoji.cli import drawing
+
+        title = place_title(self.position, self.stop.decision, self.found[-1].decision, self.eyes)
+        return drawing.draw(self.position, self.eyes, title)
 
     def _whose(self) -> str:
         if self.eyes.seat is None:
-            return "all that is known" if self.eyes.open_ else "a spectator"
+            return _("all that is known") if self.eyes.open_ else _("a spectator")
         name = self.replay.steps[-1].course.setup.names[self.eyes.seat]
-        return f"{name}, {self.eyes.word}" if name else self.eyes.word
+        return f"{name}, {translate(self.eyes.word)}" if name else translate(self.eyes.word)
 
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
-        raise UsageError(f"{shorten(text)!r} is not a number", hint="? lists the commands")
+        raise UsageError(tell("{text!r} is not a number", text=shorten(text)), hint=tell("? lists the commands"))
     return int(text)
 
 
@@ -123,17 +149,17 @@ def _told(stop: Stop) -> str:
     """Who did what, in notation."""
     events, course = stop.step.events, stop.step.course
     if any(isinstance(event, Deal) for event in events) and not stop.made:
-        return f"round {stop.round} begins"
+        return _("round {number} begins", number=stop.round)
     made = [event for event in events if isinstance(event, DECISIONS)]
     if made:
         return f"{course.setup.names[made[0].seat]}: {format_event(made[0])}"
     if any(isinstance(event, Reveal) for event in events):
         shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
-        return f"round {stop.round} is scored: ?{shown.get(0, '')}/{shown.get(1, '')}"
-    for event in events:
-        if isinstance(event, Close):
-            return f"{stop.step.entry.kind} by {stop.step.entry.by}: {format_outcome(event.outcome)}"
-    return f"{stop.step.entry.kind} by {stop.step.entry.by}"
+        cards = f"?{shown.get(0, '')}/{shown.get(1, '')}"
+        return _("round {number} is scored: {cards}", number=stop.round, cards=cards)
+    outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
+    # The kind is a word of the log's format, the same in every language.
+    return _("{kind} by {who}", kind=stop.step.entry.kind, who=stop.step.entry.by) + outcome
 
 
 def walk(place: Walk, out: Output) -> None:
@@ -143,25 +169,36 @@ def walk(place: Walk, out: Output) -> None:
     while True:
         if asks:
             sys.stdout.flush()
-            sys.stderr.write(_PROMPT)
+            sys.stderr.write(translate(_PROMPT))
             sys.stderr.flush()
         line = sys.stdin.readline()
         command = line.strip()
         if not line or command in ("q", "quit"):
             return
         if command in ("?", "h", "help"):
-            sys.stderr.write(f"{HELP}\n")
+            sys.stderr.write(f"{translate(HELP)}\n")
             continue
         try:
+            if command.startswith("s "):
+                _save(place, command[2:].strip())
+                continue
             place.go(command)
         except HkojiError as error:
-            sys.stderr.write(f"{error}{f' ({error.hint})' if error.hint else ''}\n")
+            hint = f" ({translate(error.hint)})" if error.hint else ""
+            sys.stderr.write(f"{translate(error.message)}{hint}\n")
             continue
         _show(place, out)
+
+
+def _save(place: Walk, file: str) -> None:
+    from hkoji.cli import drawing
+
+    drawing.write(place.drawing(), drawing.target(file))
+    sys.stderr.write(_("drawn in {file}", file=file) + "\n")
 
 
 def _show(place: Walk, out: Output) -> None:
     style = out.style
     stopped = place.replay.stop if place.index == len(place.found) - 1 else None
-    more = f"\nThe log stops there: {stopped}\n" if stopped else ""
+    more = "\n" + _("The log stops there: {reason}", reason=stopped) + "\n" if stopped else ""
     sys.stdout.write(f"{style.paint(place.title(), 'bold')}\n\n{draw(place.position, style)}{more}\n")

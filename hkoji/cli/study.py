@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
+from hkoji.cli.language import _
 from hkoji.cli.logs import read_replay
 from hkoji.cli.output import Output
-from hkoji.client import Client
+from hkoji.client import Client, Position
 from hkoji.client.position import studied_position
 from hkoji.errors import MalformedError, UsageError
 from hkoji.game.replay import Replay
@@ -15,14 +16,20 @@ from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
 from hkoji.study.eyes import Eyes, parse_eyes, see
 from hkoji.study.stops import Stop, at_entry, stops
+from hkoji.text import tell
 
 
 class Wish(NamedTuple):
-    """What is asked for: the position after an entry, whose eyes, and whether step by step (None: at a terminal)."""
+    """What is asked for: the position after an entry, whose eyes, and whether step by step (None: at a terminal).
+
+    `svg` and `png` are files to draw the position into, `-` for standard output.
+    """
 
     at: int | None = None
     eyes: str = "all"
     step: bool | None = None
+    svg: str | None = None
+    png: str | None = None
 
 
 def show_replay(client: Client, out: Output, source: str, wish: Wish) -> None:
@@ -32,21 +39,66 @@ def show_replay(client: Client, out: Output, source: str, wish: Wish) -> None:
         raise replay.stop or MalformedError("log", "it is empty")
     last = replay.steps[-1].entry.seq
     if wish.at is not None and not 0 <= wish.at <= last:
-        raise UsageError(f"there is no entry {wish.at}", hint=f"the log has entries 0 to {last}")
+        raise UsageError(
+            tell("there is no entry {entry}", entry=wish.at),
+            hint=tell("the log has entries 0 to {last}", last=last),
+        )
     eyes = parse_eyes(wish.eyes, replay.steps[-1].course.setup.names)
     seen = see(replay, eyes)
+    if wish.svg is not None or wish.png is not None:
+        _draw(out, seen, eyes, wish)
+        return
     for_people = not out.json and not out.keep
     step = wish.step
     if step is None:
         step = for_people and wish.at is None and source != "-" and sys.stdin.isatty() and sys.stdout.isatty()
     if step and for_people:
         if source == "-":
-            raise UsageError("standard input cannot hold the log and the keys", hint="give a file, or --notation")
+            raise UsageError(
+                tell("standard input cannot hold both the log and the commands"),
+                hint=tell("give a file, or --notation"),
+            )
         from hkoji.cli.stepping import Walk, walk
 
         walk(Walk(replay, eyes, wish.at), out)
         return
     _show(out, seen, eyes, wish.at, steps=bool(step))
+
+
+def _draw(out: Output, seen: Replay, eyes: Eyes, wish: Wish) -> None:
+    from hkoji.cli import drawing
+
+    asked = ((wish.svg, False), (wish.png, True))
+    targets = [drawing.Target(file, png) for file, png in asked if file is not None]
+    printed = [each for each in targets if each.file == "-"]
+    if len(printed) > 1 or (printed and (out.json or out.keep)):
+        raise UsageError(
+            tell("standard output holds one result"), hint=tell("draw into a file with --svg FILE or --png FILE")
+        )
+    found = stops(seen)
+    last = seen.steps[-1].entry.seq if wish.at is None else wish.at
+    shown = Replay(seen.steps[: last + 1])
+    number = found[at_entry(found, last) or 0].decision
+    position = studied_position(shown, eyes.seat)
+    svg = drawing.draw(position, eyes, place_title(position, number, found[-1].decision, eyes))
+    for each in targets:
+        drawing.write(svg, each)
+    if not printed:
+        files = [each.file for each in targets]
+        value = {"game": position.course.setup.game, "at": last, "eyes": eyes.word, "drawn": files}
+        out.result(value, lambda: "\n".join(files))
+
+
+def place_title(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:
+    """Which game, where in it, and whose eyes: the title of a drawing."""
+    setup = position.course.setup
+    values = {"game": position.short, "entry": position.course.seq, "decision": decision, "decisions": decisions}
+    if eyes.open_:
+        return _("{game} · entry {entry} · decision {decision} of {decisions}", **values)
+    if eyes.seat is None:
+        return _("{game} · entry {entry} · decision {decision} of {decisions} · as a spectator saw it", **values)
+    name = setup.names[eyes.seat] or eyes.word
+    return _("{game} · entry {entry} · decision {decision} of {decisions} · as {name} saw it", name=name, **values)
 
 
 def _show(out: Output, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
@@ -82,8 +134,9 @@ def _show(out: Output, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool)
         from hkoji.cli.boards import draw
 
         board = draw(studied_position(shown, eyes.seat), out.style)
-        after = f"{transcript}\nAfter entry {shown.steps[-1].entry.seq}:\n\n{board}"
-        return after + (f"\nThe log stops there: {stopped}\n" if stopped and at is None else "")
+        after = _("After entry {entry}:", entry=shown.steps[-1].entry.seq)
+        stop = _("The log stops there: {reason}", reason=seen.stop) if seen.stop and at is None else ""
+        return f"{transcript}\n{after}\n\n{board}" + (f"\n{stop}\n" if stop else "")
 
     out.result(value, text)
 

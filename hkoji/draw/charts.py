@@ -11,7 +11,7 @@ _LEFT: Final = 190
 _RIGHT: Final = 190
 _BAR: Final = 20
 _STEP: Final = 28
-_TITLE: Final = 46
+_TITLE: Final = 58
 _MARGIN: Final = 24
 _PAPER: Final = "#fbfaf7"
 _INK: Final = "#22242a"
@@ -50,7 +50,7 @@ def draw_charts(title: str, charts: tuple[Chart, ...]) -> str:
 
 def _draw(canvas: Canvas, chart: Chart, y: float) -> float:
     scale = WIDTH - _LEFT - _RIGHT
-    canvas.text(_MARGIN, y + _TITLE - 18, chart.title, 14, fill=_INK, font_weight="bold")
+    canvas.text(_MARGIN, y + _TITLE - 28, chart.title, 14, fill=_INK, font_weight="bold")
     top, bottom = y + _TITLE - 6, y + _TITLE - 6 + _STEP * len(chart.bars)
     for percent in (0, 25, 50, 75, 100):
         x = _LEFT + scale * percent / 100

@@ -13,6 +13,7 @@ from hkoji.game.replay import Replay, Step
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import SEATS, Act, Deal, Draw, Event, Seat, project
 from hkoji.rules.protocol import Ruleset, State
+from hkoji.text import tell
 
 
 class Eyes(NamedTuple):
@@ -42,9 +43,11 @@ def parse_eyes(text: str, names: tuple[str | None, str | None]) -> Eyes:
     if text in names:
         return EVERY[names.index(text)]
     known = ", ".join(name for name in names if name)
-    players = f", or a player: {known}" if known else ""
     raise UsageError(
-        f"there are no eyes of {shorten(text)!r}", hint=f"one of {', '.join(each.word for each in EVERY)}{players}"
+        tell("there are no eyes of {text!r}", text=shorten(text)),
+        hint=tell("one of host, guest, all, spectator, or a player: {names}", names=known)
+        if known
+        else tell("one of host, guest, all, spectator"),
     )
 
 
@@ -71,8 +74,8 @@ def see(replay: Replay, eyes: Eyes) -> Replay:
         return replay
     if eyes.seat is not None and not knows(replay, eyes.seat):
         raise IllegalError(
-            f"what the {eyes.word} saw is not known: this log does not reveal it",
-            hint="a log reveals its cards with its end; a game that is not over can be seen as --eyes spectator",
+            tell("what the {eyes} saw is not known: this log does not reveal it", eyes=eyes.word),
+            hint=tell("a log reveals its cards with its end; a game that is not over can be seen as --eyes spectator"),
         )
     state: State = replay.steps[0].course.setup.ruleset.initial()
     steps: list[Step] = []
