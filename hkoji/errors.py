@@ -10,6 +10,7 @@ is a `Text`, which can be shown in their language.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Final
 
 from hkoji.text import tell
@@ -229,6 +230,32 @@ class AuditError(HkojiError):
         self.reason = reason
         self.seq = seq
         self.signer = signer
+
+
+# --- bots ---------------------------------------------------------------------------------------------------------
+
+
+class BotFailedError(HkojiError):
+    """A bot that crashed or chose what it may not. `bot` is its name, `position` its game so far as it saw it, a line
+    a round; `deal`, `table` and `seat` say where it sat."""
+
+    code = "bot-failed"
+
+    def __init__(self, bot: str, reason: str, *, deal: int, table: str, seat: int, position: tuple[str, ...]) -> None:
+        super().__init__(
+            tell("{bot} failed in game {deal}{table}: {reason}", bot=bot, deal=deal, table=table, reason=reason),
+            hint=tell("its game so far, in seat {seat}: {position}", seat=seat, position="\n  ".join(("", *position))),
+        )
+        self.bot = bot
+        self.reason = reason
+        self.deal = deal
+        self.table = table
+        self.seat = seat
+        self.position = position
+
+    def __reduce__(self) -> tuple[object, ...]:
+        place = partial(BotFailedError, deal=self.deal, table=self.table, seat=self.seat, position=self.position)
+        return place, (self.bot, self.reason)
 
 
 # --- access -------------------------------------------------------------------------------------------------------

@@ -390,6 +390,40 @@ def audit(
     logs.show_audit(_client(), out, source, key or [])
 
 
+@app.command(
+    epilog="Examples: hkoji arena greedy random --games 1000 --jobs 2; hkoji arena greedy random --export match"
+)
+def arena(
+    bot: Annotated[str, typer.Argument(metavar="BOT", help="A bot, by its name.", show_default=False)],
+    other: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.", show_default=False)],
+    games: Annotated[int, typer.Option("--games", min=2, help="How many games; every deal is played twice.")] = 100,
+    seed: Annotated[
+        str | None,
+        typer.Option("--seed", help="What cards and bots come from; default: a new one.", show_default=False),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="How many processes play.")] = 1,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Write signed logs for anyone to check.", show_default=False),
+    ] = None,
+    ruleset: rulesets.Name = "hanamikoji",
+    first: rulesets.First = None,
+    max_rounds: rulesets.MaxRounds = None,
+    tiebreak: rulesets.TieBreak = None,
+    markers: rulesets.Markers = None,
+    option: rulesets.More = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Let two bots play each other: every deal twice, with the seats exchanged."""
+    from hkoji.cli import arena as match
+
+    out.json, out.plain = json, plain
+    given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
+    plan = match.make_plan((bot, other), rulesets.make_ruleset(ruleset, given, option), games, seed)
+    raise typer.Exit(match.run(out, plan, jobs=jobs, folder=export))
+
+
 @app.command(epilog="Example: printf 'next\nshow 2714\n' | hkoji batch")
 def batch(
     json: Annotated[bool, typer.Option("--json", help="Answers are JSON in any case.")] = False,

@@ -27,7 +27,7 @@ from hkoji.log.keys import Signer
 from hkoji.log.line import Line, SignedReceipt, sign_entry
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, View, make_view
-from hkoji.rules.events import Seat
+from hkoji.rules.events import Event, Seat
 from hkoji.rules.protocol import Ruleset
 
 
@@ -43,10 +43,11 @@ class Hosted(NamedTuple):
 
 class Accepted(NamedTuple):
     """What an accepted submission brings: the lines to append (the player's, then those the host owes), and the
-    opening to keep. `hosted` is the game after all of it."""
+    opening to keep. `hosted` is the game after all of it, `events` are what has happened in it, everything known."""
 
     lines: tuple[Line, ...]
     hosted: Hosted
+    events: tuple[Event, ...] = ()
 
 
 def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str, terms: Terms | None = None) -> Accepted:
@@ -101,14 +102,16 @@ def accept(hosted: Hosted, submission: Submission, *, signer: Signer, at: str) -
     sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
     openings = _keep(hosted, submission, body)
     at = max(at, hosted.at)
-    after, _ = course.apply(entry, body, _knowledge(hosted.seed, openings))
+    knowledge = _knowledge(hosted.seed, openings)
+    after, events = course.apply(entry, body, knowledge)
     lines = [_receipted(entry, submission.sig, signer, at)]
     result = Hosted(after, at, hosted.seed, openings)
     while (owed := _owed(result)) is not None:
         line = _server_line(result, owed, signer)
         lines.append(line)
-        result = catch_up(result, (line,), openings)
-    return Accepted(tuple(lines), result)
+        after, more = result.course.apply(line.entry, owed, knowledge)
+        result, events = result._replace(course=after), events + more
+    return Accepted(tuple(lines), result, events)
 
 
 def unseal(hosted: Hosted, *, signer: Signer, at: str) -> Accepted:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +19,7 @@ from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import parse_log, sign_entry
+from hkoji.rules.events import Event
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
 from tests.support.table import AT, Table, new_game, whole_game
@@ -50,6 +54,21 @@ def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: Hanami
     body = bodies.parse_body("end", table.lines[-1].entry.body)
     assert isinstance(body, bodies.End)
     assert body.result == table.course.outcome
+
+
+def test_what_is_accepted_says_what_has_happened() -> None:
+    table = Table(Hanamikoji(first="random"), 3)
+    happened: list[Event] = []
+    accept = host.accept
+
+    def listen(*arguments: Any, **more: Any) -> host.Accepted:  # Any: as they are
+        accepted = accept(*arguments, **more)
+        happened.extend(accepted.events)
+        return accepted
+
+    with patch.object(host, "accept", listen):
+        table.begin().play()
+    assert tuple(happened) == replay(table.lines).events
 
 
 @given(st.integers(0, 10**6), st.integers(0, 40))

@@ -1,0 +1,164 @@
+"""What a match says about two bots: scores, how sure they are, and how long decisions take.
+
+A shared win is half a win. Two intervals of 95 % are given, since they answer for different things: Wilson's takes
+every game as one trial; the one over deals takes each deal, played with both seatings, as one trial, so that the luck
+of the cards falls out of it. The second is the one to judge bots by. docs/arena.md.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from math import ceil, sqrt
+from typing import Final, NamedTuple
+
+from hkoji.arena.match import Game, Played
+
+Z: Final = 1.959963984540054
+"""The standard normal quantile for 95 %, two-sided."""
+
+
+class Interval(NamedTuple):
+    """A confidence interval of 95 % for a score between 0 and 1."""
+
+    low: float
+    high: float
+
+
+class Side(NamedTuple):
+    """What became of one bot. Times are in milliseconds a decision, None if it made none."""
+
+    wins: int
+    score: float
+    """(wins + shared wins / 2) / games."""
+    by_games: Interval
+    by_deals: Interval | None
+    """None for fewer than two deals."""
+    moves: int
+    median: float | None
+    p95: float | None
+
+
+class Figures(NamedTuple):
+    """A match, or as much of it as was played."""
+
+    deals: int
+    shared: int
+    sides: tuple[Side, Side]
+    starter: float
+    """The score of whoever had the first turn."""
+    sweeps: tuple[int, int]
+    """How many deals each bot won at both tables."""
+
+    @property
+    def games(self) -> int:
+        """How many games were played."""
+        return 2 * self.deals
+
+    @property
+    def moves(self) -> int:
+        """How many decisions were made."""
+        return self.sides[0].moves + self.sides[1].moves
+
+
+class Tally:
+    """Takes deals in as they are played, in any order; `figures` does not depend on it."""
+
+    def __init__(self) -> None:
+        self._played: dict[int, tuple[Game, Game]] = {}
+        self._times: tuple[array[float], array[float]] = (array("f"), array("f"))
+
+    def add(self, played: Played) -> None:
+        """Takes a deal in."""
+        self._played[played.games[0].deal] = played.games
+        for times, more in zip(self._times, played.times, strict=True):
+            times.extend(more)
+
+    @property
+    def games(self) -> tuple[Game, ...]:
+        """All games, in the order of their deals."""
+        return tuple(game for number in sorted(self._played) for game in self._played[number])
+
+    def figures(self) -> Figures:
+        """The figures so far. Raises `ValueError` if nothing has been played."""
+        games = self.games
+        if not games:
+            raise ValueError("no deal has been played")
+        deals = [(one, other) for one, other in zip(games[::2], games[1::2], strict=True)]
+        sweeps = [sum(one.winner == other.winner == bot for one, other in deals) for bot in (0, 1)]
+        sides = [_side(bot, games, self._times[bot]) for bot in (0, 1)]
+        starter = _mean(_points(game, game.starter) for game in games)
+        shared = sum(game.winner is None for game in games)
+        return Figures(len(deals), shared, (sides[0], sides[1]), starter, (sweeps[0], sweeps[1]))
+
+
+def _side(bot: int, games: Sequence[Game], times: array[float]) -> Side:
+    points = [_points(game, bot) for game in games]
+    by_deal = [(one + other) / 2 for one, other in zip(points[::2], points[1::2], strict=True)]
+    ordered = sorted(times)
+    return Side(
+        wins=sum(game.winner == bot for game in games),
+        score=_mean(points),
+        by_games=wilson(sum(points), len(points)),
+        by_deals=student(by_deal),
+        moves=sum(game.moves[bot] for game in games),
+        median=quantile(ordered, 0.5),
+        p95=quantile(ordered, 0.95),
+    )
+
+
+def _points(game: Game, bot: int) -> float:
+    return 0.5 if game.winner is None else float(game.winner == bot)
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)
+
+
+def wilson(points: float, trials: int) -> Interval:
+    """Wilson's score interval for `points` out of `trials`, at least one; points may be halves.
+
+    With halves it is too wide rather than too narrow: a shared win scatters less than a win and a loss.
+    """
+    share, square = points / trials, Z * Z
+    middle = (share + square / (2 * trials)) / (1 + square / trials)
+    half = Z * sqrt(share * (1 - share) / trials + square / (4 * trials * trials)) / (1 + square / trials)
+    return Interval(max(0.0, middle - half), min(1.0, middle + half))
+
+
+def student(scores: Sequence[float]) -> Interval | None:
+    """Student's interval for the mean of `scores`, each between 0 and 1; None for fewer than two.
+
+    If all scores are equal it has no width: so few deals say nothing about how much they scatter.
+    """
+    trials = len(scores)
+    if trials < 2:
+        return None
+    mean = sum(scores) / trials
+    variance = sum((score - mean) ** 2 for score in scores) / (trials - 1)
+    half = student_quantile(trials - 1) * sqrt(variance / trials)
+    return Interval(max(0.0, mean - half), min(1.0, mean + half))
+
+
+_EXACT: Final = (12.706205, 4.302653, 3.182446)
+
+
+def student_quantile(freedom: int) -> float:
+    """The two-sided quantile for 95 % of Student's distribution: a table to 3 degrees of freedom, then the expansion.
+
+    Abramowitz and Stegun, 26.7.5; good to three digits from 4 degrees on.
+    """
+    if freedom <= len(_EXACT):
+        return _EXACT[freedom - 1]
+    z, n = Z, float(freedom)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    fourth = (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160
+    return z + first / n + second / n**2 + third / n**3 + fourth / n**4
+
+
+def quantile(ordered: Sequence[float], share: float) -> float | None:
+    """The smallest of the sorted values that at least this share of them does not exceed; None if there are none."""
+    return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else None

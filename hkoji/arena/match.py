@@ -1,0 +1,145 @@
+"""Playing a match: deals, the two games of each, and every decision asked of a bot that sees its own seat's view.
+
+A game takes its course with a referee (`hkoji.arena.referees`); which one makes no difference to it. Time is only
+measured here and decides nothing, so games come out the same on any machine.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import PurePath
+from traceback import extract_tb
+from typing import NamedTuple
+
+from hkoji.arena.plan import TABLES, Plan, seated
+from hkoji.arena.referees import Referee, Rules
+from hkoji.arena.scribe import Scribe
+from hkoji.bots.protocol import Bot
+from hkoji.bots.registry import make_bot
+from hkoji.bots.watcher import Watcher
+from hkoji.errors import BotFailedError, HkojiError
+from hkoji.rules.events import SEATS, Draw, Event, Seat
+from hkoji.rules.transcript import format_rounds
+
+Clock = Callable[[], float]
+"""Seconds that only go forward."""
+
+
+class Game(NamedTuple):
+    """One game as the figures need it. Bots are 0 and 1, as in the plan."""
+
+    deal: int
+    table: str
+    winner: int | None
+    """None for a shared win."""
+    reason: str
+    starter: int
+    """The bot that had the first turn."""
+    rounds: int
+    moves: tuple[int, int]
+    """How many decisions each bot has made."""
+
+
+class Played(NamedTuple):
+    """A deal, played at both tables."""
+
+    games: tuple[Game, Game]
+    times: tuple[array[float], array[float]]
+    """What each decision took, in milliseconds, by bot."""
+    logs: tuple[str, ...] = ()
+    """The signed logs of both games, if they were to be kept."""
+
+
+def play_deal(plan: Plan, number: int, clock: Clock, *, keep: bool = False) -> Played:
+    """Plays a deal at both tables; `keep` also makes the signed logs. Raises `BotFailedError`."""
+    terms, seed = plan.deal(number)
+    times: tuple[array[float], array[float]] = (array("f"), array("f"))
+    games: list[Game] = []
+    scribes = [Scribe(plan, number, table) for table in TABLES] if keep else []
+    for index, table in enumerate(TABLES):
+        referee: Referee
+        if keep:
+            referee = scribes[index]
+        else:
+            dealer = terms.dealer("", plan.ruleset, seed, (None, None))
+            assert dealer is not None
+            referee = Rules(plan.ruleset, dealer)
+        games.append(_play(plan, number, table, referee, times, clock))
+    # All tables of the deal are done: only now may the seed be told.
+    return Played((games[0], games[1]), times, tuple(scribe.unseal() for scribe in scribes))
+
+
+def _play(
+    plan: Plan, number: int, table: str, referee: Referee, times: tuple[array[float], array[float]], clock: Clock
+) -> Game:
+    watchers = (Watcher(plan.ruleset, 0), Watcher(plan.ruleset, 1))
+    moves = [0, 0]
+    with ExitStack() as stack:
+        bots: list[Bot] = []
+        for seat in SEATS:
+            bots.append(_seat(plan, number, table, seat, stack))
+        happened = referee.begin()
+        starter = _first_turn(happened)
+        while True:
+            for watcher in watchers:
+                watcher.watch(happened)
+            state = referee.state
+            actor = state.actor
+            if actor is None:
+                break
+            bot = seated(table, actor)
+            try:
+                start = clock()
+                action = bots[actor].decide(watchers[actor].seen)
+                times[bot].append(1000 * (clock() - start))
+                happened = _decide(referee, action)
+            except Exception as error:
+                raise _failed(plan, number, table, watchers[actor], error) from error
+            moves[bot] += 1
+            if starter is None:
+                starter = _first_turn(happened)
+    outcome = state.outcome
+    assert outcome is not None
+    assert starter is not None
+    winner = None if outcome.winner is None else seated(table, outcome.winner)
+    return Game(number, table, winner, outcome.reason, seated(table, starter), state.round, (moves[0], moves[1]))
+
+
+def _seat(plan: Plan, number: int, table: str, seat: Seat, stack: ExitStack) -> Bot:
+    index = seated(table, seat)
+    try:
+        bot = make_bot(plan.bots[index], plan.bot_seed(number, table, index))
+    except HkojiError as error:
+        raise _failed(plan, number, table, Watcher(plan.ruleset, seat), error) from error
+    stack.callback(bot.close)
+    return bot
+
+
+def _decide(referee: Referee, action: object) -> tuple[Event, ...]:
+    if not isinstance(action, str):
+        raise TypeError(f"a decision is text, not {type(action).__name__}")
+    return referee.decide(action)
+
+
+def _first_turn(events: tuple[Event, ...]) -> Seat | None:
+    return next((event.seat for event in events if isinstance(event, Draw)), None)
+
+
+def _failed(plan: Plan, number: int, table: str, watcher: Watcher, error: Exception) -> BotFailedError:
+    """Whose bot failed, where, how, and the game as it saw it."""
+    seen = watcher.seen
+    if isinstance(error, HkojiError):
+        reason = error.message
+    else:
+        last = extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({PurePath(last.filename).name}, line {last.lineno})"
+    return BotFailedError(
+        plan.labels[seated(table, seen.seat)],
+        reason,
+        deal=number,
+        table=table,
+        seat=seen.seat,
+        position=tuple(format_rounds(plan.ruleset, seen.events)),
+    )

@@ -1,0 +1,70 @@
+"""What a match is to be: two bots, a ruleset, a number of deals, and the seed that everything in it comes from.
+
+All that a match needs of chance is derived from its seed by HMAC-SHA256: the same seed gives the same cards, and with
+bots that keep to theirs the same games, however many processes play them. Who knows the seed knows everything, so
+nothing made from it is a secret; between programs that only see what their seats see, that does not matter.
+docs/arena.md.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final, NamedTuple
+
+from hkoji.game.terms import DuplicateTerms
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
+
+TABLES: Final = ("a", "b")
+"""The two games of a deal: in `a` the first bot is the host, in `b` the second."""
+
+
+class Plan(NamedTuple):
+    """A match. `bots` are what `hkoji.bots.registry.make_bot` takes; deals count from 1."""
+
+    bots: tuple[str, str]
+    ruleset: Ruleset
+    deals: int
+    seed: str
+
+    @property
+    def games(self) -> int:
+        """How many games that is."""
+        return len(TABLES) * self.deals
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What the bots are called: names that a log takes, and different ones."""
+        one, two = (_label(bot) for bot in self.bots)
+        return (one, two) if one != two else (f"{one}-1", f"{two}-2")
+
+    def derive(self, what: str, *place: int | str) -> bytes:
+        """32 bytes for one purpose at one place of the match."""
+        text = "".join(f"{line}\n" for line in (f"hkoji.arena.{what}.v1", *place))
+        return hmac.digest(self.seed.encode(), text.encode(), "sha256")
+
+    def deal(self, number: int) -> tuple[DuplicateTerms, str]:
+        """A deal's terms, and its seed: 64 hex digits."""
+        seed = self.derive("seed", number).hex()
+        return DuplicateTerms.bind(self.derive("deal", number).hex()[:32], seed), seed
+
+    def game(self, number: int, table: str) -> str:
+        """A game's id: 32 hex digits, which other bots or another ruleset do not get with the same seed."""
+        ruleset = encode_canonical(self.ruleset.to_json())
+        return self.derive("game", *self.bots, ruleset, number, table).hex()[:32]
+
+    def bot_seed(self, number: int, table: str, bot: int) -> int:
+        """The seed of bot 0 or 1 for one game, below 2^63."""
+        return int.from_bytes(self.derive("bot", number, table, bot)[:8], "big") >> 1
+
+
+def seated(table: str, seat: Seat) -> int:
+    """Which bot, 0 or 1, sits there."""
+    return seat ^ TABLES.index(table)
+
+
+def _label(bot: str) -> str:
+    """A player's name for a bot: `./My Bot` is `my-bot`."""
+    stem = bot.strip().lower().rsplit("/", 1)[-1]
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in stem)[:28].strip("-_")
+    return kept if len(kept) > 1 and kept != "server" else f"bot-{kept or 'x'}"

@@ -1,0 +1,134 @@
+"""Deals played by several processes, or by this one: the same games in any order, told apart by their number.
+
+Each worker has a pipe and always one deal ahead of it. A worker ignores the interrupt of a terminal, which is for the
+process that asked; when that one stops listening, for whatever reason, its workers are ended. They are spawned, not
+forked, so that every system and every bot sees a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from time import perf_counter
+from typing import Final, NamedTuple
+
+from hkoji.arena.match import Played, play_deal
+from hkoji.arena.plan import Plan
+from hkoji.errors import BotFailedError, HkojiError
+from hkoji.text import tell
+
+AHEAD: Final = 2
+"""Deals that a worker has been given and not played yet, the one at hand included."""
+
+
+def play(plan: Plan, *, jobs: int = 1, keep: bool = False) -> Generator[Played]:
+    """Plays all deals of `plan`, in no particular order if `jobs` is more than 1.
+
+    Raises `BotFailedError` where a bot fails, and `HkojiError` if a process dies. Closing the generator ends all
+    processes.
+    """
+    numbers = range(1, plan.deals + 1)
+    if min(jobs, plan.deals) <= 1:
+        return (play_deal(plan, number, perf_counter, keep=keep) for number in numbers)
+    return _spread(plan, iter(numbers), min(jobs, plan.deals), keep)
+
+
+class _Worker(NamedTuple):
+    process: BaseProcess
+    pipe: Connection
+
+
+def _spread(plan: Plan, numbers: Iterator[int], jobs: int, keep: bool) -> Generator[Played]:
+    workers: dict[Connection, _Worker] = {}
+    waiting: dict[Connection, int] = {}
+    try:
+        with _uninterrupted():
+            for _ in range(jobs):
+                worker = _start(plan, keep)
+                workers[worker.pipe] = worker
+                waiting[worker.pipe] = 0
+        for pipe in AHEAD * list(workers):
+            _give(pipe, numbers, waiting)
+        while any(waiting.values()):
+            for ready in wait([pipe for pipe, count in waiting.items() if count]):
+                assert isinstance(ready, Connection)
+                pipe = ready
+                answer = _receive(pipe)
+                waiting[pipe] -= 1
+                if isinstance(answer, BotFailedError):
+                    raise answer
+                _give(pipe, numbers, waiting)
+                yield answer
+    finally:
+        for worker in workers.values():
+            worker.process.terminate()
+        for worker in workers.values():
+            worker.process.join()
+            worker.pipe.close()
+
+
+def _start(plan: Plan, keep: bool) -> _Worker:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, plan, keep), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _give(pipe: Connection, numbers: Iterator[int], waiting: dict[Connection, int]) -> None:
+    number = next(numbers, None)
+    if number is None:
+        return
+    try:
+        pipe.send(number)
+    except OSError as error:
+        raise _died() from error
+    waiting[pipe] += 1
+
+
+def _receive(pipe: Connection) -> Played | BotFailedError:
+    try:
+        answer: Played | BotFailedError = pipe.recv()
+    except (EOFError, OSError) as error:
+        raise _died() from error
+    return answer
+
+
+def _died() -> HkojiError:
+    return HkojiError(
+        tell("a process of the match has died"), hint=tell("with --jobs 1 everything happens in this one")
+    )
+
+
+def _work(pipe: Connection, plan: Plan, keep: bool) -> None:
+    """What a worker does until nobody listens."""
+    while True:
+        try:
+            number = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(play_deal(plan, number, perf_counter, keep=keep))
+        except BotFailedError as error:
+            pipe.send(error)
+        except BrokenPipeError:
+            return
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ignores interrupts; processes started meanwhile go on ignoring them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
