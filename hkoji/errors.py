@@ -232,32 +232,6 @@ class AuditError(HkojiError):
         self.signer = signer
 
 
-# --- bots ---------------------------------------------------------------------------------------------------------
-
-
-class BotFailedError(HkojiError):
-    """A bot that crashed or chose what it may not. `bot` is its name, `position` its game so far as it saw it, a line
-    a round; `deal`, `table` and `seat` say where it sat."""
-
-    code = "bot-failed"
-
-    def __init__(self, bot: str, reason: str, *, deal: int, table: str, seat: int, position: tuple[str, ...]) -> None:
-        super().__init__(
-            tell("{bot} failed in game {deal}{table}: {reason}", bot=bot, deal=deal, table=table, reason=reason),
-            hint=tell("its game so far, in seat {seat}: {position}", seat=seat, position="\n  ".join(("", *position))),
-        )
-        self.bot = bot
-        self.reason = reason
-        self.deal = deal
-        self.table = table
-        self.seat = seat
-        self.position = position
-
-    def __reduce__(self) -> tuple[object, ...]:
-        place = partial(BotFailedError, deal=self.deal, table=self.table, seat=self.seat, position=self.position)
-        return place, (self.bot, self.reason)
-
-
 # --- access -------------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +331,29 @@ class BotError(HkojiError):
         self.bot = bot
         self.reason = reason
         self.shape = shape
+
+
+class SeatedBotError(BotError):
+    """A bot that failed in a game of a match. `deal`, `table` and `seat` say where it sat, `position` is its game so
+    far as it saw it, a line a round."""
+
+    def __init__(self, bot: str, reason: str, *, deal: int, table: str, seat: int, position: tuple[str, ...]) -> None:
+        HkojiError.__init__(
+            self,
+            tell("{bot} failed in game {deal}{table}: {reason}", bot=bot, deal=deal, table=table, reason=reason),
+            hint=tell("its game so far, in seat {seat}: {position}", seat=seat, position="\n  ".join(("", *position))),
+        )
+        self.bot = bot
+        self.reason = reason
+        self.shape = ()
+        self.deal = deal
+        self.table = table
+        self.seat = seat
+        self.position = position
+
+    def __reduce__(self) -> tuple[object, ...]:
+        place = partial(SeatedBotError, deal=self.deal, table=self.table, seat=self.seat, position=self.position)
+        return place, (self.bot, self.reason)
 
 
 class StorageError(HkojiError):

@@ -1,8 +1,9 @@
 """What a match says about two bots: scores, how sure they are, and how long decisions take.
 
 A shared win is half a win. Two intervals of 95 % are given, since they answer for different things: Wilson's takes
-every game as one trial; the one over deals takes each deal, played with both seatings, as one trial, so that the luck
-of the cards falls out of it. The second is the one to judge bots by. docs/arena.md.
+every game as one trial (with halves it is too wide rather than too narrow); the one over deals takes each deal, played
+with both seatings, as one trial, so that the luck of the cards falls out of it. The second is the one to judge bots by.
+docs/arena.md.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from math import ceil, sqrt
 from typing import Final, NamedTuple
 
 from hkoji.arena.match import Game, Played
-
-Z: Final = 1.959963984540054
-"""The standard normal quantile for 95 %, two-sided."""
+from hkoji.study.share import Z95, wilson
 
 
 class Interval(NamedTuple):
@@ -99,7 +98,7 @@ def _side(bot: int, games: Sequence[Game], times: array[float]) -> Side:
     return Side(
         wins=sum(game.winner == bot for game in games),
         score=_mean(points),
-        by_games=wilson(sum(points), len(points)),
+        by_games=Interval(*wilson(sum(points), len(points))),
         by_deals=student(by_deal),
         moves=sum(game.moves[bot] for game in games),
         median=quantile(ordered, 0.5),
@@ -114,17 +113,6 @@ def _points(game: Game, bot: int) -> float:
 def _mean(values: Iterable[float]) -> float:
     listed = list(values)
     return sum(listed) / len(listed)
-
-
-def wilson(points: float, trials: int) -> Interval:
-    """Wilson's score interval for `points` out of `trials`, at least one; points may be halves.
-
-    With halves it is too wide rather than too narrow: a shared win scatters less than a win and a loss.
-    """
-    share, square = points / trials, Z * Z
-    middle = (share + square / (2 * trials)) / (1 + square / trials)
-    half = Z * sqrt(share * (1 - share) / trials + square / (4 * trials * trials)) / (1 + square / trials)
-    return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
 def student(scores: Sequence[float]) -> Interval | None:
@@ -151,7 +139,7 @@ def student_quantile(freedom: int) -> float:
     """
     if freedom <= len(_EXACT):
         return _EXACT[freedom - 1]
-    z, n = Z, float(freedom)
+    z, n = Z95, float(freedom)
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384

@@ -19,7 +19,7 @@ from hkoji.arena.scribe import Scribe
 from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import make_bot
 from hkoji.bots.watcher import Watcher
-from hkoji.errors import BotFailedError, HkojiError
+from hkoji.errors import BotError, HkojiError, SeatedBotError
 from hkoji.rules.events import SEATS, Draw, Event, Seat
 from hkoji.rules.transcript import format_rounds
 
@@ -53,7 +53,7 @@ class Played(NamedTuple):
 
 
 def play_deal(plan: Plan, number: int, clock: Clock, *, keep: bool = False) -> Played:
-    """Plays a deal at both tables; `keep` also makes the signed logs. Raises `BotFailedError`."""
+    """Plays a deal at both tables; `keep` also makes the signed logs. Raises `SeatedBotError`."""
     terms, seed = plan.deal(number)
     times: tuple[array[float], array[float]] = (array("f"), array("f"))
     games: list[Game] = []
@@ -127,15 +127,17 @@ def _first_turn(events: tuple[Event, ...]) -> Seat | None:
     return next((event.seat for event in events if isinstance(event, Draw)), None)
 
 
-def _failed(plan: Plan, number: int, table: str, watcher: Watcher, error: Exception) -> BotFailedError:
+def _failed(plan: Plan, number: int, table: str, watcher: Watcher, error: Exception) -> SeatedBotError:
     """Whose bot failed, where, how, and the game as it saw it."""
     seen = watcher.seen
-    if isinstance(error, HkojiError):
+    if isinstance(error, BotError):
+        reason = error.reason
+    elif isinstance(error, HkojiError):
         reason = error.message
     else:
         last = extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} ({PurePath(last.filename).name}, line {last.lineno})"
-    return BotFailedError(
+    return SeatedBotError(
         plan.labels[seated(table, seen.seat)],
         reason,
         deal=number,

@@ -12,6 +12,7 @@ import hmac
 from typing import Final, NamedTuple
 
 from hkoji.game.terms import DuplicateTerms
+from hkoji.log import canonical
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 
@@ -50,7 +51,7 @@ class Plan(NamedTuple):
 
     def game(self, number: int, table: str) -> str:
         """A game's id: 32 hex digits, which other bots or another ruleset do not get with the same seed."""
-        ruleset = encode_canonical(self.ruleset.to_json())
+        ruleset = canonical.encode(self.ruleset.to_json())
         return self.derive("game", *self.bots, ruleset, number, table).hex()[:32]
 
     def bot_seed(self, number: int, table: str, bot: int) -> int:

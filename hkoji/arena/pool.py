@@ -8,6 +8,7 @@ forked, so that every system and every bot sees a fresh interpreter.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -15,21 +16,25 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from time import perf_counter
-from typing import Final, NamedTuple
+from types import FrameType
+from typing import Final, NamedTuple, NoReturn
 
 from hkoji.arena.match import Played, play_deal
 from hkoji.arena.plan import Plan
-from hkoji.errors import BotFailedError, HkojiError
+from hkoji.errors import HkojiError, SeatedBotError
 from hkoji.text import tell
 
 AHEAD: Final = 2
 """Deals that a worker has been given and not played yet, the one at hand included."""
 
+FAREWELL: Final = 5.0
+"""Seconds that a worker has to end its bots' programs."""
+
 
 def play(plan: Plan, *, jobs: int = 1, keep: bool = False) -> Generator[Played]:
     """Plays all deals of `plan`, in no particular order if `jobs` is more than 1.
 
-    Raises `BotFailedError` where a bot fails, and `HkojiError` if a process dies. Closing the generator ends all
+    Raises `SeatedBotError` where a bot fails, and `HkojiError` if a process dies. Closing the generator ends all
     processes.
     """
     numbers = range(1, plan.deals + 1)
@@ -60,7 +65,7 @@ def _spread(plan: Plan, numbers: Iterator[int], jobs: int, keep: bool) -> Genera
                 pipe = ready
                 answer = _receive(pipe)
                 waiting[pipe] -= 1
-                if isinstance(answer, BotFailedError):
+                if isinstance(answer, SeatedBotError):
                     raise answer
                 _give(pipe, numbers, waiting)
                 yield answer
@@ -68,7 +73,8 @@ def _spread(plan: Plan, numbers: Iterator[int], jobs: int, keep: bool) -> Genera
         for worker in workers.values():
             worker.process.terminate()
         for worker in workers.values():
-            worker.process.join()
+            worker.process.join(FAREWELL)
+            worker.process.kill()
             worker.pipe.close()
 
 
@@ -92,9 +98,9 @@ def _give(pipe: Connection, numbers: Iterator[int], waiting: dict[Connection, in
     waiting[pipe] += 1
 
 
-def _receive(pipe: Connection) -> Played | BotFailedError:
+def _receive(pipe: Connection) -> Played | SeatedBotError:
     try:
-        answer: Played | BotFailedError = pipe.recv()
+        answer: Played | SeatedBotError = pipe.recv()
     except (EOFError, OSError) as error:
         raise _died() from error
     return answer
@@ -108,6 +114,7 @@ def _died() -> HkojiError:
 
 def _work(pipe: Connection, plan: Plan, keep: bool) -> None:
     """What a worker does until nobody listens."""
+    signal.signal(signal.SIGTERM, _leave)
     while True:
         try:
             number = pipe.recv()
@@ -115,10 +122,15 @@ def _work(pipe: Connection, plan: Plan, keep: bool) -> None:
             return
         try:
             pipe.send(play_deal(plan, number, perf_counter, keep=keep))
-        except BotFailedError as error:
+        except SeatedBotError as error:
             pipe.send(error)
         except BrokenPipeError:
             return
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Ends a worker from within, so that its bots are closed."""
+    sys.exit(0)
 
 
 @contextmanager

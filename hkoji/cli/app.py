@@ -390,16 +390,14 @@ def audit(
     logs.show_audit(_client(), out, source, key or [])
 
 
-@app.command(
-    epilog="Examples: hkoji arena greedy random --games 1000 --jobs 2; hkoji arena greedy random --export match"
-)
+@app.command(epilog="Examples: hkoji arena greedy random --games 1000; hkoji arena greedy random --export match")
 def arena(
     bot: Annotated[str, typer.Argument(metavar="BOT", help="A bot, by its name.", show_default=False)],
     other: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.", show_default=False)],
     games: Annotated[int, typer.Option("--games", min=2, help="How many games; every deal is played twice.")] = 100,
     seed: Annotated[
         str | None,
-        typer.Option("--seed", help="What cards and bots come from; default: a new one.", show_default=False),
+        typer.Option("--seed", help="What cards and bots come from; else a new one.", show_default=False),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="How many processes play.")] = 1,
     export: Annotated[

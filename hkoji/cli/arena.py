@@ -186,7 +186,7 @@ def _text(report: Report, *, plain: bool) -> str:
 def _table(report: Report) -> list[str]:
     plan, figures = report.plan, report.figures
     name = max(_WIDTH, *(len(label) for label in plan.labels))
-    heads = (_("won"), _("score"), _("95 % by games"), _("95 % by deals"), _("ms"), _("p95 ms"))
+    heads = (_("wins"), _("score"), _("95 % by games"), _("95 % by deals"), _("ms"), _("p95 ms"))
     lines = [_row("", heads, name)]
     for label, side in zip(plan.labels, figures.sides, strict=True):
         cells = (str(side.wins), _percent(side.score), _interval(side.by_games), _interval(side.by_deals))

@@ -10,6 +10,15 @@ Z95: Final = 1.959963984540054
 """The 97.5 % point of the normal distribution: two-sided 95 %."""
 
 
+def wilson(part: float, total: int) -> tuple[float, float]:
+    """The 95 % Wilson score interval of `part` in `total`, which is at least one."""
+    p, z = part / total, Z95
+    middle = p + z * z / (2 * total)
+    spread = z * sqrt(p * (1 - p) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
 class Share(NamedTuple):
     """`part` of `total`."""
 
@@ -24,14 +33,7 @@ class Share(NamedTuple):
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % Wilson score interval of the rate; None of nothing."""
-        n, z = self.total, Z95
-        if not n:
-            return None
-        p = self.part / n
-        middle = p + z * z / (2 * n)
-        spread = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        scale = 1 + z * z / n
-        return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+        return wilson(self.part, self.total) if self.total else None
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Count, total, rate and interval; rates to six digits."""
