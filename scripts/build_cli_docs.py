@@ -26,7 +26,7 @@ FIRST = [
     "cancel",
 ]
 LOGS = ["log", "export", "replay", "stats", "audit"]
-COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "serve"]
+COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", "serve"]
 
 
 def build() -> str:

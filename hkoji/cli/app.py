@@ -96,7 +96,7 @@ def play(
         str | None,
         typer.Argument(metavar="[GAME]", help="A game that was begun, here or on a service.", show_default=False),
     ] = None,
-    ruleset: rulesets.OptionalName = None,
+    ruleset: rulesets.Name = None,
     bot: Annotated[
         str | None, typer.Option("--bot", help="The bot to play against, by its name.", show_default=False)
     ] = None,
@@ -169,10 +169,12 @@ def register(
 
 
 @app.command(
-    epilog="Examples: hkoji new --invite bob --max-rounds 3 --tiebreak charm; hkoji new --ruleset geishas-road"
+    epilog="Examples: hkoji new --invite bob --edition 2018-it; hkoji new --max-rounds 3; "
+    "hkoji new --ruleset geishas-road"
 )
 def new(
-    ruleset: rulesets.Name = "hanamikoji",
+    ruleset: rulesets.Name = None,
+    edition: rulesets.Edition = None,
     invite: Annotated[str | None, typer.Option("--invite", help="Only this player may join.")] = None,
     first: rulesets.First = None,
     max_rounds: rulesets.MaxRounds = None,
@@ -186,8 +188,46 @@ def new(
 
     out.json = json
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
-    made = rulesets.make_ruleset(ruleset, given, option)
+    made = rulesets.make_ruleset(ruleset, given, option, edition)
     play.new(_client(), out, made, invite)
+
+
+@app.command(epilog="Examples: hkoji rules; hkoji rules geishas-road --lang it; hkoji rules --edition 2018-it")
+def rules(
+    game: Annotated[str | None, typer.Argument(metavar="[GAME]", help="hanamikoji or geishas-road.")] = None,
+    edition: Annotated[str | None, typer.Option("--edition", help="In the words and options of an edition.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the editions instead.")] = False,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Print the rules of a game."""
+    from hkoji.cli import rules
+
+    out.json, out.plain = json, plain
+    rules.show_list(out) if list_ else rules.show(out, game, edition)
+
+
+@app.command(epilog="Example: hkoji deck --deck everdeck")
+def deck(json: Json = False, plain: Plain = False) -> None:
+    """List the cards to pick from a deck to play at a table; from the Everdeck unless another is chosen."""
+    from hkoji.cli import decklist
+
+    out.json, out.plain = json, plain
+    decklist.show(out)
+
+
+@app.command(epilog="Examples: hkoji config; hkoji config lang it; hkoji config deck --unset")
+def config(
+    key: Annotated[str | None, typer.Argument(help="lang or deck; all if left out.", show_default=False)] = None,
+    value: Annotated[str | None, typer.Argument(help="Keep this from now on.", show_default=False)] = None,
+    unset: Annotated[bool, typer.Option("--unset", help="Keep nothing for the key.")] = False,
+    json: Json = False,
+) -> None:
+    """Show the settings, or keep one."""
+    from hkoji.cli import config
+
+    out.json = json
+    config.run(out, key, value, unset=unset)
 
 
 @app.command(epilog="Example: hkoji join 2714")

@@ -49,6 +49,11 @@ def deck_for(ruleset: str) -> Deck:
     return STANDARD
 
 
+def chosen() -> Deck | None:
+    """The deck that was chosen, in whichever way; None if none was."""
+    return _Chosen.deck
+
+
 def is_standard() -> bool:
     """Whether every game's own cards are in use: then what was typed needs no reading."""
     return _Chosen.deck is None or _Chosen.deck.name == "standard"

@@ -7,12 +7,14 @@ it goes, and else everything is English. English needs no catalogue and loads no
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from hkoji.errors import UsageError, shorten
-from hkoji.text import Catalogue, Text, plural, render, tell
+from hkoji.text import Catalogue, plural, render, tell
+
+Speaker: TypeAlias = Callable[[str], str]
 
 ENGLISH: Final = "en"
 LANGUAGES: Final[dict[str, str]] = {ENGLISH: "English", "it": "italiano"}
@@ -30,13 +32,18 @@ def use(wanted: str | None, *, asked: bool = True) -> None:  # noqa: ARG001 # a 
     """Makes `wanted` the language of this process; None is the locale's. Raises `UsageError` if there is none such."""
     global _name, _catalogue  # one process talks to one person
     name = of_locale() if wanted is None else wanted
+    check(name)
+    if name != _name:
+        _name, _catalogue = name, None if name == ENGLISH else load(name)
+
+
+def check(name: str) -> None:
+    """Raises `UsageError` if there is no such language."""
     if name not in LANGUAGES:
         raise UsageError(
             tell("there is no language {name!r}", name=shorten(name)),
             hint=tell("languages: {names}", names=", ".join(LANGUAGES)),
         )
-    if name != _name:
-        _name, _catalogue = name, None if name == ENGLISH else load(name)
 
 
 def load(name: str) -> Catalogue:
@@ -69,6 +76,12 @@ def translate(message: str) -> str:
     return message if _catalogue is None else render(message, _catalogue)
 
 
+def speaker(name: str) -> Speaker:
+    """What `translate` is, for another language than the one in use."""
+    catalogue = None if name == ENGLISH else load(name)
+    return lambda message: message if catalogue is None else render(message, catalogue)
+
+
 def _(template: str, /, **values: object) -> str:
     """A message in the language of this process, made and shown at once."""
     return translate(tell(template, **values))
@@ -82,19 +95,3 @@ def _n(one: str, many: str, number: int, /, **values: object) -> str:
 def _by(mine: bool, you: str, they: str, /, **values: object) -> str:
     """Of two messages the one for the person who reads it, or the one for somebody else."""
     return _(you if mine else they, **values)
-
-
-__all__ = [
-    "DOMAIN",
-    "ENGLISH",
-    "LANGUAGES",
-    "LOCALE",
-    "Text",
-    "_",
-    "_by",
-    "_n",
-    "current",
-    "of_locale",
-    "translate",
-    "use",
-]

@@ -57,15 +57,21 @@ class Output:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return Style(colour=colour, plain=self.plain)
 
-    def result(self, value: Mapping[str, Any] | list[Any], text: Callable[[], str]) -> None:  # Any: JSON
-        """A command's result: `value` for programs, `text` for people."""
+    def result(self, value: Mapping[str, Any] | list[Any], text: Callable[[], str], *, paged: bool = False) -> None:
+        """A command's result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
         if self.keep:
             self.kept = value
         elif self.json:
             sys.stdout.write(encode(value) + "\n")
         else:
             shown = text()
-            sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
+            shown = shown if shown.endswith("\n") or not shown else shown + "\n"
+            if paged and sys.stdout.isatty() and not self.plain:
+                import pydoc
+
+                pydoc.pager(shown)
+            else:
+                sys.stdout.write(shown)
 
     def lines(self, text: str) -> None:
         """A result that is text as it stands: logs and entries."""

@@ -72,6 +72,11 @@ def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
     _Settled.used = wanted
 
 
+def in_use(key: str) -> tuple[str | None, str]:
+    """A setting as this process has found it, and where; see `find`."""
+    return find(key, _Settled.given)
+
+
 def find(key: str, chosen: Mapping[str, str]) -> tuple[str | None, str]:
     """A setting, and where it is from if it is from environment or file; None if there is none."""
     if key in chosen:

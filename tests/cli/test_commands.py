@@ -18,21 +18,8 @@ from tests.support.shell import Done, Shell, run
 COMMANDS = frozenset(
     {
         *("init", "register", "whoami", "key", "new", "join", "games", "next", "show", "move", "wait", "resign"),
-        *(
-            "cancel",
-            "log",
-            "export",
-            "replay",
-            "stats",
-            "audit",
-            "sign",
-            "submit",
-            "batch",
-            "serve",
-            "play",
-            "arena",
-            "bot",
-        ),
+        *("cancel", "log", "export", "replay", "stats", "audit", "sign", "submit", "batch", "serve", "play", "bot"),
+        *("arena", "rules", "deck", "config"),
     }
 )
 POSITION = {
