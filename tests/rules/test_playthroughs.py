@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from hkoji.rules.events import Order, Outcome, Pick
-from hkoji.rules.transcript import parse_transcript
 from scripts.build_playthroughs import DRAWN, GEISHA, LIMIT, ORDERED, RESIGNED, build
 from tests.support.oracle import follow
-from tests.support.rules import Played
+from tests.support.rules import read
 
 FOLDER = Path(__file__).parents[1] / "data" / "playthroughs"
 FILES = build()
@@ -25,32 +24,27 @@ def test_there_are_no_other_files() -> None:
     assert {path.name for path in FOLDER.iterdir()} == set(FILES)
 
 
-def played(text: str) -> Played:
-    transcript = parse_transcript(text)
-    return Played(transcript.ruleset, transcript.events)
-
-
 @pytest.mark.parametrize("text", [GEISHA, LIMIT, ORDERED.replace("#0 resign\n", ""), DRAWN])
 def test_the_naive_referee_agrees(text: str) -> None:
-    follow(played(text))
+    follow(read(text))
 
 
 def test_how_games_of_hanamikoji_end() -> None:
     """Four geisha win against nine charm; at the limit the editions disagree; who resigns loses."""
-    last = played(GEISHA).states[-1]
+    last = read(GEISHA).states[-1]
     assert (last.outcome, last.to_json()["charm"]) == (Outcome("geisha", 1), [8, 9])
-    italian = played(LIMIT)
+    italian = read(LIMIT)
     position = italian.states[-1].to_json()
     assert (position["charm"], position["geisha"]) == ([8, 8], [3, 2])
     assert italian.states[-1].outcome == Outcome("limit", 1)
     *rounds, _ = LIMIT.replace("tiebreak=charm", "tiebreak=geisha").splitlines()
-    assert played("\n".join(rounds)).states[-1].outcome == Outcome("limit", 0)
-    assert played(RESIGNED).states[-1].outcome == Outcome("resign", 1)
+    assert read("\n".join(rounds)).states[-1].outcome == Outcome("limit", 0)
+    assert read(RESIGNED).states[-1].outcome == Outcome("resign", 1)
 
 
 def test_what_happens_in_games_of_geishas_road() -> None:
     """In one the players choose markers and an order, and the loser takes the start; in the other all is drawn."""
-    chosen, drawn = played(ORDERED), played(DRAWN)
+    chosen, drawn = read(ORDERED), read(DRAWN)
     assert chosen.states[-1].outcome == Outcome("resign", 0)
     assert drawn.states[-1].outcome == Outcome("rounds", 1)
     picks = [event.action for event in chosen.events if isinstance(event, Pick)]

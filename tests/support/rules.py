@@ -34,6 +34,7 @@ from hkoji.rules.events import (
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Json, Ruleset, State
+from hkoji.rules.transcript import parse_transcript
 from tests.toy.showdown import Showdown
 
 OBSERVERS: Final[tuple[Seat | None, ...]] = (0, 1, None)
@@ -150,6 +151,12 @@ def dealt(text: str) -> Deal:
     """A deal written out: `=`, both hands, the deck, and what is removed where a card is."""
     host, guest, rest, *aside = text.removeprefix("=").split("/")
     return Deal((host, guest), rest, "".join(aside))
+
+
+def read(text: str) -> Played:
+    """The game of a transcript."""
+    transcript = parse_transcript(text)
+    return Played(transcript.ruleset, transcript.events)
 
 
 def random_game(ruleset: Ruleset, seed: int, most_rounds: int = 6) -> Played:

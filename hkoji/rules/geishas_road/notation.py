@@ -38,8 +38,8 @@ _SIGNS: Final = {
     "^": ("starter", "start", "first", "comincia"),
 }
 """The sign of a decision, and the words for it."""
-_BARE: Final = {Due.ANSWER: "-", Due.ORDER: ">", Due.PICK: ""}
-"""What a decision without a sign is taken for where one of these is due."""
+_BARE: Final = {Due.ANSWER: "-", Due.ORDER: ">"}
+"""What cards without a sign are taken for where one of these is due."""
 _SEATS: Final = {"0": 0, "host": 0, "casa": 0, "1": 1, "guest": 1, "ospite": 1}
 
 _CARDS = re.compile(r"(?:[A-E][1-4]|X)*")
@@ -63,7 +63,7 @@ def parse(text: str, *, due: Due = Due.ACT) -> str:
     sign, rest = _sign(given)
     if sign:
         return _signed(text, sign, rest)
-    if due is Due.PICK:
+    if due is Due.PICK and (given.lower() in _SEATS or len(given) == 1):
         return _signed(text, "^" if given.lower() in _SEATS else "!", given)
     if due in _BARE and _is_cards(given):
         return _signed(text, _BARE[due], given)

@@ -222,7 +222,7 @@ class GeishasRoadState(NamedTuple):
         if top not in (card, UNKNOWN):
             raise self._contradiction("the card drawn is not the top card of the deck")
         drawn = PACK.encode(card)
-        if drawn != _X and drawn.bit_count() != 1:
+        if PACK.count(drawn) != 1:
             raise self._contradiction("one card is drawn at a time")
         if card != top:
             self._check_single(drawn)

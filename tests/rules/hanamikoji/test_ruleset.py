@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hkoji.errors import IllegalError, InvalidError, MalformedError, NotUnderstoodError
+from hkoji.errors import IllegalError, MalformedError
 from hkoji.rules.events import Chance, Deal, Draw
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Json
@@ -48,37 +48,12 @@ def test_options_that_no_edition_has_are_refused(options: dict[str, Json]) -> No
 
 
 @pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        ({"version": 2}, NotUnderstoodError),
-        ({"version": True}, MalformedError),
-        ({"version": "1"}, MalformedError),
-        ({"version": None}, MalformedError),
-        ({"max_rounds": True}, MalformedError),
-        ({"max_rounds": "3"}, MalformedError),
-        ({"max_rounds": None}, MalformedError),
-        ({"first": 0}, MalformedError),
-        ({"tiebreak": None}, MalformedError),
-        ({"deck": "everdeck"}, NotUnderstoodError),
-        ({"name": "hanafuda"}, NotUnderstoodError),
-        ({"name": None}, MalformedError),
-    ],
+    "change",
+    [{"max_rounds": True}, {"max_rounds": "3"}, {"max_rounds": None}, {"tiebreak": None}],
 )
-def test_an_unreadable_ruleset(change: dict[str, Json], error: type[InvalidError]) -> None:
-    with pytest.raises(error):
-        parse_ruleset({**OPTIONS, **change})
-
-
-@pytest.mark.parametrize("key", sorted(OPTIONS))
-def test_every_option_is_always_there(key: str) -> None:
-    with pytest.raises(InvalidError):
-        parse_ruleset({other: value for other, value in OPTIONS.items() if other != key})
-
-
-@pytest.mark.parametrize("options", [None, [], "hanamikoji", 1])
-def test_a_ruleset_is_an_object(options: Json) -> None:
+def test_an_unreadable_option(change: dict[str, Json]) -> None:
     with pytest.raises(MalformedError):
-        parse_ruleset(options)
+        parse_ruleset({**OPTIONS, **change})
 
 
 @pytest.mark.parametrize(("first", "seat"), [("host", 0), ("guest", 1)])
