@@ -13,6 +13,7 @@ BRAINS: Final = {
     ("greedy", "hanamikoji"): ("hkoji.bots.hanamikoji.greedy", "HanamikojiGreedy"),
     ("greedy", "geishas-road"): ("hkoji.bots.geishas_road.greedy", "GeishasRoadGreedy"),
     ("search", "hanamikoji"): ("hkoji.bots.hanamikoji.search", "HanamikojiSearch"),
+    ("search", "geishas-road"): ("hkoji.bots.geishas_road.search", "GeishasRoadSearch"),
 }
 """From a bot's name and a game's name to the module and class that plays it."""
 

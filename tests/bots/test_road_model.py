@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 
 import pytest
 
-from hkoji.bots.geishas_road import model
+from hkoji.bots.geishas_road import model, worth
 from hkoji.bots.geishas_road.greedy import lead_of
-from hkoji.rules.geishas_road.actions import PACK
+from hkoji.rules.events import Chance, Draw, Reveal
+from hkoji.rules.geishas_road import scoring
+from hkoji.rules.geishas_road.actions import PACK, actions
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.protocol import DECISION_KINDS, Due
 from tests.support.rules import random_game
 
 
@@ -60,3 +64,85 @@ def test_moves_are_written_as_they_are_read() -> None:
     assert model.read("GA1B2C4").shares[0] == (model.cards_of("A1"), model.cards_of("B2C4"))
     assert [model.names_of(share) for share, _ in model.read("CA1D3B2C4").shares] == ["A1D3", "B2C4"]
     assert model.read("RA3").shares == ()
+
+
+class Chooser:
+    """Plays both sides at random and keeps the decisions as the rules write them, and what each side saw."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self.written: list[tuple[int, str]] = []
+        self.sides: list[tuple[int, model.Side, int]] = []
+
+    def act(self, seat: int, side: model.Side, road: int) -> model.Move:
+        self.sides.append((seat, side, road))
+        action = self._chance.choice(actions(side.hand, side.used))
+        self.written.append((seat, action))
+        return model.read(action)
+
+    def reply(self, seat: int, side: model.Side, road: int, move: model.Move) -> tuple[model.Play, tuple[int, ...]]:
+        share, rest = self._chance.choice(move.shares)
+        taken = self._chance.choice(model.plays(road, share))
+        self.written.append((seat, f"-{model.names_of(taken.cards)}"))
+        return taken, rest
+
+    def order(self, seat: int, side: model.Side, options: tuple[model.Play, ...]) -> model.Play:
+        play = self._chance.choice(options)
+        self.written.append((seat, f">{model.names_of(play.cards)}"))
+        return play
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
+    """The model plays at random; all that it has decided is played again by the rules, views and road compared."""
+    chance = random.Random(seed)
+    ruleset = GeishasRoad("guest" if seed % 2 else "host", "random")
+    deck = list(PACK.kinds)
+    chance.shuffle(deck)
+    deal = ruleset.deal(tuple(deck))
+    first = seed % 2
+    state = ruleset.initial().apply(Chance(None, "".join(chance.sample("ABCDE", 2)))).apply(deal)
+    chooser = Chooser(chance)
+    sides = [model.Side(PACK.encode(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
+    end = model.play_out((sides[0], sides[1]), first, 0, model.cards_of(deal.rest), first, chooser)
+    seen = iter(chooser.sides)
+    kept = {}
+    worths = [worth.RoundWorth(state, seat) for seat in (0, 1)]
+    for seat, written in chooser.written:
+        if state.due is Due.DRAW:
+            state = state.apply(Draw(seat, state.deck[:2]))
+            assert (seat, _side(state, seat), model.from_road(state.road)) == next(seen)
+        assert state.actor == seat
+        assert written in state.legal_actions()
+        if written[0] == "I":
+            kept[seat] = written[1:3]
+        state = state.apply(DECISION_KINDS[state.due](seat, written))
+    for seat in state.due_reveals():
+        state = state.apply(Reveal(seat, kept[seat]))
+    assert end.road == model.from_road(state.road)
+    assert model.leads(end.lead) == tuple(
+        a - b for a, b in zip(*(_sums(tableau) for tableau in state.tableaus), strict=True)
+    )
+    for seat, lead in ((0, end.lead), (1, -end.lead)):
+        won, points, _ = worths[seat].won(end.road, lead)
+        assert won == (state.wins[seat] == 1)
+        prestige = [scoring.prestige(state.road.lanterns, _owners(state), side) for side in (seat, 1 - seat)]
+        assert points == prestige[0] - prestige[1]
+        assert (worths[seat].of(end.road, lead) > 0.5) == won
+
+
+def _owners(state: GeishasRoadState) -> str:
+    return scoring.leads(state.influence(0), state.influence(1))
+
+
+def _sums(tableau: int) -> list[int]:
+    return [sum(n for n in (1, 2, 3, 4) if tableau >> 4 * colour + n - 1 & 1) for colour in range(5)]
+
+
+def _side(state: GeishasRoadState, seat: int) -> model.Side:
+    """What a seat sees, by the rules."""
+    placed = state.tableaus[0] | state.tableaus[1] | state.intrigues[seat] | state.discards[seat]
+    view = state.project(seat)
+    return model.Side(
+        view.hands[seat], view.used[seat], lead_of(view, seat), model.ALL_CARDS & ~placed, view.intrigues[seat]
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from hkoji.rules.geishas_road import road as rules
 from hkoji.rules.geishas_road.actions import BITS, CODES, COMPETITION, GIFT, INTRIGUE, KNOWN, PACK, REVEAL
@@ -141,3 +141,95 @@ def read(action: str) -> Move:
 def write(move: Move) -> str:
     """The canonical notation of a move."""
     return CODES[move.bit.bit_length() - 1] + names_of(move.cards)
+
+
+class Side(NamedTuple):
+    """What one player holds and sees: hand, mask of used actions, lead, cards still to come, and the card it keeps.
+
+    `lead` counts the player's own kept card and not the other's; `coming` are all cards that the player does not know
+    to be in a tableau, kept or discarded, so its own hand is among them. `kept` is a set of one card, or empty.
+    """
+
+    hand: int
+    used: int
+    lead: Lead
+    coming: int
+    kept: int = 0
+
+    def shows(self, move: Move, gain: Lead) -> Side:
+        """This side after its own move, in which it gains `gain` of influence over the other."""
+        mask = move.mask
+        return Side(self.hand & ~mask, self.used | move.bit, self.lead + gain, self.coming & ~mask, self.kept)
+
+    def hides(self, move: Move) -> Side:
+        """This side after its own intrigue."""
+        mask, card = move.mask, move.cards[0]
+        return Side(
+            self.hand & ~mask, self.used | move.bit, self.lead + INFLUENCE[card], self.coming & ~mask, 1 << card
+        )
+
+    def meets(self, move: Move, gain: Lead) -> Side:
+        """This side after the other's move, if it was not an intrigue."""
+        return Side(self.hand, self.used, self.lead - gain, self.coming & ~move.mask, self.kept)
+
+
+class Players(Protocol):
+    """Who plays a round out. Seat 0 is whoever the round is about, whatever it is in the game."""
+
+    def act(self, seat: int, side: Side, road: Road) -> Move:
+        """The move of `seat`."""
+
+    def reply(self, seat: int, side: Side, road: Road, move: Move) -> tuple[Play, tuple[Card, ...]]:
+        """What `seat` takes of an offer, in what order, and what is left of it."""
+
+    def order(self, seat: int, side: Side, options: tuple[Play, ...]) -> Play:
+        """The order in which `seat` plays what is left of its offer, where it matters."""
+
+
+class End(NamedTuple):
+    """A round's end: the road and seat 0's lead after both kept cards have been played."""
+
+    road: Road
+    lead: Lead
+
+
+def make_move(sides: tuple[Side, Side], seat: int, road: Road, move: Move, players: Players) -> tuple[Side, Side, Road]:
+    """Both sides and the road after `seat`'s move, any answer and any order of what is left."""
+    actor, other = sides[seat], sides[1 - seat]
+    if move.bit == INTRIGUES:
+        actor = actor.hides(move)
+        return (other, actor, road) if seat else (actor, other, road)
+    if move.shares:
+        taken, rest = players.reply(1 - seat, other, road, move)
+        return finish(sides, seat, move, taken, rest, players)
+    gain = INFLUENCE[move.cards[0]]
+    road = step(road, move.cards[0])
+    actor, other = actor.shows(move, gain), other.meets(move, gain)
+    return (other, actor, road) if seat else (actor, other, road)
+
+
+def finish(
+    sides: tuple[Side, Side], seat: int, move: Move, taken: Play, rest: tuple[Card, ...], players: Players
+) -> tuple[Side, Side, Road]:
+    """Both sides and the road after `seat`'s offer, of which `taken` has been taken."""
+    options = plays(taken.road, rest)
+    gain = options[0].influence - taken.influence
+    actor, other = sides[seat].shows(move, gain), sides[1 - seat].meets(move, gain)
+    road = (options[0] if len(options) == 1 else players.order(seat, actor, options)).road
+    return (other, actor, road) if seat else (actor, other, road)
+
+
+def play_out(
+    sides: tuple[Side, Side], seat: int, road: Road, deck: Sequence[Card], starter: int, players: Players
+) -> End:
+    """Plays a round to its end. `seat` is to draw the first card of `deck`; `starter` has started the round."""
+    first, second = sides
+    for card in deck:
+        hand, used, lead, coming, kept = second if seat else first
+        side = Side(hand | 1 << card, used, lead, coming, kept)
+        both = (first, side) if seat else (side, second)
+        first, second, road = make_move(both, seat, road, players.act(seat, side, road), players)
+        seat = 1 - seat
+    mine, yours = first.kept.bit_length() - 1, second.kept.bit_length() - 1
+    road = step(step(road, yours), mine) if starter else step(step(road, mine), yours)
+    return End(road, first.lead - INFLUENCE[yours])

@@ -1,0 +1,190 @@
+"""`search` at Geisha's Road: plays rounds out in worlds that fit what it has seen, and keeps what wins most games.
+
+The decisions that look best are all tried in the same worlds, both sides playing on by `Judgement`; after each of
+several passes the worse half goes. Which marker to pick and who is to start are judged at a glance.
+All randomness comes from the seed and the number of events seen, so a decision is a function of seed and `Seen`.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import Final
+
+from hkoji.bots.geishas_road.beliefs import Beliefs, World
+from hkoji.bots.geishas_road.greedy import lead_of
+from hkoji.bots.geishas_road.judgement import Judgement, stakes
+from hkoji.bots.geishas_road.model import (
+    ALL_CARDS,
+    INFLUENCE,
+    Card,
+    End,
+    Move,
+    Play,
+    Road,
+    Side,
+    cards_of,
+    finish,
+    from_road,
+    in_mask,
+    make_move,
+    mask_of,
+    play_out,
+    plays,
+    read,
+    step,
+)
+from hkoji.bots.geishas_road.worth import RoundWorth
+from hkoji.bots.protocol import Seen
+from hkoji.rules.events import Seat
+from hkoji.rules.geishas_road import scoring
+from hkoji.rules.geishas_road.actions import COLOURS, KNOWN, PACK
+from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.protocol import Due
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much work a decision gets: it is counted, not timed, so that play is the same everywhere."""
+
+    turns: int
+    """Turns played in all playouts together."""
+    width: int = 16
+    """Decisions that are tried at all, the best at a glance."""
+
+
+LEVELS: Final = {
+    "easy": Effort(0),
+    "normal": Effort(600),
+    "hard": Effort(3_000),
+}
+"""`easy` plays the best move at a glance."""
+
+ENOUGH: Final = 400
+"""Worlds that a pass needs at most, however short the playouts."""
+
+
+class GeishasRoadSearch:
+    """Plays at one of `LEVELS`."""
+
+    def __init__(self, seed: int, level: str = "hard") -> None:
+        self._seed = seed
+        self._effort = LEVELS[level]
+
+    def decide(self, seen: Seen) -> str:
+        """The decision that wins most of the games played out."""
+        view = seen.view
+        assert isinstance(view, GeishasRoadState)
+        actions = view.legal_actions()
+        if len(actions) == 1:
+            return actions[0]
+        if view.due is Due.PICK:
+            return max(actions, key=lambda action: _pick(view, seen.seat, action))
+        return _Search(seen, view, self._effort, random.Random(f"{self._seed}/{len(seen.events)}")).best(actions)
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+def _pick(view: GeishasRoadState, seat: Seat, action: str) -> float:
+    """How good it looks to pick a marker, or a starter: whoever starts wins ties, and so it is better to start."""
+    if action[0] == "^":
+        return float(action[1] == str(seat))
+    colour = COLOURS.index(action[1])
+    return stakes(view.hands[seat] >> 4 * colour & 15, 15)
+
+
+class _Search:
+    """One decision. Seat 0 is the deciding seat here, and 1 the other, whatever they are in the game."""
+
+    def __init__(self, seen: Seen, view: GeishasRoadState, effort: Effort, chance: random.Random) -> None:
+        me, other = seen.seat, 1 - seen.seat
+        self._effort = effort
+        self._due = view.due
+        self._worth = RoundWorth(view, me)
+        marks = [0 if marker == scoring.MIDDLE else 1 if marker == str(me) else -1 for marker in view.markers]
+        self._judges = Judgement(tuple(marks)), Judgement(tuple(-mark for mark in marks))
+        self._sides = _side(view, me), _side(view, other)
+        self._road = from_road(view.road)
+        self._offer = read(view.offer) if view.offer else None
+        self._left = cards_of(view.left)
+        self._starter = 0 if view.first == me else 1
+        self._turns = PACK.count(PACK.encode(view.deck))
+        self._beliefs = Beliefs(seen, chance)
+
+    # --- the players of `play_out` --------------------------------------------------------------------------------
+
+    def act(self, seat: int, side: Side, road: Road) -> Move:
+        """Both players move by their judgement."""
+        return self._judges[seat].best(side, road)
+
+    def reply(self, seat: int, side: Side, road: Road, move: Move) -> tuple[Play, tuple[Card, ...]]:
+        """So they answer."""
+        return self._judges[seat].reply(side, road, move)
+
+    def order(self, seat: int, side: Side, options: tuple[Play, ...]) -> Play:
+        """And so they order the cards left."""
+        return self._judges[seat].order(side, options)
+
+    # --- the decision ---------------------------------------------------------------------------------------------
+
+    def best(self, actions: tuple[str, ...]) -> str:
+        """The best of `actions`, all that are legal."""
+        own = Side(0, 0, 0, 0)  # nothing of the other side's hand is known at a glance
+        looks = {action: self._judges[0].value(*self._after(action, own)[::2]) for action in actions}
+        tried = sorted(actions, key=lambda action: -looks[action])[: self._effort.width]
+        return self._halve(tried) if self._effort.turns else tried[0]
+
+    def _halve(self, tried: list[str]) -> str:
+        """Plays out all of `tried` in the same worlds, and again the better half of them, until one is left."""
+        won = dict.fromkeys(tried, 0.0)
+        share = self._effort.turns // (ceil(log2(len(tried))) or 1)
+        while len(tried) > 1:
+            number = min(ENOUGH, max(1, share // (max(1, self._turns) * len(tried))))
+            for _ in range(number):
+                world = self._beliefs.any()
+                for action in tried:
+                    won[action] += self._worth.of(*self._play(action, world))
+            tried = sorted(tried, key=lambda action: -won[action])[: (len(tried) + 1) // 2]
+        return tried[0]
+
+    def _play(self, action: str, world: World) -> End:
+        """The end of the round after `action`, in `world`."""
+        side = self._sides[1]
+        kept = sum(INFLUENCE[card] for card in in_mask(world.kept))
+        other = Side(world.hand, side.used, side.lead + kept, side.coming & ~(world.kept | world.discarded), world.kept)
+        first, second, road = self._after(action, other)
+        seat = 0 if self._due is Due.ANSWER else 1
+        return play_out((first, second), seat, road, world.deck, self._starter, self)
+
+    def _after(self, action: str, other: Side) -> tuple[Side, Side, Road]:
+        """Both sides and the road after `action` and what completes it."""
+        me, road = self._sides[0], self._road
+        if self._due is Due.ORDER:
+            cards = cards_of(action[1:])
+            gain = INFLUENCE[cards[0]] + INFLUENCE[cards[1]]
+            for card in cards:
+                road = step(road, card)
+            mask = mask_of(cards)
+            me = me._replace(lead=me.lead + gain, coming=me.coming & ~mask)
+            return me, other._replace(lead=other.lead - gain, coming=other.coming & ~mask), road
+        if self._due is Due.ANSWER:
+            assert self._offer is not None
+            cards = cards_of(action[1:])
+            rest = tuple(card for card in self._offer.cards if card not in cards)
+            taken = next(play for play in plays(road, cards) if play.cards == cards)
+            return finish((me, other), 1, self._offer, taken, rest, self)
+        return make_move((me, other), 0, road, read(action), self)
+
+
+def _side(view: GeishasRoadState, seat: Seat) -> Side:
+    """What the view shows of one side; of the deciding seat that is all there is."""
+    placed = view.tableaus[0] | view.tableaus[1] | (view.intrigues[seat] | view.discards[seat]) & KNOWN
+    return Side(
+        view.hands[seat] & KNOWN,
+        view.used[seat],
+        lead_of(view, seat),
+        ALL_CARDS & ~placed,
+        view.intrigues[seat] & KNOWN,
+    )
