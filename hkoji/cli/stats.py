@@ -14,7 +14,7 @@ from hkoji.errors import HkojiError, StorageError, UsageError
 from hkoji.rules.geishas_road import actions as geishas_road
 from hkoji.rules.hanamikoji import actions as hanamikoji
 from hkoji.study.share import Share, Spread
-from hkoji.study.tally import PLACES, Group, Tally
+from hkoji.study.tally import Group, Tally
 from hkoji.text import plural, tell
 
 _NAMED: Final = 1000
@@ -198,7 +198,7 @@ def _places(group: Group, style: Style) -> Iterator[str]:
     if not group.kinds():
         return
     names = _ACTIONS.get(group.name.partition("/")[0], {})
-    titles = (_("1st"), _("2nd"), _("3rd"), _("4th"))
+    titles = _titles(group)
     if style.plain:
         for kind in group.kinds():
             for place, title in enumerate(titles):
@@ -215,10 +215,17 @@ def _places(group: Group, style: Style) -> Iterator[str]:
     yield style.paint(_line(_("action"), "".join(f"{title:>15}" for title in titles)), "dim")
     for kind in group.kinds():
         cells = (
-            f"{_percent(group.place(kind, place)):>8} {_percent(group.wins(kind, place)):>6}" for place in range(PLACES)
+            f"{_percent(group.place(kind, place)):>8} {_percent(group.wins(kind, place)):>6}"
+            for place in range(group.most_places())
         )
         yield _line(f"{kind} {names.get(kind, '')}", "".join(cells))
     yield _line("", _("each: how often it was taken then, and how often who did has won the game"))
+
+
+def _titles(group: Group) -> list[str]:
+    """The places of actions in a round, in words as far as there are any."""
+    words = (_("1st"), _("2nd"), _("3rd"), _("4th"))
+    return [words[place] if place < len(words) else str(place + 1) for place in range(group.most_places())]
 
 
 def _percent(share: Share) -> str:
@@ -271,7 +278,7 @@ def _charts(tally: Tally) -> Iterator[Chart]:
         rounds = ((str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds))
         yield Chart(_("Rounds"), tuple(_bar(label, each) for label, each in rounds))
         names = _ACTIONS.get(name.partition("/")[0], {})
-        for place, title in enumerate((_("1st"), _("2nd"), _("3rd"), _("4th"))):
+        for place, title in enumerate(_titles(group)):
             yield Chart(
                 _("Actions taken {place}, and how often who did has won", place=title),
                 tuple(

@@ -166,7 +166,7 @@ def _beside(canvas: Canvas, scene: Scene, state: GeishasRoadState, y: float) -> 
         cards.deck(canvas, names, _SIDE, y + 24, table.WIDTH - MARGIN - _SIDE)
     waiting = state.offer[1:] or state.left
     if waiting:
-        title = tell("on offer") if state.offer else tell("left, in either order")
+        title = tell("on offer") if state.offer else tell("cards left")
         canvas.text(_SIDE, y + 150, scene.word(title), 15, fill=INK, font_weight="bold")
         names = PACK.split(waiting)
         for number, pair in enumerate((names[:2], names[2:])):

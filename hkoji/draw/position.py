@@ -7,13 +7,21 @@ from typing import Final
 
 from hkoji.draw import geishas_road, hanamikoji
 from hkoji.draw.scene import Scene
+from hkoji.errors import UsageError
+from hkoji.text import tell
 
-_DRAWINGS: Final[dict[str, Callable[[Scene], str]]] = {
+DRAWINGS: Final[dict[str, Callable[[Scene], str]]] = {
     "geishas-road": geishas_road.draw,
     "hanamikoji": hanamikoji.draw,
 }
+"""By a ruleset's name. A game may do without one."""
 
 
 def draw_position(scene: Scene) -> str:
-    """The SVG text of a scene."""
-    return _DRAWINGS[scene.state.ruleset.name](scene)
+    """The SVG text of a scene. Raises `UsageError` for a game that has no drawing."""
+    name = scene.state.ruleset.name
+    if name not in DRAWINGS:
+        raise UsageError(
+            tell("there is no drawing of {game}", game=name), hint=tell("leave --svg and --png out to see its board")
+        )
+    return DRAWINGS[name](scene)

@@ -35,7 +35,7 @@ def begin(scene: Scene, height: float, game: str, where: str) -> Canvas:
     full = HEAD + height + foot(scene)
     canvas = Canvas(WIDTH, full, f"{game}: {scene.title}" if scene.title else game, cards.TABLE)
     canvas.text(MARGIN, 38, game, 26, fill=INK, font_family=SERIF, font_weight="bold")
-    canvas.text(MARGIN + 17 * len(game) + 26, 37, where, 16, fill=INK)
+    canvas.text(MARGIN + 232, 37, where, 16, fill=INK)
     canvas.text(WIDTH - MARGIN, 37, scene.title, 13, anchor="end", fill=FAINT)
     canvas.line(MARGIN, HEAD - 6, WIDTH - MARGIN, HEAD - 6, stroke=LINE)
     return canvas

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from hkoji.game.course import Stage
 from hkoji.game.replay import Replay
-from hkoji.rules.events import DECISIONS, Act, Answer, Deal, Event, Order, Reveal, Seat
+from hkoji.rules.events import DECISIONS, Act, Answer, Deal, Event, Order, Seat
 from hkoji.rules.geishas_road.state import GeishasRoadState
-from hkoji.rules.protocol import State
+from hkoji.rules.protocol import Due, State
 
 
 class Round(NamedTuple):
@@ -65,7 +65,9 @@ def record(replay: Replay, ruleset: str, seconds: int | None = None) -> Record:
                 rounds.append(_Counting())
             elif rounds:
                 rounds[-1].count(event)
-    counted = [each.done() for each in rounds]
+    # A round that another one follows has been scored; the last one, if the rules ended it and nothing else did.
+    scored = course.state.due is Due.DEAL or (outcome is not None and outcome.reason in course.setup.ruleset.reasons)
+    counted = [each.done(scored=scored or each is not rounds[-1]) for each in rounds]
     for number, winner in enumerate(round_winners([step.course.state for step in replay.steps])):
         counted[number] = counted[number]._replace(winner=winner)
     finished = course.stage is Stage.OVER
@@ -97,11 +99,9 @@ class _Counting:
         self.first: Seat | None = None
         self.last: Seat | None = None
         self.actions = ["", ""]
-        self.decisions = self.offers = self.orders = self.hand_overs = self.reveals = 0
+        self.decisions = self.offers = self.orders = self.hand_overs = 0
 
     def count(self, event: Event) -> None:
-        if isinstance(event, Reveal):
-            self.reveals += 1
         if not isinstance(event, DECISIONS):
             return
         self.decisions += 1
@@ -113,7 +113,7 @@ class _Counting:
         self.offers += isinstance(event, Answer)
         self.orders += isinstance(event, Order)
 
-    def done(self) -> Round:
+    def done(self, *, scored: bool) -> Round:
         host, guest = self.actions
         return Round(
             self.first,
@@ -122,5 +122,5 @@ class _Counting:
             self.offers,
             self.orders,
             self.hand_overs,
-            self.reveals == 2,
+            scored,
         )

@@ -13,9 +13,6 @@ from hkoji.rules.events import SEATS
 from hkoji.study.record import Record, Round
 from hkoji.study.share import Share, Spread, spread, three_digits
 
-PLACES: Final = 4
-"""In both games a seat takes four actions a round."""
-
 
 class Group:
     """The counts of the games of one ruleset with the same options.
@@ -97,6 +94,10 @@ class Group:
         """The kinds of actions that were taken, sorted."""
         return sorted({kind for kind, _ in self.places})
 
+    def most_places(self) -> int:
+        """How many actions a seat took in a round, at most: four in both games of the rulebooks."""
+        return max((place + 1 for _, place in self.places), default=0)
+
     def place(self, kind: str, place: int) -> Share:
         """How many of all actions taken in a place were of this kind."""
         return Share(self.places[kind, place], sum(self.places[each, place] for each in self.kinds()))
@@ -146,7 +147,7 @@ class Group:
                     "won": self.wins(kind, place).to_json(),
                 }
                 for kind in self.kinds()
-                for place in range(PLACES)
+                for place in range(self.most_places())
             ],
             "orders": self.order_share().to_json(),
             "scored_rounds": self.scored,

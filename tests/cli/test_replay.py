@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -225,3 +228,69 @@ def test_the_own_running_game_through_the_own_eyes(alice: Shell, bob: Shell) -> 
     assert f"alice holds  {' '.join(hand)}" in shown.out
     assert alice("replay", game, "--eyes", "bob").code == Exit.MOVE
     assert bob("replay", game, "--eyes", "spectator", "--json").json["state"]["hands"] == ["X" * 7, "X" * 6]
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_position_is_drawn_into_files(tmp_path: Path) -> None:
+    svg, png = tmp_path / "a.svg", tmp_path / "a.png"
+    done = run("replay", LIMIT, "--at", "9", "--eyes", "bob", "--svg", str(svg), "--png", str(png), "--json")
+    assert (done.code, done.err) == (0, "")
+    assert done.json == {
+        "game": replay(parse_log(Path(LIMIT).read_bytes())).steps[0].entry.game,
+        "at": 9,
+        "eyes": "guest",
+        "drawn": [str(svg), str(png)],
+    }
+    root = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert f"{done.json['game'][:8]} · entry 9 · decision 4 of 24 · as bob saw it" in words
+    assert "bob took A D · -AD" in words
+    assert "It is bob's turn to choose an action." in words
+    head = png.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(head[16:20], "big") == 2 * int(root.get("width", ""))
+    assert int.from_bytes(head[20:24], "big") == 2 * int(root.get("height", ""))
+    printed = run("replay", LIMIT, "--at", "9", "--eyes", "bob", "--svg", str(svg))
+    assert printed.out == f"{svg}\n"
+
+
+def test_a_drawing_on_standard_output(tmp_path: Path) -> None:
+    def hkoji(*words: str) -> bytes:
+        program = [sys.executable, "-c", "from hkoji.cli.main import main; main()", "replay", LIMIT, *words]
+        return subprocess.run(program, capture_output=True, check=True).stdout
+
+    file = tmp_path / "a.svg"
+    assert run("replay", LIMIT, "--svg", str(file)).code == 0
+    assert hkoji("--svg", "-") == file.read_bytes()
+    assert hkoji("--png", "-").startswith(b"\x89PNG")
+
+
+def test_drawing_that_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, code, said in (
+        (("--svg", "-", "--json"), Exit.USAGE, "holds one result"),
+        (("--svg", "-", "--png", "-"), Exit.USAGE, "holds one result"),
+        (("--svg", str(tmp_path / "no" / "a.svg")), Exit.FAILURE, "cannot write"),
+    ):
+        done = run("replay", LIMIT, *words)
+        assert (done.code, done.out) == (code, "")
+        assert said in done.err
+    assert "at a terminal" in run("replay", LIMIT, "--png", "-", terminal=True).err
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    missing = run("replay", LIMIT, "--png", str(tmp_path / "a.png"))
+    assert missing.code == Exit.USAGE
+    assert "pip install 'hkoji[png]'" in missing.err
+    assert not (tmp_path / "a.png").exists()
+    assert run("replay", LIMIT, "--svg", str(tmp_path / "a.svg")).code == 0
+
+
+def test_the_position_on_the_screen_can_be_drawn(tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    done = step(LIMIT, f"12\nn\ns {file}\ns nothing\ns a.txt\n", "--eyes", "alice")
+    assert f"drawn in {file}" in done.err
+    assert done.err.count("is no picture's name") == 2
+    words = file.read_text(encoding="utf-8")
+    assert "Round 1 is over." in words
+    assert "as alice saw it" in words
+    assert titles(done)[-1][3].startswith("round 1 is scored")

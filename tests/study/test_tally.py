@@ -23,6 +23,7 @@ from hkoji.study.share import Share, spread, three_digits
 from hkoji.study.stops import stops
 from hkoji.study.tally import Tally
 from tests.support.table import new_game, whole_game
+from tests.toy.showdown import Showdown
 
 RULESETS: tuple[Ruleset, ...] = (Hanamikoji("random"), GeishasRoad("random"))
 
@@ -138,6 +139,18 @@ def test_groups_and_players() -> None:
     assert players["alice"].won == players["bob"].lost == row.seats[0] + road.seats[0]
     assert players["alice"].drawn == 0
     assert players["alice"].first + players["bob"].first == 60
+
+
+def test_a_game_of_which_nothing_is_known_but_its_rules() -> None:
+    tally = Tally()
+    for game in played(Showdown(), 0, 20):
+        tally.add(game)
+    (group,) = tally.groups.values()
+    assert (group.games, group.finished) == (20, 20)
+    assert group.scored == sum(number * times for number, times in group.rounds.items())
+    assert group.most_places() > 0
+    for place in range(group.most_places()):
+        assert sum(group.wins(kind, place).part for kind in group.kinds()) <= group.places.total()
 
 
 def test_a_shared_win_is_nobodys() -> None:

@@ -1,0 +1,199 @@
+"""Drawings of positions: well-formed, within their edges, with every card once, and blind to what eyes cannot see."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.draw import cards
+from hkoji.draw.position import DRAWINGS, draw_position
+from hkoji.errors import UsageError
+from hkoji.game import bodies
+from hkoji.game.replay import Replay, replay
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Due, Ruleset
+from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, see
+from hkoji.study.stops import Stop, stops
+from scripts import build_drawings
+from scripts.build_drawings import scene
+from tests.support.retold import retold
+from tests.support.table import new_game, whole_game
+from tests.toy.showdown import Showdown
+
+SVG = "{http://www.w3.org/2000/svg}"
+GAMES: tuple[Ruleset, ...] = (Hanamikoji("random", 3, "charm"), GeishasRoad("random"))
+every_game = pytest.mark.parametrize("ruleset", GAMES, ids=lambda ruleset: ruleset.name)
+
+
+def played(ruleset: Ruleset, seed: int) -> Replay:
+    return replay(whole_game(seed, ruleset).lines)
+
+
+def draw(stop: Stop, eyes: Eyes) -> str:
+    return draw_position(scene(stop, eyes, f"entry {stop.seq}"))
+
+
+class Placed(NamedTuple):
+    """An element with its offset and scale on the page."""
+
+    element: Element
+    x: float
+    y: float
+    scale: float
+
+
+def walk(element: Element, x: float = 0, y: float = 0, scale: float = 1) -> Iterator[Placed]:
+    moved = re.fullmatch(
+        r"translate\(([-\d.]+) ([-\d.]+)\)(?: scale\(([\d.]+)\))?(?: rotate\(-?\d+\))?", element.get("transform", "")
+    )
+    if moved:
+        x, y, scale = x + scale * float(moved[1]), y + scale * float(moved[2]), scale * float(moved[3] or 1)
+    yield Placed(element, x, y, scale)
+    for child in element:
+        yield from walk(child, x, y, scale)
+
+
+def drawn_cards(svg: str) -> list[str]:
+    """Every card of a drawing by name, `X` for a back."""
+    found = []
+    for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
+        first = next(iter(group))
+        assert (first.get("width"), first.get("height")) == (str(cards.WIDTH - 1), str(cards.HEIGHT - 1))
+        if first.get("fill") == cards.BACK:
+            found.append("X")
+        else:
+            name = group.find(f"{SVG}text")
+            assert name is not None
+            found.append(name.text or "")
+    return found
+
+
+def test_a_game_without_a_drawing_says_so() -> None:
+    assert {ruleset.name for ruleset in GAMES} == set(DRAWINGS)
+    other = whole_game(1, Showdown())
+    stop = stops(replay(other.lines))[-1]
+    with pytest.raises(UsageError, match="no drawing of showdown"):
+        draw(stop, ALL)
+
+
+def test_the_drawings_kept_are_those_that_are_made() -> None:
+    for name, text in build_drawings.build().items():
+        assert (build_drawings.FOLDER / name).read_text(encoding="utf-8") == text, name
+    assert {path.name for path in build_drawings.FOLDER.iterdir()} == set(build_drawings.build())
+
+
+@every_game
+@pytest.mark.parametrize("seed", [1, 4])
+def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, seed: int) -> None:
+    full = played(ruleset, seed)
+    for eyes in EVERY:
+        for stop in stops(see(full, eyes)):
+            root = ElementTree.fromstring(draw(stop, eyes))
+            width, height = float(root.get("width", "")), float(root.get("height", ""))
+            assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
+            for element, x, y, scale in walk(root):
+                tag = element.tag.removeprefix(SVG)
+                assert tag in {"svg", "title", "g", "rect", "circle", "line", "path", "text"}
+                get = {name: float(element.get(name, 0)) for name in ("x", "y", "width", "height", "cx", "cy", "r")}
+                if tag == "rect":
+                    assert 0 <= x + scale * get["x"] <= x + scale * (get["x"] + get["width"]) <= width
+                    assert 0 <= y + scale * get["y"] <= y + scale * (get["y"] + get["height"]) <= height
+                elif tag == "circle":
+                    assert get["r"] <= x + get["cx"] <= width - get["r"]
+                    assert get["r"] <= y + get["cy"] <= height - get["r"]
+                elif tag == "text":
+                    assert 0 < y + scale * get["y"] < height
+                    assert element.get("font-family", "").rpartition(", ")[2] in ("serif", "sans-serif")
+                    # A letter is about six tenths of its size wide.
+                    room = 0.6 * scale * float(element.get("font-size", 0)) * len(element.text or "")
+                    left = {"start": 0.0, "middle": room / 2, "end": room}[element.get("text-anchor", "")]
+                    at = x + scale * get["x"]
+                    assert at - left >= -1
+                    assert at - left + room <= width + 1, element.text
+
+
+@every_game
+@given(seed=st.integers(0, 10**6), data=st.data())
+def test_every_card_of_the_pack_is_drawn_once(ruleset: Ruleset, seed: int, data: st.DataObject) -> None:
+    full = played(ruleset, seed)
+    eyes = data.draw(st.sampled_from(EVERY))
+    stop = data.draw(st.sampled_from(stops(see(full, eyes))))
+    found = Counter(drawn_cards(draw(stop, eyes)))
+    # A round that is over leaves the removed card of Hanamikoji in the box.
+    away = int(stop.step.course.state.deck == "" and ruleset.name == "hanamikoji")
+    assert found.total() == ruleset.pack.size - away
+    copies = dict(zip(ruleset.pack.kinds, ruleset.pack.copies, strict=True))
+    assert all(number <= copies[name] for name, number in found.items() if name != "X")
+    if eyes == ALL:
+        assert found["X"] == 0
+
+
+@every_game
+@pytest.mark.parametrize("eyes", [HOST, GUEST, SPECTATOR], ids=lambda eyes: eyes.word)
+def test_not_a_byte_depends_on_what_the_eyes_could_not_see(ruleset: Ruleset, eyes: Eyes) -> None:
+    for seed in range(3):
+        full = played(ruleset, seed)
+        here = [draw(stop, eyes) for stop in stops(see(full, eyes))]
+        openly = [draw(stop, ALL) for stop in stops(full)]
+        differ = 0
+        for again in range(5):
+            other = retold(full, eyes.seat, random.Random(again))
+            assert [draw(stop, eyes) for stop in stops(see(other, eyes))] == here
+            differ += [draw(stop, ALL) for stop in stops(other)] != openly
+        assert differ > 2
+
+
+@every_game
+def test_what_eyes_know_is_what_is_open(ruleset: Ruleset) -> None:
+    """At a decision a seat sees its own hand and the table; of the other hand and the deck only backs."""
+    full = played(ruleset, 6)
+    pack = ruleset.pack
+    for eyes in (HOST, GUEST):
+        for stop in stops(see(full, eyes)):
+            state = stop.step.course.state
+            if state.due is not Due.ACT:
+                continue
+            assert eyes.seat is not None
+            found = Counter(drawn_cards(draw(stop, eyes)))
+            for name in pack.split(pack.decode(state.hands[eyes.seat])):
+                assert found[name] > 0
+            assert found["X"] >= pack.count(state.hands[1 - eyes.seat]) + len(pack.split(state.deck))
+
+
+def test_near_is_below() -> None:
+    full = played(GAMES[0], 1)
+    heights = {}
+    for eyes in (HOST, GUEST):
+        root = ElementTree.fromstring(draw(stops(see(full, eyes))[3], eyes))
+        names = {text.text: float(text.get("y", 0)) for text in root.iter(f"{SVG}text")}
+        heights[eyes] = (names["alice"], names["bob"])
+    assert heights[HOST][0] > heights[HOST][1]
+    assert heights[GUEST] == heights[HOST][::-1]
+
+
+@every_game
+def test_a_game_that_has_not_begun_or_was_given_up_is_drawn(ruleset: Ruleset) -> None:
+    table = new_game(2, ruleset)
+    before = stops(replay(table.lines[:3]))[0]
+    assert drawn_cards(draw(before, SPECTATOR)) == []
+    table.play(6)
+    table.send(table.entry(1, bodies.Resign()))
+    over = stops(replay(table.lines))[-1]
+    assert "X" not in drawn_cards(draw(over, ALL))
+
+
+def test_long_names_are_cut() -> None:
+    stop = stops(played(GAMES[0], 1))[2]
+    long = scene(stop, ALL, "")._replace(names=("x" * 32, "y" * 32))
+    assert "x" * 17 not in draw_position(long)
+    assert f"{'x' * 16}…" in draw_position(long)
