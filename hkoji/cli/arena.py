@@ -112,11 +112,12 @@ def run(out: Output, plan: Plan, *, jobs: int, folder: Path | None) -> int:
                 advance()
     except KeyboardInterrupt:
         interrupted = True
-        if not tally.games:
-            raise
     finally:
         if export:
             export.finish(tally)
+    if not tally.games:
+        out.say(tell("Interrupted before a deal was finished."))
+        return Exit.INTERRUPTED
     report = Report(plan, tally.figures(), jobs, max(perf_counter() - start, 1e-9), folder)
     out.result(report.to_json(), lambda: _text(report, plain=out.plain))
     if interrupted:
