@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from textwrap import wrap
 from typing import ClassVar, Final
 
 from hkoji.cli import cards
@@ -25,6 +26,9 @@ WIDTH: Final = 78
 SIDE: Final = 13
 """The width of the labels on the left."""
 _NAME: Final = 20
+_COMMAND: Final = 29
+_TYPED: Final = 12
+"""The width of a command, and of a move alone."""
 _NEWS: Final = 6
 _REASONS: Final = {
     "resign": tell("by resignation"),
@@ -221,14 +225,15 @@ class Board(ABC):
         yield from (self.style.paint(line, "bold") for line in self.title())
         yield ""
         yield from self.table()
-        news = self.news()
+        news = [part for line in self.news() for part in wrap(line, WIDTH - SIDE, subsequent_indent="  ")]
         if news:
             yield ""
             yield from (f"{_('lately') if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
         yield self.style.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
+        typed = _TYPED if self.style.seated else _COMMAND
         for what, command, then in self.choices():
-            line = f"  {what:{SIDE + 2}}{command:29}"
+            line = f"  {what:{SIDE + 2}}{command:{typed}}"
             yield f"{line}  {then}" if len(line) + len(then) + 2 <= WIDTH else line
 
     def rule(self) -> str:

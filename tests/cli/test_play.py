@@ -1,0 +1,498 @@
+"""`hkoji play`: sessions at a prompt, through pipes and a terminal; leaving, coming back, being killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.game.audit import audit
+from hkoji.local.house import House
+from tests.support.desk import Desk
+from tests.support.keyboard import advised, lines, session
+from tests.support.service import HKOJI
+from tests.support.shell import Shell, run
+
+PROMPT = "Your move: "
+MORE = "Another game? [y/N] "
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HKOJI_HOME", str(folder))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return folder
+
+
+def games() -> list[dict[str, object]]:
+    return list(run("play", "--list", "--json").json)
+
+
+def logged(home: Path, game: object) -> int:
+    """How many entries a game has."""
+    return House(home / "local").course(str(game)).seq + 1
+
+
+# --- whole games ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plain", [(), ("--plain",)], ids=["drawn", "plain"])
+@pytest.mark.parametrize("ruleset", ["hanamikoji", "geishas-road"])
+def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
+    done = session("play", "--ruleset", ruleset, "--level", "easy", *plain, types=advised)
+    assert done.code == 0
+    assert done.err == ""
+    assert "The game is over" in done.out
+    assert "A new game against random-bot." in done.out
+    assert re.search(r"All \d+ entries hold; the game is finished\.", done.out)
+    (file,) = re.findall(r"hkoji audit (\S+)", done.out)
+    assert Path(file).parent == home / "local" / "finished"
+    assert run("audit", file).code == 0
+    assert run("replay", file).code == 0
+    assert games()[0]["status"] == "finished"
+    assert "\x1b" not in done.out
+    text = done.out.partition("The audit of its log")[0]
+    if not plain:
+        assert max(map(len, text.splitlines())) <= 80
+    else:
+        assert not set(text) & set("─▲▼·")
+
+
+def test_every_move_of_the_bot_is_told_in_words_and_notation(home: Path) -> None:
+    done = session("play", "--level", "easy", types=advised)
+    (file,) = re.findall(r"hkoji audit (\S+)", done.out)
+    moves = [json.loads(json.loads(line)["entry"]) for line in Path(file).read_text().splitlines()]
+    theirs = [entry["body"]["action"] for entry in moves if entry["kind"] == "move" and entry["by"] == "random-bot"]
+    assert len(theirs) >= 6
+    for action in theirs:
+        opened = action.replace("X", "[A-GX]")  # the last ones are told when the game is over and all is known
+        assert re.search(rf"random-bot (played a|took) .*   {opened}$", done.out, re.M), action
+
+
+def test_another_game_is_offered(home: Path) -> None:
+    asked = []
+
+    def types(said: str) -> str | None:
+        if said.endswith(MORE):
+            asked.append(said)
+            return "y" if len(asked) == 1 else "n"
+        return advised(said)
+
+    assert session("play", "--level", "easy", "--max-rounds", "1", types=types).code == 0
+    assert len(asked) == 2
+    assert [game["status"] for game in games()] == ["finished", "finished"]
+
+
+def test_the_name_is_the_players_own_if_there_is_one(home: Path) -> None:
+    assert run("init", "anna").code == 0
+    assert "anna (host) and random-bot (guest)" in session("play", "--level", "easy", types=lines()).out
+
+
+# --- the prompt -------------------------------------------------------------------------------------------------------
+
+
+def test_questions_and_mistakes_change_nothing(home: Path) -> None:
+    session("play", types=lines())
+    (game,) = games()
+    before = logged(home, game["game"])
+    asked = {
+        "": "or ? for help",
+        "?": "type 3",
+        "help": "You can play, for example",
+        "hint": "A bot with your cards would play",
+        "moves": "  1",
+        "board": "your hand",
+        "rounds": "1. =",
+        "undo": "There is no undo",
+        "9zz": "'9zz' is not a move",
+        "-C": "no offer waits for an answer",
+        "1X": "1X is not legal",
+        "3": "moves begin with 3:",
+        "4": "moves begin with 4:",
+        "3aaa": "Nothing was sent",
+        "nonsense\x07\x1b[2J" + "x" * 999: "is not a move",
+        "1" * 10_000: "Nothing was sent",
+        "²": "is not a move",
+        "ünï 1": "only plain letters",
+    }
+    answers = []
+
+    def types(said: str) -> str | None:
+        answers.append(said)
+        return next(left, None)
+
+    left = iter(asked)
+    done = session("play", types=types)
+    assert done.code == 0
+    for line, said in zip(asked, answers[1:], strict=True):
+        assert asked[line] in said, line
+        assert "\x1b" not in said.replace(line, "")
+    assert logged(home, game["game"]) == before
+
+
+def test_moves_are_taken_as_people_type_them(home: Path) -> None:
+    """In words, loosely, by a number in a short list, by how they begin if only one move does."""
+    session("play", "--level", "easy", types=lines())
+    game = games()[0]["game"]
+
+    def types(said: str) -> str | None:
+        if said.endswith(MORE):
+            return None
+        hint = re.search(r"would play (\S+)", said)
+        if not hint:
+            return "hint"
+        move = hint[1]
+        if move.startswith("-"):
+            return f"take {' '.join(move[1:]).lower()}"
+        name = {"1": "secret", "2": "trade-off", "3": "gift", "4": "competition"}[move[0]]
+        return f"  {name} {' '.join(move[1:]).lower()} "
+
+    done = session("play", types=types)
+    assert "The game is over" in done.out
+    assert "Nothing was sent" not in done.out
+    assert audit(House(home / "local").log_file(str(game)).read_bytes(), {}).ok
+
+
+def test_a_number_chooses_from_a_short_list(home: Path) -> None:
+    """An answer to an offer begins with no digit: there 1 and 2 are the choices."""
+
+    def types(said: str) -> str | None:
+        hint = re.search(r"would play (\S+)", said)
+        if "by its number" in said:
+            chosen.append(re.findall(r"^  (\d)  (-\w+)$", said, re.M)[-1])
+            return str(chosen[-1][0])
+        if "take " in said and "on offer" in said:
+            return "?"
+        return hint[1] if hint else "hint" if said.endswith(PROMPT) else None
+
+    chosen: list[tuple[str, str]] = []
+    session("play", "--level", "easy", types=types)
+    course = House(home / "local").course(str(games()[0]["game"]))
+    text = json.dumps(games())
+    assert chosen
+    assert course.outcome is not None
+    log = Path(re.findall(r'"log": "([^"]+)"', text)[0]).read_text()
+    for _, move in chosen:
+        assert f'\\"action\\":\\"{move}\\"' in log
+
+
+def test_the_only_move_that_begins_so_is_meant(home: Path) -> None:
+    """The last action of a round takes all the cards: unless it is a competition there is one way to play it."""
+
+    def types(said: str) -> str | None:
+        if said.endswith(MORE):
+            return None
+        if "by its number" in said:
+            return "1"
+        if "for example:" not in said:
+            return "?"
+        single = re.search(r"^  (\S+) +the only one$", said, re.M)
+        if single:
+            meant.append(single[1])
+            return single[1][0]
+        return str(
+            re.findall(r"^  ([1-4]\w+)", said, re.M)[-1]
+        )  # competitions come last here, so they are played first
+
+    meant: list[str] = []
+    done = session("play", "--level", "easy", types=types)
+    assert "The game is over" in done.out
+    assert meant
+    log = Path(str(games()[0]["log"])).read_text()
+    for move in meant:
+        public = move[0] + "X" * len(move[1:]) if move[0] in "12" else move
+        assert f'\\"action\\":\\"{public}\\"' in log
+
+
+def test_giving_up_is_asked_once_more(home: Path) -> None:
+    done = session("play", types=lines("resign", "n", "resign", "y"))
+    assert done.code == 0
+    assert done.out.count("Give this game up?") == 2
+    assert "greedy-bot wins by resignation" in done.out
+    assert games()[0]["result"] == {"reason": "resign", "winner": 1}
+    assert "lost" in run("play", "--list").out
+
+
+# --- leaving and coming back ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["q", "quit", "EXIT", "bye", None])
+def test_leaving_keeps_the_game(word: str | None, home: Path) -> None:
+    left = session("play", types=lines(*([word] if word else [])))
+    assert left.code == 0
+    assert left.out.endswith("The game waits for you: hkoji play\n")
+    back = session("play", types=lines("q"))
+    assert "Your game against greedy-bot goes on." in back.out
+    assert len(games()) == 1
+
+
+def test_the_introduction_comes_once_a_game(home: Path) -> None:
+    assert "Seven geisha" in session("play", types=lines()).out
+    assert "Seven geisha" not in session("play", types=lines()).out
+    assert "Seven geisha" not in session("play", "--new", types=lines()).out
+    assert "Five geisha" in session("play", "--ruleset", "geishas-road", types=lines()).out
+    assert len(games()) == 3
+
+
+def test_which_game_goes_on(home: Path) -> None:
+    """The last one that is what was asked for; --new begins another, and any goes on by its id."""
+    wishes = [["--bot", "random"], ["--first", "guest"], ["--ruleset", "geishas-road"], ["--level", "easy"]]
+    for words in (*wishes[:3], [*wishes[3], "--new"]):
+        assert session("play", *words, types=lines()).code == 0
+    assert len(games()) == 4
+    by = {(each["ruleset"], each["bot"]): each["game"] for each in games()[::-1]}
+    assert len(by) == 3
+    for words in (*wishes, []):
+        assert "goes on" in session("play", *words, types=lines()).out
+    assert len(games()) == 4
+    assert "A new game" in session("play", "--max-rounds", "3", types=lines()).out
+    for each in games():
+        game = str(each["game"])
+        done = session("play", game[:8], types=lines())
+        assert done.code == 0
+        assert game[:8] in done.out
+    listed = run("play", "--list").out
+    assert all(str(each["game"])[:8] in listed for each in games())
+
+
+def test_the_list_is_empty_at_first(home: Path) -> None:
+    assert run("play", "--list").out == "No games here yet. Begin one with: hkoji play\n"
+    assert games() == []
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--bot", "nobody"], "there is no bot 'nobody'"),
+        (["--level", "divine"], "there is no level 'divine'"),
+        (["--bot", "random", "--level", "easy"], "both choose"),
+        (["--ruleset", "chess"], "there is no ruleset 'chess'"),
+        (["--ruleset", "geishas-road", "--max-rounds", "3"], "no option"),
+        (["--json"], "no JSON"),
+        (["2714", "--new"], "has its options"),
+        (["--bot", "./none"], "no program './none'"),
+    ],
+)
+def test_what_cannot_be_played(words: list[str], said: str, home: Path) -> None:
+    done = run("play", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert games() == []
+
+
+def test_a_bot_that_fails_leaves_the_game_waiting(home: Path, tmp_path: Path) -> None:
+    bot = tmp_path / "bot.py"
+    bot.write_text("print('pass')")
+    name = f"cmd:python3 {bot}"
+    done = session("play", "--bot", name, "--first", "guest", "--max-rounds", "1", types=advised)
+    assert done.code == 10
+    assert "'pass' is not a move" in done.err
+    bot.write_text("import json; print(json.loads(input())['legal'][-1])")
+    done = session("play", types=advised)
+    assert done.code == 0
+    assert "The game is over" in done.out
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+class Pipe:
+    """`hkoji play` as a process with pipes."""
+
+    def __init__(self, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [str(HKOJI), "play", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def until(self, *ends: str) -> str:
+        """What it says up to one of these."""
+        said = b""
+        assert self.process.stdout is not None
+        while not any(said.endswith(end.encode()) for end in ends):
+            more = os.read(self.process.stdout.fileno(), 4096)
+            assert more, said.decode()
+            said += more
+        return said.decode()
+
+    def type(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+def legal(listed: str) -> list[str]:
+    """The moves that `moves` lists."""
+    return listed.removeprefix("moves\n").removesuffix(PROMPT).split()
+
+
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
+    """The board that follows a move acknowledges it. Kills come anywhere between two boards."""
+    chance = random.Random(4)
+    acknowledged: list[str] = []
+    for _ in range(5):
+        playing = Pipe("--level", "easy")
+        said = playing.until(PROMPT)
+        playing.type("moves")
+        move = chance.choice(legal(playing.until(PROMPT)))
+        playing.type(move)
+        assert playing.until(PROMPT, MORE).endswith(PROMPT)
+        acknowledged.append(move)
+        playing.type("moves")
+        playing.type(chance.choice(legal(playing.until(PROMPT))))
+        time.sleep(chance.random() * 0.15)
+        playing.kill()
+        assert "Traceback" not in said
+        (game,) = games()
+        if game["status"] == "finished":
+            break
+        house = House(home / "local")
+        events = house.player.position(str(game["game"])).events
+        own = [event.action for event in events if getattr(event, "seat", None) == 0 and hasattr(event, "action")]
+        left = iter(own)
+        assert all(move in left for move in acknowledged), (own, acknowledged)
+        assert len(own) <= 2 * len(acknowledged)
+    assert audit(Path(str(games()[0]["log"])).read_bytes(), {}).ok
+
+
+def test_two_terminals_do_not_play_one_game(home: Path) -> None:
+    first = Pipe("--level", "easy")
+    first.until(PROMPT)
+    done = run("play")
+    assert done.code == 2
+    assert "another terminal" in done.err
+    first.kill()
+    assert run("play").code == 0
+
+
+@contextlib.contextmanager
+def terminal(*words: str) -> Iterator[tuple[int, int]]:
+    """`hkoji play` in a terminal of its own. The process and what is on the other side of its screen."""
+    pid, screen = pty.fork()
+    if pid == 0:  # pragma: no cover
+        os.environ["TERM"] = "xterm"
+        os.execv(HKOJI, [str(HKOJI), "play", *words])
+    try:
+        yield pid, screen
+    finally:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        os.close(screen)
+
+
+def read(screen: int, *ends: str) -> str:
+    said = ""
+    while not any(said.endswith(end) for end in ends):
+        assert select.select([screen], [], [], 30)[0], said
+        said += re.sub(r"\x1b\[\?2004[hl]", "", os.read(screen, 4096).decode("utf-8", "replace")).replace("\r", "")
+    return said
+
+
+def ended(pid: int, screen: int) -> int:
+    """The exit code; what it still says is read, for a terminal holds only so much."""
+    with contextlib.suppress(OSError):
+        while os.read(screen, 4096):
+            pass
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_whole_game_in_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR")
+    with terminal("--level", "easy") as (pid, screen):
+        said = read(screen, PROMPT)
+        assert "\x1b[" in said
+        while not said.endswith(MORE):
+            hint = re.findall(r"would play (\S+)", said)
+            os.write(screen, f"{hint[-1] if hint else 'hint'}\n".encode())
+            said = read(screen, PROMPT, MORE)
+        os.write(screen, b"n\n")
+        assert ended(pid, screen) == 0
+    assert games()[0]["status"] == "finished"
+
+
+@pytest.mark.parametrize(("key", "code"), [(b"\x04", 0), (b"\x03", 130), (b"q\n", 0)])
+def test_keys_that_leave(key: bytes, code: int, home: Path) -> None:
+    with terminal() as (pid, screen):
+        read(screen, PROMPT)
+        os.write(screen, key)
+        assert "The game waits for you: hkoji play" in read(screen, "hkoji play\n")
+        assert ended(pid, screen) == code
+    assert games()[0]["status"] == "playing"
+
+
+# --- by correspondence ------------------------------------------------------------------------------------------------
+
+
+def test_a_game_by_correspondence(alice: Shell, bob: Shell, desk: Desk) -> None:
+    """The other player moves whenever the service is asked; hints are not for games between people."""
+    game = str(alice("new", "--max-rounds", "1", "--json").json["game"])
+    busy = False
+
+    def bob_moves(*_: str) -> None:
+        nonlocal busy
+        if busy:
+            return
+        busy = True
+        position = bob.seat.client.position(game)
+        if position.legal:
+            bob.seat.client.move(game, position.legal[0])
+        busy = False
+
+    assert bob("join", game).code == 0
+
+    def types(said: str) -> str | None:
+        if "between people" in said:
+            return "?"
+        if "You can play" in said:
+            found = re.search(r"^  (?:1  )?([-\d]\w+)", said, re.M)
+            return found[1] if found else None
+        return "hint" if said.endswith(PROMPT) else None
+
+    desk.before = bob_moves
+    done = session("play", game[:8], types=types, seat=alice.seat)
+    desk.before = lambda *_: None
+    assert done.err == ""
+    assert done.code == 0
+    assert "The game is over" in done.out
+    assert f"hkoji audit {game[:8]}" in done.out
+    assert alice("audit", game).code == 0
+
+
+def test_leaving_a_game_by_correspondence(alice: Shell, bob: Shell) -> None:
+    game = str(alice("new", "--json").json["game"])
+    bob("join", game)
+    done = session("play", game[:8], types=lines("q"), seat=alice.seat)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.endswith(f"The game waits for you: hkoji play {game[:8]}\n")
+
+
+def test_a_game_of_others(alice: Shell, bob: Shell, desk: Desk, tmp_path: Path) -> None:
+    from tests.support.desk import seated
+
+    game = str(alice("new", "--json").json["game"])
+    carol = seated(desk, "carol", tmp_path / "carol")
+    done = session("play", game[:8], types=lines(), seat=carol)
+    assert done.code == 2
+    assert f"hkoji join {game[:8]}" in done.err
+    assert session("play", "0000", types=lines(), seat=alice.seat).code == 2
