@@ -8,6 +8,7 @@ from typing import Final
 
 from hkoji.bots.protocol import Bot, Seen
 from hkoji.errors import UsageError
+from hkoji.text import tell
 
 BRAINS: Final = {
     ("greedy", "hanamikoji"): ("hkoji.bots.hanamikoji.greedy", "HanamikojiGreedy"),
@@ -32,7 +33,8 @@ class ByGame:
         if game not in self._bots:
             if (self._name, game) not in BRAINS:
                 raise UsageError(
-                    f"the bot {self._name!r} does not play {game}", hint="the bot 'random' plays every game"
+                    tell("the bot {bot!r} does not play {game}", bot=self._name, game=game),
+                    hint=tell("the bot 'random' plays every game"),
                 )
             module, maker = BRAINS[self._name, game]
             self._bots[game] = self._make(getattr(import_module(module), maker))

@@ -32,5 +32,6 @@ def bot_of_level(level: str, ruleset: str) -> str:
 
 def plays(name: str, ruleset: str) -> bool:
     """Whether there is a bot `name` that plays the game `ruleset`."""
-    every_game = not any(bot == name for bot, _ in BRAINS)
-    return name in BOTS and (every_game or (name, ruleset) in BRAINS)
+    kind = name.partition(":")[0]
+    every_game = not any(bot == kind for bot, _ in BRAINS)
+    return name in BOTS and (every_game or (kind, ruleset) in BRAINS)

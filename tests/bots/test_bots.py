@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +14,7 @@ from hkoji.bots.registry import BOTS, make_bot
 from hkoji.errors import UsageError
 from hkoji.rules.events import SEATS, Event
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
+from tests.support.redistribution import redistribute
 from tests.support.rules import GAMES, Game, next_event, random_game
 
 PAIRS = [
@@ -55,6 +58,24 @@ def test_the_same_seed_gives_the_same_play(name: str, game: Game) -> None:
     for number, (ruleset, events, state) in enumerate(positions(game, 2, 4)):
         seen = seen_by_actor(ruleset, events, state)
         assert make_bot(name, number).decide(seen) == make_bot(name, number).decide(seen)
+
+
+@every_bot_and_game
+def test_a_decision_depends_only_on_what_is_seen(name: str, game: Game) -> None:
+    """The hidden cards lie otherwise, the seat sees the same: it decides the same."""
+    chance = random.Random(5)
+    for number, (ruleset, events, state) in enumerate(positions(game, 4, 4 if name.startswith("search") else 20)):
+        other = redistribute(ruleset, events, state.actor, chance)
+        one, same = (make_bot(name, number).decide(seen_by_actor(ruleset, cards, state)) for cards in (events, other))
+        assert one == same
+
+
+def test_naming_the_bots_loads_none_of_their_brains() -> None:
+    code = "import sys, hkoji.bots.registry as r; r.make_bot('search', 1); print(sorted(sys.modules))"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "hkoji.bots.by_game" in modules
+    assert "hkoji.bots.hanamikoji" not in modules
+    assert "hkoji.bots.geishas_road" not in modules
 
 
 def play(ruleset: Ruleset, bots: tuple[Bot, Bot], seed: int, most_rounds: int = 20) -> State:

@@ -38,8 +38,8 @@ class Effort:
 
 LEVELS: Final = {
     "easy": Effort(0),
-    "normal": Effort(8_000),
-    "hard": Effort(40_000),
+    "normal": Effort(3_000),
+    "hard": Effort(16_000),
 }
 """`easy` plays the best move at a glance."""
 

@@ -2,8 +2,8 @@
 
 A game without a limit goes on until somebody has won, markers carried over, so a round is not won or lost: it leaves
 markers. Their worth is what a chain of rounds makes of them, each geisha's marker moving on its own with the chances
-measured in self-play (`MOVES`, by scripts/measure_bots.py). That the geisha are not independent of each other is left
-out; what ends a game is asked of the rules.
+in `MOVES`, which `scripts/measure_bots.py --markers` has measured. That the geisha are not independent of each other
+is left out; what ends a game is asked of the rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 
-MOVES: Final = {2: (0.36, 0.36), 3: (0.42, 0.42), 4: (0.40, 0.40), 5: (0.43, 0.43)}
+MOVES: Final = {2: (0.31, 0.33), 3: (0.44, 0.37), 4: (0.32, 0.36), 5: (0.26, 0.29)}
 """By charm: how often a round's starter has more of a geisha's items, and how often the other player."""
 
 SETTLED: Final = 12
