@@ -7,7 +7,6 @@ audit, replay and re-deal them; `games.json` says what they should find.
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from hkoji.game import bodies
@@ -15,6 +14,7 @@ from hkoji.game.replay import replay
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.transcript import format_rounds
+from scripts.golden import main
 from tests.support.table import Table, new_game
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "vectors" / "games"
@@ -69,17 +69,5 @@ def build() -> dict[str, str]:
     return files
 
 
-def main() -> None:
-    """Writes the files, or with `--check` compares them."""
-    for name, text in build().items():
-        path = FOLDER / name
-        if "--check" in sys.argv[1:]:
-            if not path.is_file() or path.read_text() != text:
-                sys.exit(f"{path} is not what scripts/build_games.py makes")
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    main("build_games", FOLDER, build)

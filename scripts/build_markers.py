@@ -9,13 +9,13 @@ It uses nothing of hkoji: the scoring is that of the naive referee, written from
 from __future__ import annotations
 
 import itertools
-import sys
 from pathlib import Path
 from typing import Final
 
+from scripts.golden import main
 from tests.support.naive_hanamikoji import CHARM, at_the_limit, favors, goal
 
-FILE: Final = Path(__file__).parents[1] / "tests" / "data" / "hanamikoji.markers"
+FOLDER: Final = Path(__file__).parents[1] / "tests" / "data"
 HEAD: Final = """\
 # Where the favor markers of A to G are (0 host, 1 guest, . middle); charm of host and guest; geisha of host and guest;
 # the winning goal that is reached (- none, else winner and goal); and where none is, who wins at the round limit with
@@ -37,25 +37,11 @@ def line(sides: tuple[int | None, ...]) -> str:
     return f"{shown}  {totals}  -  {' '.join('=' if winner is None else str(winner) for winner in limits)}\n"
 
 
-def build() -> str:
-    """The file's contents."""
-    return HEAD + "".join(line(sides) for sides in itertools.product((None, 0, 1), repeat=7))
-
-
-def main(arguments: list[str]) -> int:
-    """Writes the file, or compares it."""
-    if arguments not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    text = build()
-    if not arguments:
-        FILE.write_text(text)
-        return 0
-    if FILE.is_file() and FILE.read_text() == text:
-        return 0
-    print(f"{FILE.name} is not what scripts/build_markers.py writes", file=sys.stderr)
-    return 1
+def build() -> dict[str, str]:
+    """The file's name and contents."""
+    lines = (line(sides) for sides in itertools.product((None, 0, 1), repeat=7))
+    return {"hanamikoji.markers": HEAD + "".join(lines)}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main("build_markers", FOLDER, build)

@@ -10,12 +10,12 @@ remembered, or the longer counts would take hours.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from scripts.golden import main
 from tests.support import naive_geishas_road, naive_hanamikoji
 from tests.support.naive import Naive, Table
 
@@ -186,22 +186,5 @@ def build() -> dict[str, str]:
     return files
 
 
-def main(arguments: list[str]) -> int:
-    """Writes the files, or compares them."""
-    if arguments not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    stale = []
-    for name, text in build().items():
-        path = FOLDER / name
-        if not arguments:
-            path.write_text(text)
-        elif not path.is_file() or path.read_text() != text:
-            stale.append(name)
-    if stale:
-        print(f"not what scripts/build_perft.py writes: {', '.join(stale)}", file=sys.stderr)
-    return bool(stale)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main("build_perft", FOLDER, build)

@@ -10,7 +10,6 @@ is right is for the naive referee and the laws in tests/rules to say.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from hkoji.errors import UnknownHandError
 from hkoji.rules.events import SEATS, Event, Seat, project
 from hkoji.rules.protocol import DECISION_DUE, State
 from hkoji.rules.transcript import Transcript, format_event, format_transcript, parse_transcript
+from scripts.golden import main
 
 FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "playthroughs"
 OBSERVERS: Final[dict[str, Seat | None]] = {"host": 0, "guest": 1, "spectator": None}
@@ -141,23 +141,5 @@ def build() -> dict[str, str]:
     }
 
 
-def main(arguments: list[str]) -> int:
-    """Writes the files, or compares them."""
-    if arguments not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    FOLDER.mkdir(exist_ok=True)
-    stale = []
-    for name, text in build().items():
-        path = FOLDER / name
-        if not arguments:
-            path.write_text(text)
-        elif not path.is_file() or path.read_text() != text:
-            stale.append(name)
-    if stale:
-        print(f"not what scripts/build_playthroughs.py writes: {', '.join(stale)}", file=sys.stderr)
-    return bool(stale)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main("build_playthroughs", FOLDER, build)

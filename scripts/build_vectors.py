@@ -14,12 +14,12 @@ import base64
 import hashlib
 import hmac
 import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from scripts.golden import main
 from tests.log.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, small_order
 
 FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "vectors"
@@ -459,22 +459,5 @@ def build() -> dict[str, str]:
     return {f"{name}.json": json.dumps(files[name], indent=1) + "\n" for name in files}
 
 
-def main(arguments: list[str]) -> int:
-    """Writes the files, or compares them."""
-    if arguments not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    stale = []
-    for name, text in build().items():
-        path = FOLDER / name
-        if not arguments:
-            path.write_text(text)
-        elif not path.is_file() or path.read_text() != text:
-            stale.append(name)
-    if stale:
-        print(f"not what scripts/build_vectors.py writes: {', '.join(stale)}", file=sys.stderr)
-    return bool(stale)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main("build_vectors", FOLDER, build)

@@ -20,6 +20,7 @@ from hkoji.log.line import format_line, parse_line
 from hkoji.log.receipt import parse_receipt
 from hkoji.log.statement import parse_login, parse_registration, parse_view
 from scripts import build_vectors
+from scripts.golden import keep
 
 FOLDER: Final = Path(build_vectors.__file__).parents[1] / "tests" / "data" / "vectors"
 ERRORS: Final[dict[str, type[HkojiError]]] = {
@@ -58,14 +59,16 @@ def test_the_files_are_what_the_script_writes() -> None:
         assert (FOLDER / name).read_text(encoding="ascii") == text
 
 
-def test_the_script_notices_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_vectors, "FOLDER", tmp_path)
-    assert build_vectors.main(["--check"]) == 1
-    assert build_vectors.main([]) == 0
-    assert build_vectors.main(["--check"]) == 0
-    (tmp_path / "keys.json").write_text("{}")
-    assert build_vectors.main(["--check"]) == 1
-    assert build_vectors.main(["--what"]) == 2
+def test_the_script_notices_a_change(tmp_path: Path) -> None:
+    def run(*arguments: str) -> int:
+        return keep("build_vectors", tmp_path / "vectors", build_vectors.build, list(arguments))
+
+    assert run("--check") == 1
+    assert run() == 0
+    assert run("--check") == 0
+    (tmp_path / "vectors" / "keys.json").write_text("{}")
+    assert run("--check") == 1
+    assert run("--what") == 2
 
 
 @pytest.mark.parametrize("vector", KEYS["good"], ids=lambda vector: vector["public"][:16])

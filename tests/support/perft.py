@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from hkoji.rules.events import Draw
@@ -22,17 +23,18 @@ def name(line: str) -> str:
     return line.partition(" ;")[0]
 
 
-def check(line: str, start: State) -> None:
-    """Asserts that from `start`, the position of `line`, there are as many ways as it says."""
+def check(ruleset: Callable[[str], Ruleset], line: str) -> None:
+    """Asserts that from the position of `line` there are as many ways as it says."""
+    start = position(ruleset, name(line))
     expected = [int(number) for number in line.partition(" ; ")[2].split()]
     assert expected
     assert [count(start, depth) for depth in range(1, len(expected) + 1)] == expected
 
 
-def position(ruleset: Ruleset, text: str) -> State:
-    """The position that a line describes after who starts, ready for a decision."""
-    deal, *tokens = text.split()
-    state = drawn(ruleset.initial().apply(dealt(deal)))
+def position(ruleset: Callable[[str], Ruleset], text: str) -> State:
+    """The position that a line describes, ready for a decision; `ruleset` makes the game from who starts."""
+    first, deal, *tokens = text.split()
+    state = drawn(ruleset(first).initial().apply(dealt(deal)))
     for token in tokens:
         for action in re.findall(r"^[^->]+|[->][^->]+", token):
             state = decide(state, action)

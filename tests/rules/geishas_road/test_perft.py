@@ -5,26 +5,21 @@ from __future__ import annotations
 import pytest
 
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.protocol import Due, State
+from hkoji.rules.protocol import Due
 from tests.support import perft
 
 LINES = perft.lines("geishas-road")
 
 
-def position(text: str) -> State:
-    first, rest = text.split(" ", 1)
-    return perft.position(GeishasRoad(first), rest)
-
-
 @pytest.mark.parametrize("line", LINES, ids=perft.name)
 def test_counts(line: str) -> None:
-    perft.check(line, position(perft.name(line)))
+    perft.check(GeishasRoad, line)
 
 
 def test_the_first_player_has_189_actions_whatever_the_hand() -> None:
     for first in ("host", "guest"):
         texts = [perft.name(line) for line in LINES if line.startswith(first)]
-        state = position(f"{' '.join(texts[0].split()[:2])} !A !B")
+        state = perft.position(GeishasRoad, f"{' '.join(texts[0].split()[:2])} !A !B")
         by_letter = [sum(action[0] == letter for action in state.legal_actions()) for letter in "RIGC"]
         assert by_letter == [7, 42, 35, 105]
 
@@ -33,7 +28,7 @@ def test_the_counts_go_over_every_number_of_answers_and_every_due() -> None:
     """Two, three and four answers to a competition, three to a gift, two orders, the markers, the one last action."""
     found = set()
     for line in LINES:
-        state = position(perft.name(line))
+        state = perft.position(GeishasRoad, perft.name(line))
         found.add((state.due, str(state.to_json()["offer"] or "-")[0], len(state.legal_actions())))
     assert {due for due, _, _ in found} == {Due.PICK, Due.ACT, Due.ANSWER, Due.ORDER}
     answers = {(offered, ways) for due, offered, ways in found if due is Due.ANSWER}
