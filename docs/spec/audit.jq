@@ -1,0 +1,154 @@
+# The part of audit.sh that reads JSON, run as: jq -nRr --arg step 1|6|7 -f audit.jq. All that it writes is rows of fields
+# parted by tabs, - for none.
+
+# --- Step 1, of the lines of a log: a row for each, of what the next steps ask for. Ends at the first line that does not
+# hold, with !1 and a reason (it breaks the format) or !3 and what is not understood (a later version may know).
+
+def need(f; $why): if f then . else error("1\($why)") end;
+def known(f; $what): if f then . else error("3\($what | tostring[:40]) is not understood") end;
+
+# A form is an expression for the text of a value; an object of forms, ? where the key may be missing; [the form of each
+# item]; {now, later: what another version may have there}; or null, where it depends on a name that is not known.
+def fits($form): . as $value |
+    if $form == null then need(type == "object" and (.name | type == "string"); "no name") | known(false; .name)
+    elif ($form | type) == "string" then need(tojson | test("^(\($form))$"); "\(tojson[:40]) is not \($form[:60])") | true
+    elif ($form | type) == "array" then need(type == "array"; "no list") | all(.[]; fits($form[0]))
+    elif $form.now then known(tojson | test("^(\($form.now))$") or (test("^(\($form.later))$") | not); .) | fits($form.now)
+    else ($form | keys | map(rtrimstr("?"))) as $keys | need(type == "object"; "no object")
+        | known(keys - $keys == []; keys - $keys)
+        | need(($form | keys) - keys | all(endswith("?")); "of its keys \($keys) some are missing")
+        | all(keys[]; . as $key | $value[$key] | fits($form[$key] // $form[$key + "?"]))
+    end;
+
+# The value of a signed text, which is the one way to write it: keys sorted and each once, no spaces, whole numbers.
+def signed($most; $form): . as $text | need(length <= $most; "a text is longer than \($most) bytes")
+    | need(test("^(?>\"[ !#-\\[\\]-~]*\"|true|false|null|[0-9]|[]\\[{}:,])*$"); "a text has other characters than it may")
+    | (try fromjson catch error("1a text is no JSON"))
+    | need(tojson == $text and all(.. | objects; keys_unsorted == keys) and all(.. | numbers; . < 9007199254740992)
+        and all(path(.. | arrays, objects); length < 16); "a text is not canonical")
+    | need(type == "object"; "a text is no object") | known((.v | type) != "number" or .v == 1; "version \(.v)")
+    | need(keys == ($form | keys); "the keys of a text are not \($form | keys)") | need(fits($form); "");
+
+def parse:
+    def hex($digits): "\"[0-9a-f]{\($digits)}\"";
+    hex(32) as $id | hex(64) as $hash | "[01]" as $seat | "0|[1-9][0-9]*" as $number
+    | "\"[a-z0-9][a-z0-9_-]{1,31}\"" as $name
+    | "\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}\"" as $key  # 51 bytes, of which the last 32 are the key
+    | "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)" as $base64
+    | ("(?!.0000)\"([0-9]{4}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
+        + "|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)"
+        + "T([01][0-9]|2[0-3])(:[0-5][0-9]){2}Z\"") as $time
+
+    # Signed texts, and the line that holds them.
+    | {at: $time, body: "{.*}", by: $name, game: $id, kind: "\"[a-z][a-z0-9_-]{0,31}\"", prev: $hash, seq: $number, v: "1"}
+        as $entry
+    | {at: $time, game: $id, head: $hash, seq: $number, v: "1"} as $receipt
+    | "\"(?>[ !#-\\[\\]-~]|\\\\\")*\"" as $text
+    | "{\"entry\":\($text),(\"receipt\":{\"sig\":\"\($base64)\",\"text\":\($text)},)?\"sig\":\"\($base64)\"}" as $line
+
+    # Bodies of entries.
+    | [{cards: "\"[0-9A-Za-z]{1,16}\"", part: $seat, salt: $hash, seq: $number}] as $openings
+    | {"server/v1": {name: ".*", seed_commit: $hash}, "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
+    | "\"(host|guest|random)\"" as $first
+    | {"hanamikoji 1": {first: $first, max_rounds: "[0-9]{1,2}", name: ".*", tiebreak: "\"(geisha|charm)\"", version: "1"},
+        "geishas-road 1": {first: $first, markers: "\"(choose|random)\"", name: ".*", version: "1"}} as $rulesets
+    | def forms: {
+        offer: {
+            dealer: $dealers[(.dealer | objects | .name | strings) // ""],
+            requires: {now: "\\[\\]", later: "\\[(\"[^\"]*\",?)+\\]"},
+            ruleset: $rulesets[(.ruleset | objects | "\(.name) \(.version | numbers // 1)") // ""],
+            server_key: $key},
+        open: {
+            entropy_commit: $hash,
+            invite: (if .invite == null then "null" else {key: "null|\($key)", name: $name} end),
+            key: $key},
+        join: {entropy_commit: $hash, key: $key},
+        seed: {entropy: $hash},
+        chance: {"first?": $seat, "markers?": "\"[A-Za-z]+\""},
+        move: {action: "\"[^\"]{1,32}\"", "commit?": "\\[\($hash)(,\($hash))?\\]"},
+        reveal: {openings: $openings},
+        resign: {},
+        timeout: {seat: $seat, since: $time},
+        cancel: {},
+        end: {
+            openings: $openings,
+            result: {
+                reason: {now: "\"(charm|geisha|limit|rounds|resign|timeout|cancel)\"", later: "\".*\""},
+                winner: "null|\($seat)"},
+            seed: "null|\($hash)"},
+        unseal: {seed: $hash}};
+
+    def rules: # what a form cannot say
+        need(.ruleset | .max_rounds != 0 or .tiebreak != "charm"; "a tie-break without a limit of rounds")
+        | need((.openings // []) | map([.seq, .part]) | . == unique; "the openings are not sorted, each once");
+
+    label $stop | inputs | try (
+        need(length <= 2105344; "the line is too long") | need(test("^\($line)$"); "it is no line of a log") | fromjson
+        | . as {entry: $text, $sig, receipt: $signed} | ($text | signed(1048576; $entry)) as $read
+        | ($signed | if . then .text | signed(1024; $receipt) else null end) as $receipt
+        | $read.body | forms[$read.kind] as $form | known($form; "the kind \($read.kind)")
+        | need(fits($form + {"ext?": "{.*}"}); "") | rules
+        | need($read.kind != "chance" or has("first") or has("markers"); "chance decides nothing")
+        | [($read | .game, .seq, .prev, .by), (if $read.kind == "offer" then "server" else $read.by end),
+            .key // .server_key, (.invite | objects | .key) // null, $sig, ($receipt | "\(.game) \(.seq)", .head, .at),
+            ($signed | .sig, .text), $text] | map(. // "-" | tostring) | join("\t")
+    ) catch ("!\(.)", break $stop);
+
+# --- Step 6, of entries: a row for each commitment that is opened: its entry, what must come out, and the lines to hash.
+
+def opened:
+    foreach (inputs | fromjson) as {$body, $by, $game, $kind, $seq} ({entropy: {}, closed: {}, salts: {}};
+        .rows = []
+        | if $kind == "offer" then .dealer = $body.dealer
+        elif $kind == "open" then .entropy[$by] = [$body.entropy_commit, "0"]
+        elif $kind == "join" then .entropy[$by] = [$body.entropy_commit, "1"]
+        elif $kind == "seed" then (.entropy[$by] // ["no commitment", "0"]) as [$want, $seat]
+            | .rows = [[$want, "hkoji.entropy.v1", $game, $seat, $body.entropy]]
+        elif $kind == "move" then .closed += ($body.commit // [] | to_entries | map({"\($seq) \(.key)": .value}) | add)
+        else
+            reduce ($body.openings // [])[] as $it (.; "\($it.seq) \($it.part)" as $place
+                | .rows += [[if .salts[$it.salt] then "a salt used before" else .closed[$place] // "no commitment" end,
+                    "hkoji.hidden.v1", $game, $it.seq, $it.part, $it.cards, $it.salt]]
+                | .salts[$it.salt] = true | del(.closed[$place]))
+            | if $kind == "end" and .closed != {} then .rows += [["an end with nothing closed", "end"]] else . end
+            | (.dealer.name == "duplicate/v1") as $sealed
+            | if .dealer == null or ($kind != "end" and $kind != "unseal") then .
+            elif $kind == "end" and ($body.seed == null) != $sealed then .rows += [["what the dealer publishes", "end"]]
+            elif $body.seed == null then .
+            elif $sealed then .rows += [[.dealer.seed_commit, "hkoji.duplicate.seed.v1", .dealer.deal, $body.seed]]
+            else .rows += [[.dealer.seed_commit, "hkoji.seed.v1", $game, $body.seed]] end
+        end;
+        .rows[] | [$seq] + .);
+
+# --- Step 7, of entries: what was dealt: the width of a card, how many are put aside, the players and the cards; the seed
+# and the lines that make deck keys from it; for each chance entry first and markers, and which of them it has to decide;
+# who starts each round. All that only if seed and entropy are known; in the end, what there is to say of the step.
+
+def dealt:
+    def of($kind): map(select(.kind == $kind));
+    [inputs | fromjson] | of("offer")[0].body as $offer | of("open")[0].by as $host | of("join")[0].by as $guest
+    | of("end")[0] as $over | (map(select(.kind == "end" or .kind == "unseal").body.seed) | last) as $seed
+    | (of("seed") | map({(.by): .body.entropy}) | add // {} | [.[$guest // ""], .[$host // ""]]) as $entropy
+    | if $over == null then ["7 deal", "not reached: there is no end"]
+    elif $offer == null or $seed == null then ["7 deal", "not reached: the seed is sealed"]
+    elif any($entropy[]; . == null) then ["7 deal", "not reached: the game ended before all entropy was known"]
+    else
+        ($offer.ruleset.name == "hanamikoji") as $hanamikoji
+        | (of("reveal") | length + ({charm: 0, geisha: 0, limit: 0, rounds: 0}[$over.body.result.reason] // 1)) as $rounds
+        | {host: 0, guest: 1, random: of("chance")[0].body.first}[$offer.ruleset.first] as $first
+        | (of("move") | [.[].body.action | select(test("^\\^[01]$")) | .[1:] | tonumber]) as $chosen
+        | if $hanamikoji then
+            ["cards", 1, 1, $host, $guest, "A1 A2 B1 B2 C1 C2 D1 D2 D3 E1 E2 E3 F1 F2 F3 F4 G1 G2 G3 G4 G5"]
+        else ["cards", 2, 0, $host, $guest, "A1 A2 A3 A4 B1 B2 B3 B4 C1 C2 C3 C4 D1 D2 D3 D4 E1 E2 E3 E4"] end,
+        ["seed", $seed] + if $offer.dealer.name == "server/v1" then ["hkoji.deck.v1", .[0].game] + $entropy
+            else ["hkoji.duplicate.deck.v1", $offer.dealer.deal] end,
+        (of("chance")[] | ["chance", .seq, .body.first, .body.markers] + [$offer.ruleset | .first, .markers | . == "random"]),
+        (range($rounds) as $round
+            | (if $hanamikoji and $first != null then ($first + $round) % 2 else ([$first] + $chosen)[$round] end) as $starter
+            | ["round", $round + 1, if $starter == null then "nobody" else [$host, $guest][$starter] end]),
+        ["7 deal", "\($rounds) round\(if $rounds == 1 then "" else "s" end) dealt from the seed"]
+    end;
+
+if $step == "1" then parse else
+    if $step == "6" then opened else dealt end | map(if . == null then "-" else tostring end) | join("\t")
+end
