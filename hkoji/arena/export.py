@@ -56,12 +56,17 @@ class Export:
         """Writes the logs of a deal."""
         for game, text in zip(played.games, played.logs, strict=True):
             name = f"{game.deal:0{self._digits}}-{game.table}.jsonl"
-            self._write(name, text)
             self._facts[game.deal, game.table] = self._describe(game, name, text)
+            self._write(name, text)
 
     def finish(self, tally: Tally) -> None:
-        """Writes the manifest, of a whole match or of as much as was played."""
+        """Writes the manifest, of a whole match or of as much as was played.
+
+        What an interrupt has left of a deal that `tally` does not have is taken away.
+        """
         plan, games = self._plan, tally.games
+        for place in set(self._facts) - {(game.deal, game.table) for game in games}:
+            self._remove(self._facts.pop(place)["file"])
         manifest: dict[str, Any] = {  # Any: JSON
             "v": VERSION,
             "bots": [{"bot": bot, "name": name} for bot, name in zip(plan.bots, plan.labels, strict=True)],
@@ -105,6 +110,13 @@ class Export:
             os.replace(draft, path)
         except OSError as error:
             raise _failed(path, error) from error
+
+    def _remove(self, name: str) -> None:
+        for path in (self._folder / name, self._folder / f"{name}.part"):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise _failed(path, error) from error
 
 
 def _failed(path: Path, error: OSError) -> StorageError:

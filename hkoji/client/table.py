@@ -28,9 +28,11 @@ from hkoji.game import bodies
 from hkoji.game.course import Course, Stage
 from hkoji.game.hidden import Opening
 from hkoji.game.submission import Submission
+from hkoji.game.terms import SERVER_V1
 from hkoji.log.line import Line
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Due
+from hkoji.text import tell
 
 SEED_STAGES: Final = {Stage.GUEST_SEED: 1, Stage.HOST_SEED: 0}
 _TAKEN: Final = "nothing was sent; find another with `hkoji games --open`"
@@ -106,6 +108,7 @@ class Table:
         self._deliver_pending()
         known = self.record.require()
         if known.position.course.stage is Stage.OPEN:
+            refuse_chosen_cards(known.position.course)
             commit = self._commit_entropy(0)
             self._post(known.position.course, bodies.Open(commit, self._player().key, invite))
         return self._fresh().position
@@ -122,6 +125,7 @@ class Table:
                 raise GameOverError(course.setup.game)
             if course.stage is not Stage.JOIN:
                 raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=_TAKEN)
+            refuse_chosen_cards(course)
             invite, me = course.setup.invite, self._player()
             if invite is not None and (invite.name != me.name or invite.key not in (None, me.key)):
                 raise IllegalError(f"the game is open only to {invite.name}", hint=_TAKEN)
@@ -286,3 +290,13 @@ class Table:
         signed = self.vault.signed(submission.entry.seq)
         if any(text != submission.entry.text for text in signed):
             self._say(f"warning: {_EITHER}")
+
+
+def refuse_chosen_cards(course: Course) -> None:
+    """Raises `TrustError` unless the player has a part in the shuffle: a service may not choose the dealer either."""
+    dealer = course.setup.offer.terms.name
+    if dealer != SERVER_V1:
+        raise TrustError(
+            tell("the game's dealer is {dealer}, of which the service alone can choose the cards", dealer=dealer),
+            hint=tell("nothing was signed; play at a service that offers {dealer}", dealer=SERVER_V1),
+        )

@@ -25,6 +25,10 @@ class Terms(Protocol):
     """What the log's reader needs of an offered dealer."""
 
     @property
+    def name(self) -> str:
+        """The dealer's name."""
+
+    @property
     def seed_commit(self) -> str:
         """The commitment to the seed, 64 hex digits."""
 
@@ -53,6 +57,11 @@ class ServerTerms(NamedTuple):
         return ServerTerms(seed_commit(game, seed))
 
     @property
+    def name(self) -> str:
+        """`server/v1`."""
+        return SERVER_V1
+
+    @property
     def seals(self) -> bool:
         """No."""
         return False
@@ -68,7 +77,7 @@ class ServerTerms(NamedTuple):
 
     def to_json(self) -> dict[str, JsonValue]:
         """Name and commitment."""
-        return {"name": SERVER_V1, "seed_commit": self.seed_commit}
+        return {"name": self.name, "seed_commit": self.seed_commit}
 
 
 class DuplicateTerms(NamedTuple):
@@ -81,6 +90,11 @@ class DuplicateTerms(NamedTuple):
     def bind(deal: str, seed: str) -> DuplicateTerms:
         """Terms bound to a seed of 64 hex digits, for all tables of the deal with that id."""
         return DuplicateTerms(deal, duplicate_seed_commit(deal, seed))
+
+    @property
+    def name(self) -> str:
+        """`duplicate/v1`."""
+        return DUPLICATE_V1
 
     @property
     def seals(self) -> bool:
@@ -97,7 +111,7 @@ class DuplicateTerms(NamedTuple):
 
     def to_json(self) -> dict[str, JsonValue]:
         """Name, deal and commitment."""
-        return {"deal": self.deal, "name": DUPLICATE_V1, "seed_commit": self.seed_commit}
+        return {"deal": self.deal, "name": self.name, "seed_commit": self.seed_commit}
 
 
 def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:

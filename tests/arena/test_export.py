@@ -14,6 +14,7 @@ import pytest
 
 from hkoji.arena.export import Export
 from hkoji.arena.figures import Tally
+from hkoji.arena.match import Game, Played
 from hkoji.arena.plan import Plan
 from hkoji.arena.pool import play
 from hkoji.errors import StorageError
@@ -122,15 +123,23 @@ def test_a_folder_with_anything_in_it_is_left_alone(tmp_path: Path) -> None:
         write(tmp_path / "notes.txt" / "match")
 
 
+def _renumbered(played: Played, number: int) -> tuple[Game, Game]:
+    one, other = played.games
+    return one._replace(deal=number), other._replace(deal=number)
+
+
 def test_an_unfinished_match_says_so(tmp_path: Path) -> None:
     plan = Plan(("random", "random"), Hanamikoji(), 3, "1")
     export, tally = Export(plan, tmp_path), Tally()
     played = next(play(plan, keep=True))
     export.add(played)
     tally.add(played)
+    export.add(next(play(plan._replace(seed="2"), keep=True))._replace(games=_renumbered(played, 2)))
+    (tmp_path / "0002-b.jsonl").rename(tmp_path / "0002-b.jsonl.part")  # as if interrupted while it was written
     export.finish(tally)
     facts = manifest(tmp_path)
     assert (facts["complete"], facts["deals"], len(facts["games"])) == (False, 3, 2)
+    assert set(contents(tmp_path)) == {"0001-a.jsonl", "0001-b.jsonl", "arena.json", "keys.txt"}
     empty = Export(plan, tmp_path / "empty")
     empty.finish(Tally())
     assert manifest(tmp_path / "empty")["games"] == []

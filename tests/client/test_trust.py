@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from hkoji.client import table
 from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.client.transport import Answer
 from hkoji.errors import HkojiError, LoginError, NotUnderstoodError, ServiceError, TrustError
 from hkoji.game import bodies, host
+from hkoji.game.terms import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
@@ -22,6 +24,7 @@ from hkoji.log.line import Line, SignedReceipt, line_to_json, sign_entry
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
 from tests.support.desk import AT, URL, Desk, Seat, begin, play_on, seated
 
 
@@ -59,6 +62,39 @@ def signed_view(desk: Desk, table: str, *, key: PrivateKey | None = None, **chan
     fields = {name: getattr(honest, name) for name in ("dealt", "game", "head", "seat", "seq")}
     view = make_view(**{**fields, **changes})
     return {"text": view.text, "sig": encode_base64((key or desk.key).sign(sshsig.VIEW, view.message))}
+
+
+# --- the dealer -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service offers games of which it alone chooses the cards, whatever it was asked for."""
+    honest = host.offer
+
+    def offer(game: str, ruleset: Ruleset, seed: str, **more: Any) -> host.Accepted:  # Any: as they are
+        return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)
+
+    monkeypatch.setattr(host, "offer", offer)
+
+
+@pytest.mark.usefixtures("chosen")
+def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_opened(alice: Seat, desk: Desk) -> None:
+    with pytest.raises(TrustError, match="dealer is duplicate/v1") as refusal:
+        alice.client.new(Hanamikoji())
+    assert "nothing was signed" in refusal.value.hint
+    (game,) = desk.games.values()
+    assert [line.entry.kind for line in game.lines] == ["offer"]
+
+
+@pytest.mark.usefixtures("chosen")
+def test_nor_is_it_joined(alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as accomplice:
+        accomplice.setattr(table, "refuse_chosen_cards", lambda course: None)
+        game = alice.client.new(Hanamikoji()).course.setup.game
+    with pytest.raises(TrustError, match="dealer is duplicate/v1"):
+        bob.client.join(game)
+    assert [line.entry.kind for line in desk.games[game].lines] == ["offer", "open"]
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------
