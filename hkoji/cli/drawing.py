@@ -48,6 +48,7 @@ def draw(position: Position, eyes: Eyes, where: str) -> str:
             news=tuple(" · ".join(line.split("   ")) for line in words.news()),
             turn=words.turn(),
             translate=translate,
+            symbol=words.deck.symbol,
         )
     )
 

@@ -121,7 +121,7 @@ def _group(group: Group, style: Style) -> Iterator[str]:
         yield from _bars(_("rounds"), rounds, style)
     spreads = group.spreads()
     for what, each, time in ((_("decisions"), spreads["decisions"], False), (_("time"), spreads["seconds"], True)):
-        if each:
+        if each and each.greatest:
             yield _line(what, _length(each, time=time))
     for what, share in (
         (_("won by host"), group.seat_share(0)),

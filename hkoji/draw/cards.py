@@ -1,4 +1,4 @@
-"""Cards, markers and tokens: what lies on a table, each at a place on a canvas. Knows no game.
+"""Cards, markers and tokens: what lies on a table, each at a place on a mat. Knows no game.
 
 A kind of card has a letter, a colour and a sign of its own, so that it can be told by each of the three alone. The
 colours are seven that people with any of the usual kinds of colour blindness tell apart (after Okabe and Ito).
@@ -6,6 +6,7 @@ colours are seven that people with any of the usual kinds of colour blindness te
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hkoji.draw.svg import SERIF, Canvas
@@ -22,6 +23,16 @@ FELT: Final = "#e8dfcc"
 GOLD: Final = "#d9a521"
 BACK: Final = "#4b5670"
 _THREAD: Final = "#8b95ad"
+
+
+class Mat(Canvas):
+    """A canvas that cards lie on; `symbol` says what is written on a card of a name."""
+
+    def __init__(
+        self, width: float, height: float, title: str, background: str, symbol: Callable[[str], str] = str
+    ) -> None:
+        super().__init__(width, height, title, background)
+        self.symbol: Final = symbol
 
 
 class Kind(NamedTuple):
@@ -64,9 +75,9 @@ _SIGNS: Final = {
 }
 
 
-def sign(canvas: Canvas, letter: str, x: float, y: float, scale: float, colour: str) -> None:
+def sign(mat: Mat, letter: str, x: float, y: float, scale: float, colour: str) -> None:
     """The sign of a kind, its middle at (x, y)."""
-    canvas.path(
+    mat.path(
         _SIGNS[letter],
         transform=f"translate({x:.1f} {y:.1f}) scale({scale:g})",
         fill="none",
@@ -77,72 +88,70 @@ def sign(canvas: Canvas, letter: str, x: float, y: float, scale: float, colour: 
     )
 
 
-def face(canvas: Canvas, name: str, x: float, y: float, *, dashed: bool = False, scale: float = 1) -> None:
+def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale: float = 1) -> None:
     """The card `name` (`G`, `B3`) with its upper left corner at (x, y); dashed if it lies face down and is known."""
     kind = KINDS[name[0]]
-    canvas.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
-    canvas.rect(
-        0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx=5, fill=PAPER, stroke=INK, stroke_dasharray="4 3" if dashed else None
-    )
-    canvas.rect(4, 4, WIDTH - 8, 23, rx=3, fill=kind.colour)
-    canvas.text(WIDTH / 2, 22, name, 19, anchor="middle", fill=kind.ink, font_weight="bold", font_family=SERIF)
-    sign(canvas, kind.letter, WIDTH / 2, 45, 1, INK)
-    canvas.close()
+    mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
+    mat.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx=5, fill=PAPER, stroke=INK, stroke_dasharray="4 3" if dashed else None)
+    mat.rect(4, 4, WIDTH - 8, 23, rx=3, fill=kind.colour)
+    mat.text(WIDTH / 2, 22, mat.symbol(name), 19, anchor="middle", fill=kind.ink, font_weight="bold", font_family=SERIF)
+    sign(mat, kind.letter, WIDTH / 2, 45, 1, INK)
+    mat.close()
 
 
-def back(canvas: Canvas, x: float, y: float, *, scale: float = 1) -> None:
+def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
     """A card that nobody who sees this drawing knows."""
-    canvas.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
-    canvas.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx=5, fill=BACK, stroke=INK)
-    canvas.rect(5, 5, WIDTH - 10, HEIGHT - 10, rx=3, fill="none", stroke=_THREAD)
+    mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
+    mat.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx=5, fill=BACK, stroke=INK)
+    mat.rect(5, 5, WIDTH - 10, HEIGHT - 10, rx=3, fill="none", stroke=_THREAD)
     for row in range(3):
         y0 = 14 + 18 * row
-        canvas.path(f"M9 {y0}q7 -9 14 0q7 -9 14 0M9 {y0 + 6}q7 -9 14 0q7 -9 14 0", fill="none", stroke=_THREAD)
-    canvas.close()
+        mat.path(f"M9 {y0}q7 -9 14 0q7 -9 14 0M9 {y0 + 6}q7 -9 14 0q7 -9 14 0", fill="none", stroke=_THREAD)
+    mat.close()
 
 
-def card(canvas: Canvas, name: str, x: float, y: float, *, down: bool = False, scale: float = 1) -> None:
+def card(mat: Mat, name: str, x: float, y: float, *, down: bool = False, scale: float = 1) -> None:
     """A card by name; `X` is one that is not known. `down`: it lies face down."""
     if name == "X":
-        back(canvas, x, y, scale=scale)
+        back(mat, x, y, scale=scale)
     else:
-        face(canvas, name, x, y, dashed=down, scale=scale)
+        face(mat, name, x, y, dashed=down, scale=scale)
 
 
-def row(canvas: Canvas, names: tuple[str, ...], x: float, y: float, step: float = WIDTH + 4) -> None:
+def row(mat: Mat, names: tuple[str, ...], x: float, y: float, step: float = WIDTH + 4) -> None:
     """Cards side by side."""
     for number, name in enumerate(names):
-        card(canvas, name, x + step * number, y)
+        card(mat, name, x + step * number, y)
 
 
-def deck(canvas: Canvas, names: tuple[str, ...], x: float, y: float, space: float) -> None:
+def deck(mat: Mat, names: tuple[str, ...], x: float, y: float, space: float) -> None:
     """Cards to be drawn, the next one first: if unknown as a fan of backs `space` wide, else small and in rows."""
     if "X" in names:
         step = min(20.0, (space - WIDTH) / max(1, len(names) - 1))
         for number in reversed(range(len(names))):
-            back(canvas, x + step * number, y)
+            back(mat, x + step * number, y)
         return
     scale, in_row = 0.6, 4
     for number, name in enumerate(names):
         line, column = divmod(number, in_row)
-        face(canvas, name, x + column * (WIDTH * scale + 3), y + line * (HEIGHT * scale + 4), dashed=True, scale=scale)
+        face(mat, name, x + column * (WIDTH * scale + 3), y + line * (HEIGHT * scale + 4), dashed=True, scale=scale)
 
 
 OVERLAP: Final = 27
 """How far one card of a stack lies below the other: its name can still be read."""
 
 
-def stack(canvas: Canvas, names: tuple[str, ...], x: float, edge: float, direction: int) -> None:
+def stack(mat: Mat, names: tuple[str, ...], x: float, edge: float, direction: int) -> None:
     """Open cards one over the other, the first one at `edge`, growing down (1) or up (-1)."""
     count = len(names)
     for at in range(count) if direction > 0 else reversed(range(count)):
-        face(canvas, names[at], x, edge + OVERLAP * at if direction > 0 else edge - HEIGHT - OVERLAP * at)
+        face(mat, names[at], x, edge + OVERLAP * at if direction > 0 else edge - HEIGHT - OVERLAP * at)
 
 
-def marker(canvas: Canvas, x: float, y: float, radius: float = 11) -> None:
+def marker(mat: Mat, x: float, y: float, radius: float = 11) -> None:
     """A marker, its middle at (x, y)."""
-    canvas.circle(x, y, radius, fill=GOLD, stroke=INK, stroke_width=1.2)
-    canvas.path(
+    mat.circle(x, y, radius, fill=GOLD, stroke=INK, stroke_width=1.2)
+    mat.path(
         _SIGNS["F"],
         transform=f"translate({x:.1f} {y:.1f}) scale({radius / 15:.2f})",
         fill="#fff6d8",
@@ -151,6 +160,6 @@ def marker(canvas: Canvas, x: float, y: float, radius: float = 11) -> None:
     )
 
 
-def place(canvas: Canvas, x: float, y: float, radius: float = 11) -> None:
+def place(mat: Mat, x: float, y: float, radius: float = 11) -> None:
     """A place where a marker can lie and does not."""
-    canvas.circle(x, y, radius, fill="none", stroke=LINE, stroke_width=1.2, stroke_dasharray="3 3")
+    mat.circle(x, y, radius, fill="none", stroke=LINE, stroke_width=1.2, stroke_dasharray="3 3")

@@ -22,6 +22,8 @@ class Scene(NamedTuple):
     news: tuple[str, ...] = ()
     turn: str = ""
     translate: Callable[[str], str] = str
+    symbol: Callable[[str], str] = str
+    """A card's name as it is written on it: the cards may be named after another deck."""
 
     def word(self, message: str) -> str:
         """One of the words of the drawing itself, which is a `Text`, in the language asked for."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hkoji.draw import cards
-from hkoji.draw.cards import FAINT, INK, LINE, PAPER
+from hkoji.draw.cards import FAINT, INK, LINE, PAPER, Mat
 from hkoji.draw.scene import Scene
-from hkoji.draw.svg import SERIF, Canvas
+from hkoji.draw.svg import SERIF
 from hkoji.rules.events import Seat
 
 WIDTH: Final = 1080
@@ -30,15 +30,15 @@ class Action(NamedTuple):
     down: tuple[str, ...] = ()
 
 
-def begin(scene: Scene, height: float, game: str, where: str) -> Canvas:
+def begin(scene: Scene, height: float, game: str, where: str) -> Mat:
     """A canvas with the heading; `height` is that of the table below it, without head and foot."""
     full = HEAD + height + foot(scene)
-    canvas = Canvas(WIDTH, full, f"{game}: {scene.title}" if scene.title else game, cards.TABLE)
-    canvas.text(MARGIN, 38, game, 26, fill=INK, font_family=SERIF, font_weight="bold")
-    canvas.text(MARGIN + 232, 37, where, 16, fill=INK)
-    canvas.text(WIDTH - MARGIN, 37, scene.title, 13, anchor="end", fill=FAINT)
-    canvas.line(MARGIN, HEAD - 6, WIDTH - MARGIN, HEAD - 6, stroke=LINE)
-    return canvas
+    mat = Mat(WIDTH, full, f"{game}: {scene.title}" if scene.title else game, cards.TABLE, scene.symbol)
+    mat.text(MARGIN, 38, game, 26, fill=INK, font_family=SERIF, font_weight="bold")
+    mat.text(MARGIN + 232, 37, where, 16, fill=INK)
+    mat.text(WIDTH - MARGIN, 37, scene.title, 13, anchor="end", fill=FAINT)
+    mat.line(MARGIN, HEAD - 6, WIDTH - MARGIN, HEAD - 6, stroke=LINE)
+    return mat
 
 
 def foot(scene: Scene) -> float:
@@ -46,20 +46,20 @@ def foot(scene: Scene) -> float:
     return 22 + _NEWS * (len(scene.news) + bool(scene.turn))
 
 
-def end(canvas: Canvas, scene: Scene, y: float) -> str:
+def end(mat: Mat, scene: Scene, y: float) -> str:
     """The last lines, from `y` on, and with them the whole drawing."""
-    canvas.line(MARGIN, y, WIDTH - MARGIN, y, stroke=LINE)
+    mat.line(MARGIN, y, WIDTH - MARGIN, y, stroke=LINE)
     y += 6
     for line in scene.news:
         y += _NEWS
-        canvas.text(MARGIN, y, line, 14, fill=FAINT)
+        mat.text(MARGIN, y, line, 14, fill=FAINT)
     if scene.turn:
-        canvas.text(MARGIN, y + _NEWS, scene.turn, 15, fill=INK, font_weight="bold")
-    return str(canvas)
+        mat.text(MARGIN, y + _NEWS, scene.turn, 15, fill=INK, font_weight="bold")
+    return str(mat)
 
 
 def panel(
-    canvas: Canvas,
+    mat: Mat,
     scene: Scene,
     seat: Seat,
     y: float,
@@ -70,23 +70,23 @@ def panel(
     """A player's name with totals, the four actions, and the hand; the one who is to decide has a bar at the side."""
     name = scene.names[seat]
     acting = scene.state.actor == seat
-    canvas.rect(MARGIN, y, WIDTH - 2 * MARGIN, PANEL - 12, rx=8, fill=PAPER, stroke=INK if acting else LINE)
+    mat.rect(MARGIN, y, WIDTH - 2 * MARGIN, PANEL - 12, rx=8, fill=PAPER, stroke=INK if acting else LINE)
     if acting:
-        canvas.rect(MARGIN, y, 7, PANEL - 12, rx=3, fill=INK)
+        mat.rect(MARGIN, y, 7, PANEL - 12, rx=3, fill=INK)
     shown = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-    canvas.text(MARGIN + 20, y + 36, shown, 20, fill=INK, font_weight="bold")
+    mat.text(MARGIN + 20, y + 36, shown, 20, fill=INK, font_weight="bold")
     for number, line in enumerate(totals):
-        canvas.text(MARGIN + 20, y + 60 + 20 * number, line, 14, fill=FAINT)
+        mat.text(MARGIN + 20, y + 60 + 20 * number, line, 14, fill=FAINT)
     for number, action in enumerate(actions):
-        _tile(canvas, action, MARGIN + _NAME + _TILE * number, y + 12)
+        _tile(mat, action, MARGIN + _NAME + _TILE * number, y + 12)
     x, space = MARGIN + _HAND, WIDTH - 2 * MARGIN - _HAND - 10
     step = min(cards.WIDTH + 4, (space - cards.WIDTH) / max(1, len(hand) - 1))
-    cards.row(canvas, hand, x, y + 18, step)
+    cards.row(mat, hand, x, y + 18, step)
 
 
-def _tile(canvas: Canvas, action: Action, x: float, y: float) -> None:
+def _tile(mat: Mat, action: Action, x: float, y: float) -> None:
     height = PANEL - 36
-    canvas.rect(
+    mat.rect(
         x,
         y,
         _TILE - 8,
@@ -96,12 +96,12 @@ def _tile(canvas: Canvas, action: Action, x: float, y: float) -> None:
         stroke=LINE if action.used else INK,
     )
     ink = FAINT if action.used else INK
-    canvas.text(x + 10, y + 32, action.sign, 26, fill=ink, font_family=SERIF, font_weight="bold")
-    canvas.text(x + 10, y + height - 10, action.name, 13, fill=ink)
+    mat.text(x + 10, y + 32, action.sign, 26, fill=ink, font_family=SERIF, font_weight="bold")
+    mat.text(x + 10, y + height - 10, action.name, 13, fill=ink)
     if action.used and not action.down:
-        canvas.path(f"M{x + _TILE - 34:g} {y + 22:g}l6 7l11 -14", fill="none", stroke=FAINT, stroke_width=3)
+        mat.path(f"M{x + _TILE - 34:g} {y + 22:g}l6 7l11 -14", fill="none", stroke=FAINT, stroke_width=3)
     scale = 0.66
     step = cards.WIDTH * scale + 2
     left = x + _TILE - 12 - step * len(action.down)
     for number, name in enumerate(action.down):
-        cards.card(canvas, name, left + step * number, y + 7, down=True, scale=scale)
+        cards.card(mat, name, left + step * number, y + 7, down=True, scale=scale)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hkoji.game.course import Stage
 from hkoji.game.replay import Replay
 from hkoji.rules.events import DECISIONS, Act, Answer, Deal, Event, Order, Seat
 from hkoji.rules.geishas_road.state import GeishasRoadState
@@ -70,7 +69,7 @@ def record(replay: Replay, ruleset: str, seconds: int | None = None) -> Record:
     counted = [each.done(scored=scored or each is not rounds[-1]) for each in rounds]
     for number, winner in enumerate(round_winners([step.course.state for step in replay.steps])):
         counted[number] = counted[number]._replace(winner=winner)
-    finished = course.stage is Stage.OVER
+    finished = course.finished
     return Record(
         game=course.setup.game,
         ruleset=ruleset,

@@ -19,7 +19,7 @@ from hkoji.rules.protocol import Ruleset
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, knows, parse_eyes, see
 from tests.support.retold import retold
 from tests.support.rules import fewer
-from tests.support.table import NAMES, new_game, whole_game
+from tests.support.table import NAMES, Table, new_game, whole_game
 
 RULESETS: tuple[Ruleset, ...] = (Hanamikoji("random", 2, "charm"), GeishasRoad(), GeishasRoad("random", "random"))
 every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: f"{r.name}-{r.first}")
@@ -101,3 +101,19 @@ def test_words_for_eyes() -> None:
     with pytest.raises(UsageError, match="no eyes of 'carol'") as caught:
         parse_eyes("carol", names)
     assert "alice, bob" in caught.value.hint
+
+
+@every_ruleset
+def test_a_sealed_game_keeps_its_hands_until_the_unseal(ruleset: Ruleset) -> None:
+    table = Table(ruleset, 3, deal=("5e" * 16, "7a" * 32)).begin().play()
+    sealed = replay(table.lines)
+    for eyes in (HOST, GUEST):
+        with pytest.raises(IllegalError):
+            see(sealed, eyes)
+    spectator = see(sealed, SPECTATOR)
+    table.unseal()
+    full = replay(table.lines)
+    # What the end has opened since was face down for a spectator of the time.
+    assert see(full, SPECTATOR).events == spectator.events
+    for eyes in (HOST, GUEST):
+        assert see(full, eyes).steps[-2].course.state == full.steps[-2].course.state.project(eyes.seat)

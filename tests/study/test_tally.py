@@ -22,7 +22,7 @@ from hkoji.study.record import Record, record
 from hkoji.study.share import Share, spread, three_digits
 from hkoji.study.stops import stops
 from hkoji.study.tally import Tally
-from tests.support.table import new_game, whole_game
+from tests.support.table import Table, new_game, whole_game
 from tests.toy.showdown import Showdown
 
 RULESETS: tuple[Ruleset, ...] = (Hanamikoji("random"), GeishasRoad("random"))
@@ -99,6 +99,15 @@ def test_a_broken_off_round_is_not_a_scored_one() -> None:
     assert (resigned.finished, resigned.reason, resigned.winner) == (True, "resign", 0)
     assert [each.scored for each in resigned.rounds] == [False]
     assert recorded(replay(table.lines[:4])).rounds == ()
+
+
+@pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: r.name)
+def test_a_sealed_game_counts_like_an_unsealed_one(ruleset: Ruleset) -> None:
+    table = Table(ruleset, 3, deal=("5e" * 16, "7a" * 32)).begin().play()
+    sealed = recorded(replay(table.lines))
+    table.unseal()
+    assert sealed.finished
+    assert recorded(replay(table.lines)) == sealed
 
 
 # --- many games -------------------------------------------------------------------------------------------------------
