@@ -136,7 +136,7 @@ class Walk:
         if self.eyes.seat is None:
             return _("all that is known") if self.eyes.open_ else _("a spectator")
         name = self.replay.steps[-1].course.setup.names[self.eyes.seat]
-        return f"{name}, {translate(self.eyes.word)}" if name else translate(self.eyes.word)
+        return f"{name}, {self.eyes.word}" if name else self.eyes.word
 
 
 def _number(text: str) -> int:

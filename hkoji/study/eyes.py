@@ -74,7 +74,9 @@ def see(replay: Replay, eyes: Eyes) -> Replay:
         return replay
     if eyes.seat is not None and not knows(replay, eyes.seat):
         raise IllegalError(
-            tell("what the {eyes} saw is not known: this log does not reveal it", eyes=eyes.word),
+            tell("what the host saw is not known: this log does not reveal it")
+            if eyes.seat == 0
+            else tell("what the guest saw is not known: this log does not reveal it"),
             hint=tell("a log reveals its cards with its end; a game that is not over can be seen as --eyes spectator"),
         )
     state: State = replay.steps[0].course.setup.ruleset.initial()

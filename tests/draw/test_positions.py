@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hkoji.cli import language
+from hkoji.cli.language import LANGUAGES
 from hkoji.decks import find_deck
 from hkoji.draw import cards
 from hkoji.draw.position import DRAWINGS, draw_position
@@ -94,12 +96,14 @@ def test_the_drawings_kept_are_those_that_are_made() -> None:
 
 
 @every_game
-@pytest.mark.parametrize("seed", [1, 4])
-def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, seed: int) -> None:
-    full = played(ruleset, seed)
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, lang: str) -> None:
+    full = played(ruleset, 4)
+    language.use(lang)
     for eyes in EVERY:
         for stop in stops(see(full, eyes)):
-            root = ElementTree.fromstring(draw(stop, eyes))
+            shown = scene(stop, eyes, f"entry {stop.seq}")._replace(translate=language.translate)
+            root = ElementTree.fromstring(draw_position(shown))
             width, height = float(root.get("width", "")), float(root.get("height", ""))
             assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
             for element, x, y, scale in walk(root):
