@@ -31,6 +31,7 @@ class Table:
     seed: int = 0
     deal: tuple[str, str] | None = None
     """Deal id and seed of dealer `duplicate/v1`; without them the dealer is `server/v1`."""
+    names: tuple[str, str] = NAMES
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -61,7 +62,7 @@ class Table:
         fields: dict[str, object] = {
             "at": AT,
             "body": content.to_json(),
-            "by": NAMES[seat],
+            "by": self.names[seat],
             "game": self.game,
             "kind": bodies.KINDS[type(content)],
             "prev": self.course.head,

@@ -129,13 +129,16 @@ class Board(ABC):
         return f"{self.name(seat)[: SIDE - 1]:{SIDE}}"
 
     def title(self) -> list[str]:
-        """Whose game this is and where it stands, in one line or two."""
-        setup = self.course.setup
-        host, guest = setup.names
+        """Which game this is, whose it is and where it stands: in one line if there is room."""
+        game = f"{self.game} {self.course.setup.game[:8]}"
+        line = f"{game}   {self.players()}   {self.where()}"
+        return [line] if len(line) <= WIDTH else [f"{game}   {self.where()}", *wrap(self.players(), WIDTH)]
+
+    def players(self) -> str:
+        """Both names in full, and who sits where."""
+        host, guest = self.course.setup.names
         nobody = _("nobody yet")
-        players = _("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody)
-        line = f"{self.game} {setup.game[:8]}   {players}   {self.where()}"
-        return [line] if len(line) <= WIDTH else [f"{self.game} {setup.game[:8]}   {self.where()}", players]
+        return _("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody)
 
     def turn(self) -> str:
         """What the game waits for."""
@@ -233,7 +236,7 @@ class Board(ABC):
         yield self.style.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
         typed = _TYPED if self.style.seated else _COMMAND
         for what, command, then in self.choices():
-            line = f"  {what:{SIDE + 2}}{command:{typed}}"
+            line = f"  {f'{what}  ':{SIDE + 2}}{command:{typed}}"
             yield f"{line}  {then}" if len(line) + len(then) + 2 <= WIDTH else line
 
     def rule(self) -> str:
@@ -261,7 +264,7 @@ class Board(ABC):
 
     def plain(self) -> Iterator[str]:
         """The same as sentences, one a line."""
-        yield f"{', '.join(self.title())}."
+        yield f"{self.game} {self.course.setup.game[:8]}, {self.players()}, {self.where()}."
         yield from self.sentences()
         for line in self.news():
             yield _("Lately: {news}.", news=" ".join(line.split()))

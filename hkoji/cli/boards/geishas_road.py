@@ -168,7 +168,7 @@ class GeishasRoadBoard(Board):
         """The colours with both sides, the circle, then actions, deck, offer and hand."""
         style, state, other = self.style, self.state, 1 - self.me
         head = "".join(self._cell(colour, colour) for colour in COLOURS)
-        yield f"{'':{SIDE}}{head}  {_('prestige rounds')}"
+        yield f"{'':{SIDE}}{head}{_('prestige rounds')}"
         yield self.rule()
         yield self._cards_row(other)
         yield self._influence_row(other)
@@ -207,7 +207,7 @@ class GeishasRoadBoard(Board):
         cells = (" ".join(name[1] for name in _cards(tableau) if name[0] == colour) for colour in COLOURS)
         won = leads(self.state.influence(0), self.state.influence(1))
         points = prestige(self.state.road.lanterns, won, seat)
-        return self._row(self.label(seat), cells, f"  {points:^8} {self.state.wins[seat]:^6}")
+        return self._row(self.label(seat), cells, f"{points:^8} {self.state.wins[seat]:^6}")
 
     def _influence_row(self, seat: Seat) -> str:
         return self._row(_("  influence"), (_halves(each) for each in self.state.influence(seat)))

@@ -1,0 +1,54 @@
+"""Positions as players and spectators know them, and their boards as text, from games played in memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from hkoji.cli import settings
+from hkoji.cli.boards import draw
+from hkoji.cli.output import Style
+from hkoji.client.position import Position, read_position
+from hkoji.game import host
+from hkoji.game.course import Stage
+from hkoji.game.replay import replay
+from hkoji.game.view import replay_own
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
+from tests.support.table import Table
+
+LONG = ("alice-of-the-thirty-two-letters-", "bob_who_has_just_as_many_letters")
+"""Names as long as they come."""
+
+
+def position(table: Table, seat: Seat | None) -> Position:
+    """A game as `seat` (None: a spectator) knows it, as the client would make it from log and view."""
+    if seat is None:
+        return read_position(replay(table.lines), None)
+    openings = host.own_openings(table.hosted, seat)
+    return read_position(replay_own(table.lines, seat, host.view(table.hosted, seat), openings), seat)
+
+
+def stages(ruleset: Ruleset, seed: int, names: tuple[str, str] = LONG) -> Iterator[Table]:
+    """A game after each of its submissions, from the offer to the end; always the same table, played on."""
+    table = Table(ruleset, seed, names=names)
+    yield table
+    table.open()
+    yield table
+    table.join()
+    yield table
+    table.reveal_seeds()
+    yield table
+    chance = random.Random(seed)
+    while table.course.stage is Stage.PLAY:
+        table.send(table.move(chance.choice(table.course.state.legal_actions())))
+        yield table
+
+
+def board(seen: Position, *, plain: bool = False, seated: bool = False, lang: str = "en") -> str:
+    """The board of a position, without colours."""
+    settings.use({"lang": lang})
+    try:
+        return draw(seen, Style(colour=False, plain=plain, seated=seated))
+    finally:
+        settings.use({})
