@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.cli import language
-from hkoji.cli.language import LANGUAGES
+from hkoji.cli.language import ENGLISH, LANGUAGES, load
 from hkoji.decks import find_deck
 from hkoji.draw import cards
 from hkoji.draw.position import DRAWINGS, draw_position
@@ -27,6 +26,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, see
 from hkoji.study.stops import Stop, stops
+from hkoji.text import render
 from scripts import build_drawings
 from scripts.build_drawings import scene
 from tests.support.retold import retold
@@ -95,14 +95,21 @@ def test_the_drawings_kept_are_those_that_are_made() -> None:
     assert {path.name for path in build_drawings.FOLDER.iterdir()} == set(build_drawings.build())
 
 
+@pytest.fixture(params=LANGUAGES)
+def translate(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Words of the drawing in each language."""
+    if request.param == ENGLISH:
+        return str
+    catalogue = load(request.param)
+    return lambda message: render(message, catalogue)
+
+
 @every_game
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, lang: str) -> None:
+def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, translate: Callable[[str], str]) -> None:
     full = played(ruleset, 4)
-    language.use(lang)
     for eyes in EVERY:
         for stop in stops(see(full, eyes)):
-            shown = scene(stop, eyes, f"entry {stop.seq}")._replace(translate=language.translate)
+            shown = scene(stop, eyes, f"entry {stop.seq}")._replace(translate=translate)
             root = ElementTree.fromstring(draw_position(shown))
             width, height = float(root.get("width", "")), float(root.get("height", ""))
             assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
