@@ -10,14 +10,15 @@ from hkoji.errors import UsageError, shorten
 from hkoji.text import tell
 
 LEVELS: Final[dict[str, tuple[str, ...]]] = {
-    "easy": ("random",),
-    "medium": ("greedy", "random"),
-    "hard": ("search", "greedy", "random"),
+    "beginner": ("random",),
+    "easy": ("search:easy", "greedy", "random"),
+    "normal": ("search:normal", "greedy", "random"),
+    "hard": ("search:hard", "greedy", "random"),
 }
 """From a level to bots, the wanted one first."""
 
-USUAL: Final = "medium"
-"""The level of whoever asks for none: it punishes carelessness and can be beaten."""
+USUAL: Final = "easy"
+"""The level of whoever asks for none: it punishes carelessness, answers at once, and can be beaten."""
 
 
 def bot_of_level(level: str, ruleset: str) -> str:

@@ -32,20 +32,27 @@ _POLL: Final = 2.0
 
 
 class Wish(NamedTuple):
-    """What was asked for; None where it was left open."""
+    """What was asked for: the options of `hkoji new` as they were given, and the opponent."""
 
     ruleset: str | None = None
-    options: Mapping[str, Json] = MappingProxyType({})
+    edition: str | None = None
+    given: Mapping[str, Json] = MappingProxyType({})
+    more: tuple[str, ...] = ()
     bot: str | None = None
     level: str | None = None
     new: bool = False
+
+    @property
+    def options(self) -> bool:
+        """Whether any option of the game was asked for."""
+        return bool(self.edition or self.given or self.more)
 
     def make(self) -> tuple[Ruleset, str]:
         """The ruleset and the bot of a new game. Raises `UsageError`."""
         if self.bot and self.level:
             raise UsageError(tell("--bot and --level both choose the opponent"), hint=tell("give one of them"))
-        name = self.ruleset or "hanamikoji"
-        return make_ruleset(name, self.options), self.bot or bot_of_level(self.level or USUAL, name)
+        ruleset = make_ruleset(self.ruleset, self.given, self.more, self.edition)
+        return ruleset, self.bot or bot_of_level(self.level or USUAL, ruleset.name)
 
 
 def run(out: Output, game: str | None, wish: Wish, *, listed: bool) -> int:
@@ -92,6 +99,8 @@ def play(out: Output, wish: Wish) -> int:
         if seating is None:
             if not any(each.ruleset == ruleset.name for each in here.seatings()):
                 talk.say(translate(introduction(ruleset.name)))
+                talk.say(_("All the rules: {command}", command=f"hkoji rules {ruleset.name}"))
+                talk.say()
             seating = here.begin(ruleset, bot)
             talk.say()
             talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seating.opponent))
@@ -120,7 +129,7 @@ def _last(here: House, wish: Wish, ruleset: Ruleset, bot: str) -> Seating | None
     for seating in here.seatings():
         if here.is_over(seating.game):
             continue
-        if wish.ruleset and seating.ruleset != wish.ruleset:
+        if (wish.ruleset or wish.options) and seating.ruleset != ruleset.name:
             continue
         if (wish.bot or wish.level) and seating.bot != bot:
             continue

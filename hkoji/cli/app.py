@@ -90,26 +90,29 @@ def serve(
     run(data, host, port, log_level=log_level)
 
 
-@app.command(epilog="Examples: hkoji play; hkoji play --level easy; hkoji play --ruleset geishas-road --new")
+@app.command(epilog="Examples: hkoji play; hkoji play --level hard; hkoji play --ruleset geishas-road --new")
 def play(
     game: Annotated[
         str | None,
         typer.Argument(metavar="[GAME]", help="A game that was begun, here or on a service.", show_default=False),
     ] = None,
-    ruleset: rulesets.Name = None,
     bot: Annotated[
-        str | None, typer.Option("--bot", help="The bot to play against, by its name.", show_default=False)
+        str | None,
+        typer.Option("--bot", help="The bot to play against: a name, or a program as in ./mybot.", show_default=False),
     ] = None,
     level: Annotated[
         str | None,
-        typer.Option("--level", help="easy, medium (if not given) or hard: which bot that is.", show_default=False),
+        typer.Option("--level", help="beginner, easy (if not given), normal or hard.", show_default=False),
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Begin another game, even if one is still going on.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the games against bots instead.")] = False,
+    ruleset: rulesets.Name = None,
+    edition: rulesets.Edition = None,
     first: rulesets.First = None,
     max_rounds: rulesets.MaxRounds = None,
     tiebreak: rulesets.TieBreak = None,
     markers: rulesets.Markers = None,
+    option: rulesets.More = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -119,7 +122,8 @@ def play(
     out.json, out.plain = json, plain
     options = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     given = {name: value for name, value in options.items() if value is not None}
-    raise typer.Exit(against.run(out, game, against.Wish(ruleset, given, bot, level, new), listed=list_))
+    wish = against.Wish(ruleset, edition, given, tuple(option or ()), bot, level, new)
+    raise typer.Exit(against.run(out, game, wish, listed=list_))
 
 
 @app.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")

@@ -64,7 +64,7 @@ def listing(out: Output) -> None:
         {
             "bot": name,
             "games": [game for game in RULESETS if plays(name, game)],
-            "levels": [level for level, names in LEVELS.items() if names[0] == name],
+            "levels": [level for level, names in LEVELS.items() if name in names[:1]],
         }
         for name in BOTS
     ]

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from hkoji.cli import cards
 from hkoji.cli.boards import draw
 from hkoji.cli.dialogue import LEAVE, Dialogue
 from hkoji.cli.language import _, _n, translate
 from hkoji.client import Client, Position
+from hkoji.decks import Deck
 from hkoji.errors import HkojiError
 from hkoji.rules.transcript import format_rounds
 from hkoji.text import tell
@@ -20,9 +22,11 @@ from hkoji.text import tell
 _HELP_WORDS: Final = ("?", "h", "help")
 _BOARD_WORDS: Final = ("board", "show")
 _ROUND_WORDS: Final = ("rounds", "history")
-_MENU: Final = 9
+_NUMBERS: Final = "123456789"
 _MOST_LISTED: Final = 24
 _WIDTH: Final = 78
+_SOME: Final = 42
+"""The width of some examples of a kind of move."""
 _NO_UNDO: Final = tell(
     """\
 There is no undo: every move is signed and stands in a log that only grows, and
@@ -91,7 +95,7 @@ class Sitting:
         elif word in _BOARD_WORDS:
             self._talk.say(draw(position, self._talk.style))
         elif word == "moves":
-            self._list(position.legal)
+            self._list(position, position.legal)
         elif word in _ROUND_WORDS:
             self._talk.say("\n".join(format_rounds(position.course.setup.ruleset, position.events)))
         elif word == "undo":
@@ -110,9 +114,10 @@ class Sitting:
         None if it means none, or several; why has been said then.
         """
         menu = _menu(position.legal)
-        if line.isdecimal() and 1 <= int(line) <= len(menu):
+        if line in _NUMBERS[: len(menu)]:
             return menu[int(line) - 1]
         try:
+            line = _deck(position).read(line)
             return position.choose(line)
         except HkojiError as error:
             begun = "".join(line.upper().split())
@@ -123,7 +128,7 @@ class Sitting:
                 self._talk.say(
                     _n("{n} move begins with {text}:", "{n} moves begin with {text}:", len(found), text=begun)
                 )
-                self._list(found, _MOST_LISTED)
+                self._list(position, found, _MOST_LISTED)
             else:
                 self._tell_error(position, error)
             return None
@@ -134,14 +139,14 @@ class Sitting:
         near = [move for move in position.legal if move[0] == action[:1]][:4]
         shape = getattr(error, "shape", ())
         if near:
-            self._talk.say(_("Legal now are for example {moves}.", moves=" ".join(near)))
+            self._talk.say(_("Legal now are for example {moves}.", moves=_several(position, near)))
         elif shape:
             self._talk.say(_("Legal moves look like {moves}.", moves=" ".join(shape)))
         self._talk.say(_("Nothing was sent; type ? for help."))
 
-    def _list(self, moves: Sequence[str], most: int | None = None) -> None:
+    def _list(self, position: Position, moves: Sequence[str], most: int | None = None) -> None:
         """Moves, as many to a line as fit."""
-        shown = moves[:most]
+        shown = [_typed(position, move) for move in moves[:most]]
         row = ""
         for move in shown:
             if len(row) + len(move) + 2 > _WIDTH:
@@ -160,15 +165,15 @@ class Sitting:
         if menu:
             self._talk.say(_("You can play one of these, by its number or as it is written:"))
             for number, move in enumerate(menu, 1):
-                line = f"  {number}  {move}"
+                line = f"  {number}  {_typed(position, move)}"
                 self._talk.say(line)
         else:
             self._talk.say(_("You can play, for example:"))
             for kind in dict.fromkeys(move[0] for move in position.legal):
                 moves = [move for move in position.legal if move[0] == kind]
-                some = "  ".join(moves[:: -(-len(moves) // 4)])
+                some = _examples(position, moves)
                 listed = _n("the only one", "{n} in all: type {kind}", len(moves), kind=kind)
-                line = f"  {some:42}  {listed}"
+                line = f"  {some:{_SOME}}  {listed}"
                 self._talk.say(line)
         self._talk.say(translate(_COMMANDS))
 
@@ -176,9 +181,32 @@ class Sitting:
         if self._advise is None:
             self._talk.say(_("Hints are for games against bots; this one is between people."))
         else:
-            self._talk.say(_("A bot with your cards would play {move}", move=self._advise(position)))
+            move = _typed(position, self._advise(position))
+            self._talk.say(_("A bot with your cards would play {move}", move=move))
+
+
+def _deck(position: Position) -> Deck:
+    return cards.deck_for(position.course.setup.ruleset.name)
+
+
+def _typed(position: Position, move: str) -> str:
+    """What to type for a move, in the names of the deck."""
+    return cards.typed(_deck(position), move)
+
+
+def _several(position: Position, moves: Sequence[str]) -> str:
+    return "  ".join(_typed(position, move) for move in moves)
+
+
+def _examples(position: Position, moves: Sequence[str]) -> str:
+    """Up to four moves from all over a list, as many as fit."""
+    for number in (4, 3, 2):
+        some = _several(position, moves[:: -(-len(moves) // number)])
+        if len(some) <= _SOME:
+            return some
+    return _typed(position, moves[0])
 
 
 def _menu(legal: Sequence[str]) -> Sequence[str]:
     """The moves that can be chosen by a number: all, if there are few and none of them begins with a digit itself."""
-    return legal if len(legal) <= _MENU and not any(move[0].isdigit() for move in legal) else ()
+    return legal if len(legal) <= len(_NUMBERS) and not any(move[0].isdigit() for move in legal) else ()

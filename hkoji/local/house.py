@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.bots.registry import make_bot
+from hkoji.bots.registry import BOTS, make_bot
 from hkoji.client import Client, Home
 from hkoji.client.files import read_json, write_json
 from hkoji.client.identity import create
@@ -138,8 +138,10 @@ class House:
 
 def player_name(bot: str) -> str:
     """What a bot is called as a player: its name, or its program's, in the letters that names have, and `-bot`."""
+    if bot in BOTS:
+        return f"{bot.partition(':')[0]}-bot"
     words = [word for word in bot.rpartition(":")[2].split() if not word.startswith("-")]
-    word = words[1] if len(words) > 1 and words[0].startswith(_INTERPRETERS) else "".join(words[:1])
+    word = words[1] if len(words) > 1 and words[0].rpartition("/")[2].startswith(_INTERPRETERS) else "".join(words[:1])
     stem = word.rpartition("/")[2].partition(".")[0].lower()
     plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in stem).strip("-")
     return f"{plain[:28]}-bot" if plain else "program-bot"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hkoji.bots.protocol import Bot, see
 from hkoji.client import Client, Position
 from hkoji.client.table import Made
+from hkoji.errors import NotYourTurnError
 from hkoji.game.course import Stage
+from hkoji.text import tell
 
 
 def decide(bot: Bot, position: Position) -> str:
@@ -17,11 +19,16 @@ def decide(bot: Bot, position: Position) -> str:
 def step(client: Client, bot: Bot, game: str) -> Made | None:
     """Does what this player owes: joins, reveals the own entropy, or moves as `bot` decides. None if no move was due.
 
-    Nothing is signed unless the move is legal: a bot that fails leaves the game as it was.
+    Nothing is signed unless the move is legal: a bot that fails leaves the game as it was. Raises what the bot raises,
+    and `NotYourTurnError` in a game of others.
     """
     position = client.position(game)
     if position.course.stage is Stage.JOIN and position.seat is None:
         position = client.join(game)
+    if position.seat is None and not position.over:
+        raise NotYourTurnError(
+            tell("you do not play in this game"), actor=position.course.actor, hint=tell("nothing was sent")
+        )
     if not position.legal:
         return None
     return client.move(game, decide(bot, position))

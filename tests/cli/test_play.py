@@ -51,7 +51,7 @@ def logged(home: Path, game: object) -> int:
 @pytest.mark.parametrize("plain", [(), ("--plain",)], ids=["drawn", "plain"])
 @pytest.mark.parametrize("ruleset", ["hanamikoji", "geishas-road"])
 def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
-    done = session("play", "--ruleset", ruleset, "--level", "easy", *plain, types=advised)
+    done = session("play", "--ruleset", ruleset, "--level", "beginner", *plain, types=advised)
     assert done.code == 0
     assert done.err == ""
     assert "The game is over" in done.out
@@ -71,7 +71,7 @@ def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
 
 
 def test_every_move_of_the_bot_is_told_in_words_and_notation(home: Path) -> None:
-    done = session("play", "--level", "easy", types=advised)
+    done = session("play", "--level", "beginner", types=advised)
     (file,) = re.findall(r"hkoji audit (\S+)", done.out)
     moves = [json.loads(json.loads(line)["entry"]) for line in Path(file).read_text().splitlines()]
     theirs = [entry["body"]["action"] for entry in moves if entry["kind"] == "move" and entry["by"] == "random-bot"]
@@ -90,14 +90,14 @@ def test_another_game_is_offered(home: Path) -> None:
             return "y" if len(asked) == 1 else "n"
         return advised(said)
 
-    assert session("play", "--level", "easy", "--max-rounds", "1", types=types).code == 0
+    assert session("play", "--level", "beginner", "--max-rounds", "1", types=types).code == 0
     assert len(asked) == 2
     assert [game["status"] for game in games()] == ["finished", "finished"]
 
 
 def test_the_name_is_the_players_own_if_there_is_one(home: Path) -> None:
     assert run("init", "anna").code == 0
-    assert "anna (host) and random-bot (guest)" in session("play", "--level", "easy", types=lines()).out
+    assert "anna (host) and random-bot (guest)" in session("play", "--level", "beginner", types=lines()).out
 
 
 # --- the prompt -------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_questions_and_mistakes_change_nothing(home: Path) -> None:
 
 def test_moves_are_taken_as_people_type_them(home: Path) -> None:
     """In words, loosely, by a number in a short list, by how they begin if only one move does."""
-    session("play", "--level", "easy", types=lines())
+    session("play", "--level", "beginner", types=lines())
     game = games()[0]["game"]
 
     def types(said: str) -> str | None:
@@ -178,7 +178,7 @@ def test_a_number_chooses_from_a_short_list(home: Path) -> None:
         return hint[1] if hint else "hint" if said.endswith(PROMPT) else None
 
     chosen: list[tuple[str, str]] = []
-    session("play", "--level", "easy", types=types)
+    session("play", "--level", "beginner", types=types)
     course = House(home / "local").course(str(games()[0]["game"]))
     text = json.dumps(games())
     assert chosen
@@ -207,7 +207,7 @@ def test_the_only_move_that_begins_so_is_meant(home: Path) -> None:
         )  # competitions come last here, so they are played first
 
     meant: list[str] = []
-    done = session("play", "--level", "easy", types=types)
+    done = session("play", "--level", "beginner", types=types)
     assert "The game is over" in done.out
     assert meant
     log = Path(str(games()[0]["log"])).read_text()
@@ -220,7 +220,7 @@ def test_giving_up_is_asked_once_more(home: Path) -> None:
     done = session("play", types=lines("resign", "n", "resign", "y"))
     assert done.code == 0
     assert done.out.count("Give this game up?") == 2
-    assert "greedy-bot wins by resignation" in done.out
+    assert "search-bot wins by resignation" in done.out
     assert games()[0]["result"] == {"reason": "resign", "winner": 1}
     assert "lost" in run("play", "--list").out
 
@@ -234,7 +234,7 @@ def test_leaving_keeps_the_game(word: str | None, home: Path) -> None:
     assert left.code == 0
     assert left.out.endswith("The game waits for you: hkoji play\n")
     back = session("play", types=lines("q"))
-    assert "Your game against greedy-bot goes on." in back.out
+    assert "Your game against search-bot goes on." in back.out
     assert len(games()) == 1
 
 
@@ -248,7 +248,7 @@ def test_the_introduction_comes_once_a_game(home: Path) -> None:
 
 def test_which_game_goes_on(home: Path) -> None:
     """The last one that is what was asked for; --new begins another, and any goes on by its id."""
-    wishes = [["--bot", "random"], ["--first", "guest"], ["--ruleset", "geishas-road"], ["--level", "easy"]]
+    wishes = [["--bot", "random"], ["--first", "guest"], ["--ruleset", "geishas-road"], ["--level", "beginner"]]
     for words in (*wishes[:3], [*wishes[3], "--new"]):
         assert session("play", *words, types=lines()).code == 0
     assert len(games()) == 4
@@ -351,7 +351,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
     chance = random.Random(4)
     acknowledged: list[str] = []
     for _ in range(5):
-        playing = Pipe("--level", "easy")
+        playing = Pipe("--level", "beginner")
         said = playing.until(PROMPT)
         playing.type("moves")
         move = chance.choice(legal(playing.until(PROMPT)))
@@ -376,7 +376,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
 
 
 def test_two_terminals_do_not_play_one_game(home: Path) -> None:
-    first = Pipe("--level", "easy")
+    first = Pipe("--level", "beginner")
     first.until(PROMPT)
     done = run("play")
     assert done.code == 2
@@ -419,7 +419,7 @@ def ended(pid: int, screen: int) -> int:
 
 def test_a_whole_game_in_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR")
-    with terminal("--level", "easy") as (pid, screen):
+    with terminal("--level", "beginner") as (pid, screen):
         said = read(screen, PROMPT)
         assert "\x1b[" in said
         while not said.endswith(MORE):

@@ -114,6 +114,8 @@ def test_a_bot_that_there_is_not_begins_nothing(tmp_path: Path) -> None:
     ("bot", "name"),
     [
         ("greedy", "greedy-bot"),
+        ("search:easy", "search-bot"),
+        ("cmd:/usr/bin/python3 there/mine.py", "mine-bot"),
         ("./MyBot.py", "mybot-bot"),
         ("cmd:python3 bots/fine_bot.py --deep", "fine-bot-bot"),
         ("keep+referee:/opt/x/theirs", "theirs-bot"),
