@@ -100,11 +100,16 @@ def plays(road: Road, cards: tuple[Card, ...]) -> tuple[Play, ...]:
     """The ways to play one card or two: both orders only where they differ, the sorted one first."""
     if len(cards) == 1:
         return (Play(cards, step(road, cards[0]), INFLUENCE[cards[0]]),)
-    first, second = sorted(cards)
-    forth, back = step(step(road, first), second), step(step(road, second), first)
-    influence = INFLUENCE[first] + INFLUENCE[second]
-    sorted_one = Play((first, second), forth, influence)
-    return (sorted_one,) if forth == back else (sorted_one, Play((second, first), back, influence))
+    first, second = cards if cards[0] < cards[1] else (cards[1], cards[0])
+    between = step(road, first)
+    forth = step(between, second)
+    sorted_one = Play((first, second), forth, INFLUENCE[first] + INFLUENCE[second])
+    # Two geisha get in each other's way only if both come home: then it matters who is first.
+    taken = road >> 40, between >> 40, forth >> 40
+    if _SHIFT[first] != _SHIFT[second] and not taken[0] < taken[1] < taken[2]:
+        return (sorted_one,)
+    back = step(step(road, second), first)
+    return (sorted_one,) if forth == back else (sorted_one, Play((second, first), back, sorted_one.influence))
 
 
 class Move(NamedTuple):

@@ -39,7 +39,7 @@ class Effort:
 LEVELS: Final = {
     "easy": Effort(0),
     "normal": Effort(3_000),
-    "hard": Effort(16_000),
+    "hard": Effort(20_000),
 }
 """`easy` plays the best move at a glance."""
 
