@@ -10,6 +10,7 @@ import sys
 from typing import Final
 
 from hkoji.cli.boards import draw
+from hkoji.cli.cards import deck_for
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import Output
 from hkoji.cli.study import place_title
@@ -146,16 +147,17 @@ def _number(text: str) -> int:
 
 
 def _told(stop: Stop) -> str:
-    """Who did what, in notation."""
+    """Who did what, in notation and in the names of the deck in use."""
     events, course = stop.step.events, stop.step.course
+    write = deck_for(course.setup.ruleset.name).write
     if any(isinstance(event, Deal) for event in events) and not stop.made:
         return _("round {number} begins", number=stop.round)
     made = [event for event in events if isinstance(event, DECISIONS)]
     if made:
-        return f"{course.setup.names[made[0].seat]}: {format_event(made[0])}"
+        return f"{course.setup.names[made[0].seat]}: {write(format_event(made[0]))}"
     if any(isinstance(event, Reveal) for event in events):
         shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
-        cards = f"?{shown.get(0, '')}/{shown.get(1, '')}"
+        cards = write(f"?{shown.get(0, '')}/{shown.get(1, '')}")
         return _("round {number} is scored: {cards}", number=stop.round, cards=cards)
     outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
     # The kind is a word of the log's format, the same in every language.

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from hkoji.cli import settings
 from hkoji.cli.boards import draw
 from hkoji.cli.exits import Exit
 from hkoji.cli.output import Style
@@ -140,6 +141,20 @@ def test_a_cut_log_says_where_it_stops_at_its_last_position(tmp_path: Path) -> N
     assert "The log stops there" not in first
     assert done.out.count("The log stops there: malformed line 19") == 1
     assert "does not end in LF" in last
+
+
+def test_it_speaks_the_language_and_names_the_deck_in_use() -> None:
+    try:
+        done = step(LIMIT, "n\nn\nr\ne\n?\np\nrp\nrp\n", "--lang", "it", "--deck", "everdeck")
+    finally:
+        settings.use({})
+    assert done.code == 0
+    first, answer, *_ = [line for line in done.out.splitlines() if " di 24, voce " in line][1:]
+    assert re.search(r": bob: 4[^A-G]{4} ", first)
+    assert re.search(r": alice: -[^A-G]{2} ", answer)
+    assert "occhi: chi guarda" in done.out
+    assert "questo aiuto" in done.err
+    assert "questo è il primo round" in done.err
 
 
 # --- eyes -------------------------------------------------------------------------------------------------------------
