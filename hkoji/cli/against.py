@@ -100,7 +100,6 @@ def play(out: Output, wish: Wish) -> int:
             if not any(each.ruleset == ruleset.name for each in here.seatings()):
                 talk.say(translate(introduction(ruleset.name)))
                 talk.say(_("All the rules: {command}", command=f"hkoji rules {ruleset.name}"))
-                talk.say()
             seating = here.begin(ruleset, bot)
             talk.say()
             talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seating.opponent))

@@ -8,7 +8,7 @@ from hkoji.text import Text, tell
 
 _HANAMIKOJI: Final = tell(
     """\
-Hanamikoji. Seven geisha, A to G, have 2 2 2 3 3 4 5 charm, and so many cards.
+Hanamikoji. Seven geisha, A to G, have 2 2 2 3 3 4 5 charm, and as many cards.
 Who has more cards on their side of a geisha when a round ends has her favor.
 With the favor of 4 geisha, or with 11 charm, you win. If nobody does, there is
 a new round; favors stay until somebody has more cards there.
