@@ -135,7 +135,10 @@ class Ruleset(Protocol):
         """An action as the other seat sees it: hidden cards as `X`."""
 
     def hidden(self, action: str) -> tuple[Hidden, ...]:
-        """The groups of face-down cards of an action, in commitment order; of a public form, with `X` as cards."""
+        """The groups of face-down cards of an action, in commitment order; of a public form, with `X` as cards.
+
+        Of text that is no action, something or a `NotationError`.
+        """
 
     def complete(self, action: str, cards: tuple[str, ...]) -> str:
         """A public form with its hidden groups filled in, in commitment order; raises `NotationError` if it cannot."""

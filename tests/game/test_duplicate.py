@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +23,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.forgery import append, changed_body, entry_number, only, pins, rewrite
 from tests.support.rules import GAMES, fewer
-from tests.support.table import Table, new_game, whole_game
+from tests.support.table import Table, new_game, refused, whole_game
 
 DEAL = ("d0" * 16, "5e" * 32)
 OTHER_SEED = "77" * 32
@@ -202,16 +200,6 @@ def test_the_time_of_an_unseal_does_not_go_back() -> None:
 
 
 # --- refused by the referee -------------------------------------------------------------------------------------------
-
-
-def refused(table: Table, attempt: Callable[[], object], error: type[errors.HkojiError]) -> None:
-    """Tries what must be refused with exactly this error; the game stays what it was."""
-    before, lines = table.hosted, list(table.lines)
-    with pytest.raises(errors.HkojiError) as caught:
-        attempt()
-    assert type(caught.value) is error
-    assert table.hosted == before
-    assert table.lines == lines
 
 
 def test_no_unseal_before_the_end() -> None:

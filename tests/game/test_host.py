@@ -22,7 +22,7 @@ from hkoji.log.line import parse_log, sign_entry
 from hkoji.rules.events import Event
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
-from tests.support.table import AT, Table, new_game, whole_game
+from tests.support.table import AT, Table, new_game, refused, whole_game
 
 RULESETS = st.builds(
     Hanamikoji,
@@ -30,17 +30,6 @@ RULESETS = st.builds(
     max_rounds=st.integers(1, 4),
     tiebreak=st.sampled_from(["geisha", "charm"]),
 )
-
-
-def refused(table: Table, submission: Submission, error: type[errors.HkojiError], at: str = AT) -> errors.HkojiError:
-    """Sends what must be refused with exactly this error; the game stays what it was."""
-    before, lines = table.hosted, list(table.lines)
-    with pytest.raises(errors.HkojiError) as caught:
-        table.send(submission, at)
-    assert type(caught.value) is error
-    assert table.hosted == before
-    assert table.lines == lines
-    return caught.value
 
 
 @given(st.integers(0, 10**6), RULESETS)

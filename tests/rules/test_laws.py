@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -171,6 +172,27 @@ def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> 
         assert state.parse_action(action) == action
         return
     assert message.isprintable()
+
+
+@every_game
+@given(data=st.data())
+def test_any_text_in_a_move_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> None:
+    """The same for what a log's entry or a submission may hold, which need not come from a program of ours."""
+    play = data.draw(partly_played(game))
+    state = data.draw(st.sampled_from(play.states))
+    ruleset = play.ruleset
+    heads = sorted({shape[0] for each in decisions(play) for shape in each.shape()}) or ["1"]
+    text = data.draw(st.sampled_from(heads)) + data.draw(
+        st.text("".join([*ruleset.pack.kinds, "X-/>!^ 5"]), max_size=12)
+    )
+    with suppress(InvalidError):
+        ruleset.public(text)
+        groups = ruleset.hidden(text)
+        cards = tuple(data.draw(st.sampled_from(["", "X", "XX", *ruleset.pack.kinds])) for _ in groups)
+        ruleset.complete(text, cards)
+    for kind in DECISION_KINDS.values():
+        with suppress(IllegalError, InvalidError):
+            state.apply(kind(state.actor or 0, text))
 
 
 def fits(shape: tuple[str, ...], action: str) -> bool:

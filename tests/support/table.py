@@ -6,8 +6,12 @@ Everything random comes from one seeded generator, so that a failing game can be
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
+
+from hkoji import errors
 from hkoji.game import bodies, host
 from hkoji.game.course import Course, Stage
 from hkoji.game.hidden import Opening, entropy_commit
@@ -132,3 +136,17 @@ def new_game(seed: int = 0, ruleset: Ruleset | None = None, deal: tuple[str, str
 def whole_game(seed: int = 0, ruleset: Ruleset | None = None, deal: tuple[str, str] | None = None) -> Table:
     """A game up to its end."""
     return new_game(seed, ruleset, deal).play()
+
+
+def refused(
+    table: Table, attempt: Submission | Callable[[], object], error: type[errors.HkojiError], at: str = AT
+) -> errors.HkojiError:
+    """Sends or does what must be refused with exactly this error; the game stays what it was."""
+    before, lines = table.hosted, list(table.lines)
+    act = (lambda: table.send(attempt, at)) if isinstance(attempt, Submission) else attempt
+    with pytest.raises(errors.HkojiError) as caught:
+        act()
+    assert type(caught.value) is error
+    assert table.hosted == before
+    assert table.lines == lines
+    return caught.value

@@ -83,11 +83,16 @@ class GeishasRoad:
         return actions.public(action)
 
     def hidden(self, action: str) -> tuple[Hidden, ...]:
-        """Of an intrigue the card kept, which counts at scoring, and the one discarded, opened after the game."""
-        if action[:1] == actions.INTRIGUE:
-            kept, discarded = self.pack.split(action[1:])
-            return (Hidden(kept, True), Hidden(discarded, False))
-        return ()
+        """Of an intrigue the card kept, which counts at scoring, and the one discarded, opened after the game.
+
+        Raises `NotationError` for an intrigue that has not just these two.
+        """
+        if action[:1] != actions.INTRIGUE:
+            return ()
+        cards = self.pack.split(action[1:])
+        if len(cards) != actions.SIZES[actions.INTRIGUE]:
+            raise NotationError(action, "an intrigue has two cards")
+        return (Hidden(cards[0], True), Hidden(cards[1], False))
 
     def complete(self, action: str, cards: tuple[str, ...]) -> str:
         """`IXX` with its cards. Raises `NotationError` if they do not fit."""

@@ -154,6 +154,12 @@ def test_what_does_not_complete_an_intrigue(action: str, cards: tuple[str, ...])
         GeishasRoad().complete(action, cards)
 
 
+@pytest.mark.parametrize("action", ["I", "IA1", "IX", "IXXX", "IA1B2C3", "IA", "IA1B", "I??", "Ia1b2"])
+def test_what_is_no_intrigue_hides_nothing(action: str) -> None:
+    with pytest.raises(NotationError):
+        GeishasRoad().hidden(action)
+
+
 def test_an_intrigue_is_hidden_in_two_parts_of_which_the_first_counts() -> None:
     ruleset = GeishasRoad()
     assert [(part.cards, part.counts) for part in ruleset.hidden("IB2A1")] == [("B2", True), ("A1", False)]
