@@ -9,7 +9,8 @@ It does not know which language anybody wants, nor where catalogues are kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Protocol
 
 
@@ -66,6 +67,16 @@ def quoted(english: str) -> Text:
     return Text(english)
 
 
+def any_of(names: Sequence[str]) -> str:
+    """Names to choose from: `A or B or C`; as it is if there is only one."""
+    return reduce(lambda first, last: tell("{first} or {last}", first=first, last=last), names)
+
+
+def all_of(names: Sequence[str]) -> str:
+    """Names that belong together: `A and B and C`; as it is if there is only one."""
+    return reduce(lambda first, last: tell("{first} and {last}", first=first, last=last), names)
+
+
 def render(message: str, catalogue: Catalogue) -> str:
     """`message` in the catalogue's language: a `Text` with all its values, anything else as it is."""
     if not isinstance(message, Text):
@@ -80,4 +91,6 @@ def render(message: str, catalogue: Catalogue) -> str:
 
 
 def _shown(value: object, catalogue: Catalogue) -> object:
+    if isinstance(value, Exception):  # an error of the project as what it says
+        value = getattr(value, "message", value)
     return render(value, catalogue) if isinstance(value, Text) else value

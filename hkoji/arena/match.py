@@ -22,6 +22,7 @@ from hkoji.bots.watcher import Watcher
 from hkoji.errors import BotError, HkojiError, SeatedBotError
 from hkoji.rules.events import SEATS, Draw, Event, Seat
 from hkoji.rules.transcript import format_rounds
+from hkoji.text import tell
 
 Clock = Callable[[], float]
 """Seconds that only go forward."""
@@ -136,7 +137,13 @@ def _failed(plan: Plan, number: int, table: str, watcher: Watcher, error: Except
         reason = error.message
     else:
         last = extract_tb(error.__traceback__)[-1]
-        reason = f"{type(error).__name__}: {error} ({PurePath(last.filename).name}, line {last.lineno})"
+        reason = tell(
+            "{name}: {reason} ({file}, line {line})",
+            name=type(error).__name__,
+            reason=error,
+            file=PurePath(last.filename).name,
+            line=last.lineno,
+        )
     return SeatedBotError(
         plan.labels[seated(table, seen.seat)],
         reason,

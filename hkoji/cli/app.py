@@ -10,6 +10,7 @@ import typer
 from hkoji import __version__
 from hkoji.cli import rulesets
 from hkoji.cli.output import out
+from hkoji.text import tell
 
 if TYPE_CHECKING:
     from hkoji.client import Client
@@ -81,12 +82,17 @@ def serve(
     from hkoji.errors import UsageError
 
     if log_level not in ("debug", "info", "warning", "error"):
-        raise UsageError(f"there is no log level {log_level!r}", hint="one of debug, info, warning, error")
+        raise UsageError(
+            tell("there is no log level {log_level!r}", log_level=log_level),
+            hint=tell("one of debug, info, warning, error"),
+        )
     found = entry_points(group="hkoji.serve", name="serve")
     try:
         run = next(iter(found)).load()
     except (StopIteration, ImportError) as error:
-        raise UsageError("the service is not installed", hint="install it with: pip install 'hkoji[server]'") from error
+        raise UsageError(
+            tell("the service is not installed"), hint=tell("install it with: pip install 'hkoji[server]'")
+        ) from error
     run(data, host, port, log_level=log_level)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import Output
 from hkoji.cli.play import read_input
 from hkoji.client import Client
 from hkoji.errors import AuditError, IllegalError, MalformedError, UsageError
-from hkoji.game.audit import Audit, audit
+from hkoji.game.audit import Audit, AuditStep, Finding, audit
 from hkoji.game.replay import Replay, replay
 from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.log.line import Line, format_log, parse_lines
+from hkoji.text import tell
 
 
 def is_file(source: str) -> bool:
@@ -25,7 +27,10 @@ def export(client: Client, out: Output, game: str) -> None:
     game = client.find(game)
     lines = client.log(game)
     if not lines or lines[-1].entry.kind not in ("end", "unseal"):
-        raise IllegalError(f"game {game[:8]} is not over yet", hint=f"see its log so far with `hkoji log {game[:8]}`")
+        raise IllegalError(
+            tell("game {game} is not over yet", game=game[:8]),
+            hint=tell("see its log so far with `hkoji log {game}`", game=game[:8]),
+        )
     out.lines(format_log(lines))
 
 
@@ -56,21 +61,53 @@ def show_audit(client: Client, out: Output, source: str, keys: list[str]) -> Non
     out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
         first = result.findings[0]
-        where = f", entry {first.entry}" if first.entry is not None else ""
-        who = f": {first.signer}" if first.signer else ""
-        raise AuditError(
-            int(first.step),
-            f"step {int(first.step)} ({first.step.name.lower()}){where}{who}: {first.reason}",
-            seq=first.entry,
-            signer=first.signer,
+        raise AuditError(int(first.step), _summary(first), seq=first.entry, signer=first.signer)
+
+
+_STEPS: Final = {
+    AuditStep.PARSE: tell("parse"),
+    AuditStep.CHAIN: tell("chain"),
+    AuditStep.KEYS: tell("keys"),
+    AuditStep.SIGNATURES: tell("signatures"),
+    AuditStep.RECEIPTS: tell("receipts"),
+    AuditStep.COMMITMENTS: tell("commitments"),
+    AuditStep.DEAL: tell("deal"),
+    AuditStep.REPLAY: tell("replay"),
+    AuditStep.RESULT: tell("result"),
+}
+
+
+def _summary(finding: Finding) -> str:
+    """A finding in one line: step, place, whose word is broken, why."""
+    step, name, reason = int(finding.step), _STEPS[finding.step], finding.reason
+    if finding.entry is None:
+        if finding.signer:
+            return tell(
+                "step {step} ({name}): {who}: {reason}", step=step, name=name, who=finding.signer, reason=reason
+            )
+        return tell("step {step} ({name}): {reason}", step=step, name=name, reason=reason)
+    if finding.signer:
+        return tell(
+            "step {step} ({name}), entry {entry}: {who}: {reason}",
+            step=step,
+            name=name,
+            entry=finding.entry,
+            who=finding.signer,
+            reason=reason,
         )
+    return tell(
+        "step {step} ({name}), entry {entry}: {reason}", step=step, name=name, entry=finding.entry, reason=reason
+    )
 
 
 def parse_pin(text: str) -> tuple[str, PublicKey]:
     """`NAME=KEY`; the key as text or the path of a `.pub` file. Raises `UsageError`."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise UsageError(f"{text!r} is not NAME=KEY", hint="as in --key 'alice=ssh-ed25519 AAAA…' or alice=alice.pub")
+        raise UsageError(
+            tell("{text!r} is not NAME=KEY", text=text),
+            hint=tell("as in --key 'alice=ssh-ed25519 AAAA…' or alice=alice.pub"),
+        )
     if Path(value).is_file():
         value = Path(value).read_text(encoding="ascii", errors="replace")
     return name, parse_public_key(" ".join(value.split()[:2]))
@@ -107,16 +144,21 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
 
 def audit_text(result: Audit) -> str:
     """An audit for people: its steps, the parties, and what it comes to."""
-    lines = [f"{int(step)} {step.name.lower():12} {note}" for step, note in result.notes.items()]
+    lines = [f"{int(step)} {translate(_STEPS[step]):12} {translate(note)}" for step, note in result.notes.items()]
     for party in result.parties:
-        lines.append(f"  {party.name:10} {party.key.fingerprint}  {'expected' if party.pinned else 'not pinned'}")
-    whole = "the game is finished" if result.finished else "the game is still running"
+        pinned = _("expected") if party.pinned else _("not pinned")
+        lines.append(f"  {party.name:10} {party.key.fingerprint}  {pinned}")
     if result.ok:
-        lines.append(f"All {result.entries} entries hold; {whole}.")
+        if result.finished:
+            lines.append(_("All {n} entries hold; the game is finished.", n=result.entries))
+        else:
+            lines.append(_("All {n} entries hold; the game is still running.", n=result.entries))
         if not all(party.pinned for party in result.parties):
-            lines.append("Compare the keys that are not pinned with what their owners say, or give them with --key.")
+            lines.append(_("Compare the keys that are not pinned with what their owners say, or give them with --key."))
     else:
-        lines.append(f"{result.holds} of {result.entries} entries hold.")
+        lines.append(_("{n} of {total} entries hold.", n=result.holds, total=result.entries))
         if not all(finding.understood for finding in result.findings):
-            lines.append("The log is from a later version: it is neither valid nor forged as far as can be said here.")
+            lines.append(
+                _("The log is from a later version: it is neither valid nor forged as far as can be said here.")
+            )
     return "\n".join(lines)

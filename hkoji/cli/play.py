@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hkoji.cli import cards
-from hkoji.cli.language import _
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import Output
 from hkoji.client import Client, Position
 from hkoji.client.position import action_of
@@ -26,9 +26,12 @@ from hkoji.text import tell
 def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> None:
     """Offers and opens a game."""
     if invite is not None and not is_name(invite):
-        raise UsageError(f"{shorten(invite)!r} is not a player's name", hint="names are 2 to 32 of a-z, 0-9, _ and -")
+        raise UsageError(
+            tell("{invite!r} is not a player's name", invite=shorten(invite)),
+            hint=tell("names are 2 to 32 of a-z, 0-9, _ and -"),
+        )
     if invite == client.identity.name:
-        raise UsageError("nobody can invite themselves", hint="leave --invite out to play with anyone")
+        raise UsageError(tell("nobody can invite themselves"), hint=tell("leave --invite out to play with anyone"))
     position = client.new(ruleset, Invite(invite) if invite else None)
     game, short = position.course.setup.game, position.short
     value = {
@@ -39,10 +42,16 @@ def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> No
         "invite": invite,
         "server": client.server_of(game),
     }
-    who = invite or "someone"
-    out.result(
-        value, lambda: f"{game}\nThe game is open. Ask {who} to run: hkoji join {short}\nThen: hkoji wait {short}"
-    )
+
+    def text() -> str:
+        joining, waiting = f"hkoji join {short}", f"hkoji wait {short}"
+        if invite:
+            asked = _("The game is open. Ask {name} to run: {command}", name=invite, command=joining)
+        else:
+            asked = _("The game is open. Ask someone to run: {command}", command=joining)
+        return f"{game}\n{asked}\n{_('Then: {command}', command=waiting)}"
+
+    out.result(value, text)
 
 
 def join(client: Client, out: Output, game: str) -> None:
@@ -51,41 +60,51 @@ def join(client: Client, out: Output, game: str) -> None:
     setup = position.course.setup
     value = {"game": setup.game, "status": position.course.status, "host": setup.names[0], "guest": setup.names[1]}
     short = position.short
-    out.result(value, lambda: f"You have joined {short}, hosted by {setup.names[0]}.\nThen: hkoji wait {short}")
+
+    def text() -> str:
+        joined = _("You have joined {game}, hosted by {name}.", game=short, name=setup.names[0])
+        return f"{joined}\n{_('Then: {command}', command=f'hkoji wait {short}')}"
+
+    out.result(value, text)
 
 
 def games(client: Client, out: Output, *, everybody: bool = False, status: str | None = None) -> None:
     """The own games, or everybody's."""
     if status not in (None, "open", "playing", "finished"):
-        raise UsageError(f"there is no status {shorten(status)!r}", hint="one of open, playing, finished")
+        raise UsageError(
+            tell("there is no status {status!r}", status=shorten(status)), hint=tell("one of open, playing, finished")
+        )
     found = client.games(everybody=everybody, status=status)
-    _listing(client, out, found, "No games. Open one with: hkoji new")
+    _listing(client, out, found, tell("No games. Open one with: hkoji new"))
 
 
 def waiting(client: Client, out: Output) -> None:
     """The games that wait for this player."""
-    _listing(client, out, client.waiting(), "No game waits for you.")
+    _listing(client, out, client.waiting(), tell("No game waits for you."))
+
+
+_STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
 
 
 def _listing(client: Client, out: Output, games: list[dict[str, Any]], empty: str) -> None:  # Any: JSON
     def text() -> str:
         if not games:
-            return empty
+            return translate(empty)
         me = client.identity.name
-        rows = [("game", "ruleset", "status", "host", "guest", "round", "to move", "updated")]
+        rows = [(_("game"), _("ruleset"), _("status"), _("host"), _("guest"), _("round"), _("to move"), _("updated"))]
         for each in games:
             mover = each["to_move"] or ""
             if each["status"] == "open":
-                mover = each["invite"] or "anyone"
+                mover = each["invite"] or _("anyone")
             rows.append(
                 (
                     each["game"][:8],
                     each["ruleset"]["name"],
-                    each["status"],
+                    translate(_STATUS.get(each["status"], each["status"])),
                     each["host"] or "",
                     each["guest"] or "",
                     str(each["round"] or ""),
-                    "you" if mover == me else mover,
+                    _("you") if mover == me else mover,
                     (each["updated"] or "")[:16].replace("T", " "),
                 )
             )
@@ -142,10 +161,11 @@ def resign(client: Client, out: Output, game: str, *, yes: bool) -> None:
     """Gives a game up. At a terminal it asks first."""
     game = client.find(game)
     if not yes and not out.keep and sys.stdin.isatty() and sys.stderr.isatty():
-        sys.stderr.write(f"Give up game {game[:8]}? It cannot be taken back. [y/N] ")
+        asked = _("Give up game {game}? It cannot be taken back.", game=game[:8])
+        sys.stderr.write(f"{asked} {_('[y/N]')} ")
         sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise CancelledError("not given up", hint="nothing was sent")
+        if sys.stdin.readline().strip().lower() not in _("y yes").split():
+            raise CancelledError(tell("not given up"), hint=tell("nothing was sent"))
     show_position(out, client.resign(game).position)
 
 
@@ -230,7 +250,15 @@ def submit(client: Client, out: Output, file: str, server: str | None) -> None:
         "receipt": {"sig": encode_base64(receipt.sig), "text": receipt.receipt.text},
         "entries": [line.entry.seq for line in lines],
     }
-    out.result(value, lambda: f"Entry {entry.seq} of game {entry.game[:8]} is on record since {receipt.receipt.at}.")
+    out.result(
+        value,
+        lambda: _(
+            "Entry {seq} of game {game} is on record since {time}.",
+            seq=entry.seq,
+            game=entry.game[:8],
+            time=receipt.receipt.at,
+        ),
+    )
 
 
 def log(client: Client, out: Output, game: str) -> None:
@@ -241,11 +269,11 @@ def log(client: Client, out: Output, game: str) -> None:
 def read_input(out: Output, file: str, limit: int | None = None) -> bytes:
     """A file's bytes, or standard input's for `-`. Raises `StorageError`, and `UsageError` for `-` in a batch."""
     if file == "-" and out.keep:
-        raise UsageError("in a batch standard input holds the commands", hint="give a file")
+        raise UsageError(tell("in a batch standard input holds the commands"), hint=tell("give a file"))
     try:
         if file == "-":
             return sys.stdin.buffer.read() if limit is None else sys.stdin.buffer.read(limit + 1)
         return Path(file).read_bytes()
     except OSError as error:
-        reason = f"cannot read {file}: {error.strerror}"
-        raise StorageError(reason, hint="give a file, or - for standard input") from error
+        reason = tell("cannot read {file}: {reason}", file=file, reason=error.strerror)
+        raise StorageError(reason, hint=tell("give a file, or - for standard input")) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hkoji.cli.language import _
 from hkoji.cli.output import Output
 from hkoji.client import Client, Home
 
@@ -24,9 +25,11 @@ def init(out: Output, name: str, key: Path | None) -> None:
     }
     out.result(
         value,
-        lambda: (
-            f"You are {identity.name}, key {identity.key.fingerprint}, kept in {home.path}\n"
-            "Then: hkoji register --server URL"
+        lambda: _(
+            "You are {name}, key {fingerprint}, kept in {folder}\nThen: hkoji register --server URL",
+            name=identity.name,
+            fingerprint=identity.key.fingerprint,
+            folder=home.path,
         ),
     )
 
@@ -44,9 +47,14 @@ def whoami(client: Client, out: Output) -> None:
     }
     out.result(
         value,
-        lambda: (
-            f"{identity.name}\n{identity.key.text}\n{identity.key.fingerprint}\n"
-            f"service: {server or 'none yet'}\nhome: {client.home.path}"
+        lambda: "\n".join(
+            (
+                identity.name,
+                identity.key.text,
+                identity.key.fingerprint,
+                _("service: {url}", url=server or _("none yet")),
+                _("home: {folder}", folder=client.home.path),
+            )
         ),
     )
 
@@ -71,5 +79,9 @@ def register(client: Client, out: Output, server: str) -> None:
     }
     out.result(
         value,
-        lambda: f"{identity.name} is registered at {service.url}\nThen: hkoji new, or: hkoji games --open",
+        lambda: _(
+            "{name} is registered at {url}\nThen: hkoji new, or: hkoji games --open",
+            name=identity.name,
+            url=service.url,
+        ),
     )

@@ -36,7 +36,7 @@ def show_replay(client: Client, out: Output, source: str, wish: Wish) -> None:
     """A game through the eyes that are asked for."""
     replay = read_replay(client, out, source)
     if not replay.steps:
-        raise replay.stop or MalformedError("log", "it is empty")
+        raise replay.stop or MalformedError(tell("log"), tell("it is empty"))
     last = replay.steps[-1].entry.seq
     if wish.at is not None and not 0 <= wish.at <= last:
         raise UsageError(

@@ -13,6 +13,7 @@ from typing import Final
 from hkoji.errors import LoginError
 from hkoji.log import sshsig
 from hkoji.log.publickey import KEY_TYPE, PublicKey
+from hkoji.text import tell
 
 _SIGN_REQUEST: Final = 13
 _SIGN_RESPONSE: Final = 14
@@ -34,14 +35,17 @@ class AgentSigner:
         head = bytes([_SIGN_RESPONSE]) + struct.pack(">I", len(inner) + 64) + inner
         if not answer.startswith(head) or len(answer) != len(head) + 64:
             raise LoginError(
-                f"ssh-agent does not sign with {self.public.fingerprint}", hint="add the key with `ssh-add`"
+                tell("ssh-agent does not sign with {fingerprint}", fingerprint=self.public.fingerprint),
+                hint=tell("add the key with `ssh-add`"),
             )
         return sshsig.build(self.public, namespace, answer[len(head) :])
 
     def _ask(self, request: bytes) -> bytes:
         path = os.environ.get("SSH_AUTH_SOCK")
         if not path:
-            raise LoginError("the key is in ssh-agent, and no agent runs here", hint="start one: `eval $(ssh-agent)`")
+            raise LoginError(
+                tell("the key is in ssh-agent, and no agent runs here"), hint=tell("start one: `eval $(ssh-agent)`")
+            )
         try:
             with socket.socket(socket.AF_UNIX) as agent:
                 agent.settimeout(60)
@@ -49,10 +53,12 @@ class AgentSigner:
                 agent.sendall(_string(request))
                 (length,) = struct.unpack(">I", _receive(agent, 4))
                 if length > _MOST_BYTES:
-                    raise LoginError("ssh-agent gave an answer that is too long")
+                    raise LoginError(tell("ssh-agent gave an answer that is too long"))
                 return _receive(agent, length)
         except OSError as error:
-            raise LoginError(f"ssh-agent does not answer: {error.strerror or error}", hint="is it running?") from error
+            raise LoginError(
+                tell("ssh-agent does not answer: {reason}", reason=error.strerror or error), hint=tell("is it running?")
+            ) from error
 
 
 def _string(data: bytes) -> bytes:
@@ -64,6 +70,6 @@ def _receive(agent: socket.socket, count: int) -> bytes:
     while len(data) < count:
         part = agent.recv(count - len(data))
         if not part:
-            raise LoginError("ssh-agent broke off")
+            raise LoginError(tell("ssh-agent broke off"))
         data += part
     return data

@@ -18,6 +18,7 @@ from hkoji.game.submission import Submission, format_submission
 from hkoji.log.line import Line, Signed, parse_log, read_line, read_signed
 from hkoji.log.publickey import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
+from hkoji.text import quoted, tell
 
 REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
 """What `Api.submit` raises when the service has read a submission and does not take it. Others say nothing certain."""
@@ -146,7 +147,9 @@ class Api:
         if answer.status in (200, 201):
             return answer
         if answer.status == 404 and game:
-            raise errors.NotFoundError("game", game, hint="list games with `hkoji games` or `hkoji games --open`")
+            raise errors.NotFoundError(
+                tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`")
+            )
         raise problem(answer)
 
 
@@ -156,12 +159,18 @@ def problem(answer: Answer) -> errors.HkojiError:
     if not isinstance(value, dict):
         value = {}
     code, game, seq, head = (value.get(name) for name in ("code", "game", "seq", "head"))
-    detail = errors.shorten(str(value.get("detail", f"the service answered with status {answer.status}")), 300)
-    hint = errors.shorten(str(value.get("hint", "")), 300)
+    told = value.get("detail")
+    if told is None:
+        detail: str = tell("the service answered with status {status}", status=answer.status)
+    else:
+        detail = quoted(errors.shorten(str(told), 300))
+    hint = quoted(errors.shorten(str(value.get("hint", "")), 300))
     if 300 <= answer.status < 400:
         where = errors.shorten(answer.location, 200) or "nowhere"
         return errors.ServiceError(
-            answer.status, f"the service sends you on to {where}", hint="if you trust that address, register there"
+            answer.status,
+            tell("the service sends you on to {where}", where=where),
+            hint=tell("if you trust that address, register there"),
         )
     if code == "conflict" and isinstance(game, str) and type(seq) is int and isinstance(head, str):
         return errors.ConflictError(errors.shorten(game, 32), seq=seq, head=head)
@@ -200,8 +209,8 @@ def _understood(answer: Answer) -> Iterator[None]:
     except (errors.HkojiError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise errors.ServiceError(
             answer.status,
-            f"the service's answer is not understood: {errors.shorten(str(error), 120)}",
-            hint="is it an hkoji service, and of this version? Nothing was changed here",
+            tell("the service's answer is not understood: {reason}", reason=errors.shorten(str(error), 120)),
+            hint=tell("is it an hkoji service, and of this version? Nothing was changed here"),
         ) from error
 
 

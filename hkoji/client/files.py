@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji.errors import StorageError
+from hkoji.text import tell
 
-_UNCHANGED: Final = "nothing was sent or changed; make room or mend the permissions, and give the command again"
+_UNCHANGED: Final = tell("nothing was sent or changed; make room or mend the permissions, and give the command again")
 
 
 def make_folder(folder: Path) -> None:
@@ -28,7 +29,9 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         _sync(folder.parent)
     except OSError as error:
-        raise StorageError(f"cannot make {folder}: {error.strerror}", hint=_UNCHANGED) from error
+        raise StorageError(
+            tell("cannot make {folder}: {reason}", folder=folder, reason=error.strerror), hint=_UNCHANGED
+        ) from error
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -45,7 +48,9 @@ def write_file(path: Path, data: bytes) -> None:
         _sync(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise StorageError(f"cannot write {path}: {error.strerror}", hint=_UNCHANGED) from error
+        raise StorageError(
+            tell("cannot write {path}: {reason}", path=path, reason=error.strerror), hint=_UNCHANGED
+        ) from error
 
 
 def remove_file(path: Path) -> None:
@@ -56,7 +61,9 @@ def remove_file(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StorageError(f"cannot remove {path}: {error.strerror}", hint="remove it by hand") from error
+        raise StorageError(
+            tell("cannot remove {path}: {reason}", path=path, reason=error.strerror), hint=tell("remove it by hand")
+        ) from error
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:  # Any: JSON
@@ -71,9 +78,13 @@ def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise StorageError(f"cannot read {path}: {error}", hint="restore the file from a backup") from error
+        raise StorageError(
+            tell("cannot read {path}: {reason}", path=path, reason=error), hint=tell("restore the file from a backup")
+        ) from error
     if not isinstance(value, dict):
-        raise StorageError(f"{path} does not hold what it should", hint="restore the file from a backup")
+        raise StorageError(
+            tell("{path} does not hold what it should", path=path), hint=tell("restore the file from a backup")
+        )
     return value
 
 
@@ -84,7 +95,10 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StorageError(f"cannot use {folder}: {error.strerror}", hint="choose a folder with HKOJI_HOME") from error
+        raise StorageError(
+            tell("cannot use {folder}: {reason}", folder=folder, reason=error.strerror),
+            hint=tell("choose a folder with HKOJI_HOME"),
+        ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

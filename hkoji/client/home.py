@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from hkoji.client.files import locked, read_json, write_json
 from hkoji.errors import LoginError
+from hkoji.text import tell
 
 ENVIRONMENT: Final = "HKOJI_HOME"
 
@@ -47,7 +48,9 @@ class Home:
         """The settings. Raises `LoginError` before `hkoji init`."""
         config = read_json(self.config_file)
         if "name" not in config:
-            raise LoginError(f"there is no player in {self.path}", hint="make one with `hkoji init NAME`")
+            raise LoginError(
+                tell("there is no player in {path}", path=self.path), hint=tell("make one with `hkoji init NAME`")
+            )
         return config
 
     def update_config(self, **changes: str) -> None:

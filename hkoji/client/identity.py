@@ -14,6 +14,7 @@ from hkoji.client.home import Home
 from hkoji.errors import ExistsError, HkojiError, InvalidError, LoginError, MalformedError, StorageError
 from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.publickey import KEY_TYPE, PublicKey, parse_public_key
+from hkoji.text import tell
 
 if TYPE_CHECKING:
     from hkoji.log.keys import Signer
@@ -33,8 +34,12 @@ class Identity:
         signer = _load(self.file)
         if signer.public != self.key:
             raise LoginError(
-                f"{self.file} holds another key than the one you play with, {self.key.fingerprint}",
-                hint="put the right key file back, or make another player in another HKOJI_HOME",
+                tell(
+                    "{file} holds another key than the one you play with, {fingerprint}",
+                    file=self.file,
+                    fingerprint=self.key.fingerprint,
+                ),
+                hint=tell("put the right key file back, or make another player in another HKOJI_HOME"),
             )
         return signer
 
@@ -47,12 +52,14 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
     """
     if not is_name(name) or name == SERVER_NAME:
         raise MalformedError(
-            "name", "it is 2 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit, and not 'server'"
+            tell("name"), tell("it is 2 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit, and not 'server'")
         )
     if home.config_file.exists():
         config = home.config()
         if "server" in config:
-            raise ExistsError("player", str(config["name"]), hint=f"use another HKOJI_HOME than {home.path}")
+            raise ExistsError(
+                tell("player"), str(config["name"]), hint=tell("use another HKOJI_HOME than {path}", path=home.path)
+            )
         if key is None:  # nobody knows the old name yet: the key stays, the name is chosen anew
             home.update_config(name=name)
             return load(home)
@@ -76,7 +83,9 @@ def load(home: Home) -> Identity:
     try:
         return Identity(config["name"], parse_public_key(config["key"]), home.path / config["key_file"])
     except (KeyError, TypeError, AttributeError, HkojiError) as error:
-        raise StorageError(f"{home.config_file} is damaged", hint="restore the file from a backup") from error
+        raise StorageError(
+            tell("{config_file} is damaged", config_file=home.config_file), hint=tell("restore the file from a backup")
+        ) from error
 
 
 def _load(file: Path) -> Signer:
@@ -87,7 +96,10 @@ def _load(file: Path) -> Signer:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise StorageError(f"cannot read {file}: {error.strerror}", hint="give a key file with --key") from error
+        raise StorageError(
+            tell("cannot read {file}: {reason}", file=file, reason=error.strerror),
+            hint=tell("give a key file with --key"),
+        ) from error
     if data.startswith(b"ssh-"):
         return AgentSigner(_public(data))
     try:
@@ -104,5 +116,5 @@ def _load(file: Path) -> Signer:
 def _public(data: bytes) -> PublicKey:
     words = data.decode("ascii", "replace").split()
     if words[:1] != [KEY_TYPE]:
-        raise LoginError("the key is not an Ed25519 key", hint="make one with `ssh-keygen -t ed25519`")
+        raise LoginError(tell("the key is not an Ed25519 key"), hint=tell("make one with `ssh-keygen -t ed25519`"))
     return parse_public_key(" ".join(words[:2]))

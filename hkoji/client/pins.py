@@ -13,6 +13,7 @@ from hkoji.client.files import locked, read_json, write_json
 from hkoji.client.home import Home
 from hkoji.errors import TrustError
 from hkoji.log.publickey import PublicKey, parse_public_key
+from hkoji.text import tell
 
 
 class Pins:
@@ -47,11 +48,22 @@ class Pins:
         known = self.server_key
         if known is None:
             self._update(key=key.text)
-            self._say(f"the key of {self._url} is {key.fingerprint}: compare it with what its host tells you")
+            self._say(
+                tell(
+                    "the key of {url} is {fingerprint}: compare it with what its host tells you",
+                    url=self._url,
+                    fingerprint=key.fingerprint,
+                )
+            )
         elif known != key:
             raise TrustError(
-                f"{self._url} shows another key than before: {key.fingerprint}, not {known.fingerprint}",
-                hint="nothing was accepted; ask its host, by another way than this service, which key is right",
+                tell(
+                    "{url} shows another key than before: {shown}, not {known}",
+                    url=self._url,
+                    shown=key.fingerprint,
+                    known=known.fingerprint,
+                ),
+                hint=tell("nothing was accepted; ask its host, by another way than this service, which key is right"),
             )
         return key
 
@@ -63,11 +75,18 @@ class Pins:
         for url, here in read_json(self._file).items():
             if url != self._url and here.get("origin") == origin and here.get("key") != self._pins().get("key"):
                 raise TrustError(
-                    f"{self._url} calls itself {origin}, and that is what another service, {url}, is called",
-                    hint="nothing was signed; one of the two wants to be taken for the other",
+                    tell(
+                        "{url} calls itself {origin}, and that is what another service, {other}, is called",
+                        url=self._url,
+                        origin=origin,
+                        other=url,
+                    ),
+                    hint=tell("nothing was signed; one of the two wants to be taken for the other"),
                 )
         if origin != self._url:
-            self._say(f"{self._url} calls itself {origin}: logins here are signed for that name")
+            self._say(
+                tell("{url} calls itself {origin}: logins here are signed for that name", url=self._url, origin=origin)
+            )
         self._update(origin=origin)
 
     def pin_players(self, players: Iterable[tuple[str, PublicKey]]) -> None:
@@ -79,8 +98,16 @@ class Pins:
                 new[name] = key.text
             elif known[name] != key:
                 raise TrustError(
-                    f"{name} plays with another key than before: {key.fingerprint}, not {known[name].fingerprint}",
-                    hint=f"nothing was accepted; ask {name}, by another way than this service, which key is right",
+                    tell(
+                        "{name} plays with another key than before: {shown}, not {known}",
+                        name=name,
+                        shown=key.fingerprint,
+                        known=known[name].fingerprint,
+                    ),
+                    hint=tell(
+                        "nothing was accepted; ask {name}, by another way than this service, which key is right",
+                        name=name,
+                    ),
                 )
         if new:
             self._update(players={**{name: key.text for name, key in known.items()}, **new})

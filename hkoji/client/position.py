@@ -10,6 +10,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Replay, Step
 from hkoji.rules.events import DECISIONS, Act, Answer, Event, Order, Pick, Seat
 from hkoji.rules.protocol import Due
+from hkoji.text import tell
 
 _DECISIONS: Final[dict[Due, Callable[[Seat, str], Event]]] = {
     Due.ACT: Act,
@@ -56,13 +57,17 @@ class Position(NamedTuple):
         if self.over:
             raise GameOverError(course.setup.game)
         if self.seat is None:
-            raise NotYourTurnError("you do not play in this game", actor=course.actor)
+            raise NotYourTurnError(tell("you do not play in this game"), actor=course.actor)
         if course.stage is not Stage.PLAY or not self.mine:
-            waits = course.setup.names[course.actor] if course.actor is not None else "someone to join"
+            if course.actor is None:
+                reason = tell("it is not your turn: the game waits for someone to join")
+            else:
+                name = course.setup.names[course.actor]
+                reason = tell("it is not your turn: the game waits for {name}", name=name)
             raise NotYourTurnError(
-                f"it is not your turn: the game waits for {waits}",
+                reason,
                 actor=course.actor,
-                hint=f"nothing was sent; wait for your turn with `hkoji wait {self.short}`",
+                hint=tell("nothing was sent; wait for your turn with `hkoji wait {game}`", game=self.short),
             )
         action = course.state.parse_action(notation)
         if action not in self.legal:
@@ -72,14 +77,20 @@ class Position(NamedTuple):
     def _illegal(self, action: str) -> IllegalActionError:
         state, seat = self.course.state, self.seat
         near = [each for each in self.legal if each[0] == action[0]][:4]
-        example = f"legal now are for example {' '.join(near)}; " if near else ""
-        hint = f"nothing was sent; {example}see all with `hkoji show {self.short}`"
+        if near:
+            hint = tell(
+                "nothing was sent; legal now are for example {moves}; see all with `hkoji show {game}`",
+                moves=" ".join(near),
+                game=self.short,
+            )
+        else:
+            hint = tell("nothing was sent; see all with `hkoji show {game}`", game=self.short)
         try:
             assert seat is not None
             state.apply(_DECISIONS[state.due](seat, action))
         except IllegalActionError as error:
             return IllegalActionError(action, error.reason, shape=error.shape or state.shape(), hint=hint)
-        return IllegalActionError(action, "it is not among the legal moves", shape=state.shape(), hint=hint)
+        return IllegalActionError(action, tell("it is not among the legal moves"), shape=state.shape(), hint=hint)
 
 
 def read_position(replay: Replay, seat: Seat | None) -> Position:

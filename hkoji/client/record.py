@@ -22,6 +22,7 @@ from hkoji.game.view import continue_own, find_seat, replay_own, verify_growth, 
 from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.rules.events import Seat
+from hkoji.text import tell
 
 
 class Known(NamedTuple):
@@ -79,7 +80,7 @@ class Record:
             return known
         lines = (*(known.lines if known else ()), *new)
         if not lines:
-            raise NotFoundError("game", self.vault.game)
+            raise NotFoundError(tell("game"), self.vault.game)
         seat = find_seat(lines, self._identity.name, self._identity.key) if self._identity else None
         view = self._read_view(known, shown) if shown else known.view if known else None
         openings = (*self.vault.openings(), *(shown.openings if shown else ()))
@@ -111,7 +112,9 @@ class Record:
             view = parse_view(shown.view.text)
             sshsig.verify(shown.view.sig, self.service.key, sshsig.VIEW, view.message, SERVER_NAME)
         except HkojiError as error:
-            raise TrustError(f"the service's view does not hold: {error}", hint="nothing was accepted") from error
+            raise TrustError(
+                tell("the service's view does not hold: {reason}", reason=error), hint=tell("nothing was accepted")
+            ) from error
         if known is not None and known.view is not None:
             verify_growth(known.view, view)
         return view
@@ -133,7 +136,9 @@ class Record:
             return replay_own(lines, seat, view, openings)
         result = replay(lines)
         if result.stop is not None:
-            raise TrustError(f"the log does not hold: {result.stop}", hint="nothing was accepted") from result.stop
+            raise TrustError(
+                tell("the log does not hold: {reason}", reason=result.stop), hint=tell("nothing was accepted")
+            ) from result.stop
         return result
 
     # --- what is on disk ------------------------------------------------------------------------------------------
@@ -154,8 +159,8 @@ class Record:
             result = self._replay(None, lines, len(lines), seat, view, self.vault.openings())
         except TrustError as error:
             raise StorageError(
-                f"the files in {self.vault.folder} do not go together: {error}",
-                hint="move log.jsonl and view.json there away: they are fetched and verified anew",
+                tell("the files in {folder} do not go together: {reason}", folder=self.vault.folder, reason=error),
+                hint=tell("move log.jsonl and view.json there away: they are fetched and verified anew"),
             ) from error
         return self._remember(stamp, lines, result, seat, view)
 
@@ -164,7 +169,7 @@ class Record:
         known = self.known()
         if known is None:
             game = self.vault.game
-            raise NotFoundError("game", game, hint=f"fetch it first with `hkoji show {game[:8]}`")
+            raise NotFoundError(tell("game"), game, hint=tell("fetch it first with `hkoji show {game}`", game=game[:8]))
         return known
 
     def _remember(

@@ -22,6 +22,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line
 from hkoji.log.publickey import PublicKey
 from hkoji.rules.protocol import Ruleset
+from hkoji.text import tell
 
 _T = TypeVar("_T")
 
@@ -44,7 +45,7 @@ class Service:
         self._identity = identity
         self._token: str | None = None
         if transport.exposed:
-            say(f"warning: {self.url} is reached without TLS; others can read your cards on the way")
+            say(tell("warning: {url} is reached without TLS; others can read your cards on the way", url=self.url))
 
     def close(self) -> None:
         """Closes the connection."""
@@ -87,13 +88,17 @@ class Service:
         entry = submission.entry
         first = lines[0] if lines else None
         if first is None or first.entry.text != entry.text or first.receipt is None:
-            raise TrustError("the service's receipt is not for what was sent", hint="the entry is kept; try again")
+            raise TrustError(
+                tell("the service's receipt is not for what was sent"), hint=tell("the entry is kept; try again")
+            )
         from hkoji.log.line import verify_receipt
 
         try:
             verify_receipt(first.receipt, entry, self.key)
         except HkojiError as error:
-            raise TrustError(f"the service's receipt does not hold: {error}", hint="the entry is kept") from error
+            raise TrustError(
+                tell("the service's receipt does not hold: {reason}", reason=error), hint=tell("the entry is kept")
+            ) from error
         return lines
 
     # --- with a login ---------------------------------------------------------------------------------------------
@@ -131,11 +136,20 @@ class Service:
         statement = self.api.challenge()
         origin = self.pins.origin
         if origin is None:
-            raise LoginError(f"you are not registered at {self.url}", hint=f"hkoji register --server {self.url}")
+            raise LoginError(
+                tell("you are not registered at {url}", url=self.url),
+                hint=tell("hkoji register --server {url}", url=self.url),
+            )
         if statement.origin != origin:
             raise TrustError(
-                f"the service asks you to sign a login for {statement.origin}, and you registered at {origin}",
-                hint=f"nothing was signed; if its address has changed: hkoji register --server {self.url}",
+                tell(
+                    "the service asks you to sign a login for {origin}, and you registered at {known}",
+                    origin=statement.origin,
+                    known=origin,
+                ),
+                hint=tell(
+                    "nothing was signed; if its address has changed: hkoji register --server {url}", url=self.url
+                ),
             )
         sig = identity.signer.sign(sshsig.LOGIN, statement.message)
         self._token = self.api.login(identity.name, statement.text, encode_base64(sig))

@@ -33,6 +33,7 @@ from hkoji.game.submission import Submission
 from hkoji.log.line import Line
 from hkoji.log.publickey import PublicKey
 from hkoji.rules.protocol import Ruleset
+from hkoji.text import tell
 
 _FASTEST_POLL: Final = 0.2
 _SLOWEST_POLL: Final = 2.0
@@ -85,7 +86,9 @@ class Client:
         """The URL of the player's service. Raises `UsageError` before `hkoji register`."""
         server = self.home.config().get("server")
         if not isinstance(server, str):
-            raise UsageError("you are not registered at a service", hint="do so with `hkoji register --server URL`")
+            raise UsageError(
+                tell("you are not registered at a service"), hint=tell("do so with `hkoji register --server URL`")
+            )
         return server
 
     def service(self, server: str | None = None) -> Service:
@@ -141,7 +144,7 @@ class Client:
         try:
             self.position(summary["game"])
         except HkojiError as error:
-            self._say(f"game {summary['game'][:8]}: {error}")
+            self._say(tell("game {game}: {reason}", game=summary["game"][:8], reason=error))
             return False
         return True
 
@@ -149,25 +152,39 @@ class Client:
         """The full id of a game from a unique prefix. Raises `NotFoundError` or `UsageError`."""
         wanted = prefix.lower()
         if not wanted or wanted.strip("0123456789abcdef") or len(wanted) > 32:
-            raise NotFoundError("game", prefix, hint=f"a game is named by the first digits of its id; {self._known()}")
+            raise NotFoundError(
+                tell("game"),
+                prefix,
+                hint=tell("a game is named by the first digits of its id; {known}", known=self._known()),
+            )
         if len(wanted) == 32:
             return wanted
         found = {game for game in self.home.games() if game.startswith(wanted)}
         if not found and len(wanted) >= 4:
             found = {each["game"] for each in self.service().list_games(prefix=wanted)}
         if not found:
-            raise NotFoundError("game", prefix, hint=self._known())
+            raise NotFoundError(tell("game"), prefix, hint=self._known())
         if len(found) > 1:
             names = ", ".join(sorted(game[: len(wanted) + 4] for game in found)[:_LISTED])
-            raise UsageError(f"{prefix} begins more than one game: {names}", hint="give more digits")
+            raise UsageError(
+                tell("{prefix} begins more than one game: {names}", prefix=prefix, names=names),
+                hint=tell("give more digits"),
+            )
         return found.pop()
 
     def _known(self) -> str:
         """The candidates, for a hint."""
         games = [game[:8] for game in self.home.games()]
-        more = f" and {len(games) - _LISTED} more" if len(games) > _LISTED else ""
-        known = f"games known here: {', '.join(games[:_LISTED])}{more}; " if games else ""
-        return f"{known}list games with `hkoji games` or `hkoji games --open`"
+        if not games:
+            return tell("list games with `hkoji games` or `hkoji games --open`")
+        known = ", ".join(games[:_LISTED])
+        if len(games) > _LISTED:
+            return tell(
+                "games known here: {games} and {n} more; list games with `hkoji games` or `hkoji games --open`",
+                games=known,
+                n=len(games) - _LISTED,
+            )
+        return tell("games known here: {games}; list games with `hkoji games` or `hkoji games --open`", games=known)
 
     # --- playing --------------------------------------------------------------------------------------------------
 
@@ -189,7 +206,9 @@ class Client:
                 with table.vault.locked():
                     offered = table.take_offer(line)
                 if offered.course.setup.ruleset != ruleset:
-                    raise TrustError("the service offered another game than was asked for", hint="nothing was signed")
+                    raise TrustError(
+                        tell("the service offered another game than was asked for"), hint=tell("nothing was signed")
+                    )
                 self.home.set_started({**wanted, "game": game})
             table = self._table(game)
             with table.vault.locked():
@@ -263,7 +282,9 @@ class Client:
         while not (position.over or position.mine):
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
-                raise CancelledError(f"still waiting in game {game[:8]}", hint="give a longer --timeout, or none")
+                raise CancelledError(
+                    tell("still waiting in game {game}", game=game[:8]), hint=tell("give a longer --timeout, or none")
+                )
             time.sleep(pause if left is None else min(pause, left))
             pause = min(pause * 1.5, _SLOWEST_POLL)
             try:

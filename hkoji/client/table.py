@@ -35,8 +35,10 @@ from hkoji.rules.protocol import Due
 from hkoji.text import tell
 
 SEED_STAGES: Final = {Stage.GUEST_SEED: 1, Stage.HOST_SEED: 0}
-_TAKEN: Final = "nothing was sent; find another with `hkoji games --open`"
-_EITHER: Final = "you have signed another entry for this place before; either of them may become the one that counts"
+_TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
+_EITHER: Final = tell(
+    "you have signed another entry for this place before; either of them may become the one that counts"
+)
 
 
 class Made(NamedTuple):
@@ -80,7 +82,7 @@ class Table:
         try:
             self._deliver_pending()
         except REFUSALS as error:
-            self._say(f"the service did not take the entry that waited here: {error}")
+            self._say(tell("the service did not take the entry that waited here: {reason}", reason=error))
         return self._settle()
 
     def _settle(self) -> Position:
@@ -90,7 +92,13 @@ class Table:
             return known.position
         entropy = self.vault.entropy(seat, course.setup.entropy_commits[seat])
         if entropy is None:
-            self._say(f"game {known.position.short} waits for your entropy, and it is not in {self.vault.folder}")
+            self._say(
+                tell(
+                    "game {short} waits for your entropy, and it is not in {folder}",
+                    short=known.position.short,
+                    folder=self.vault.folder,
+                )
+            )
             return known.position
         self._post(course, bodies.Seed(entropy))
         return self._fresh().position
@@ -100,7 +108,7 @@ class Table:
     def take_offer(self, line: Line) -> Position:
         """Keeps a new game's first line."""
         if self.record.known() is not None:
-            raise TrustError("the service offered a game that was there before", hint="nothing was signed")
+            raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
         return self.record.accept(None, (line,), None).position
 
     def open(self, invite: bodies.Invite | None) -> Position:
@@ -119,7 +127,7 @@ class Table:
         known = self.record.refresh()
         course = known.position.course
         if known.seat == 0:
-            raise IllegalError("you host this game; somebody else has to join it", hint="nothing was sent")
+            raise IllegalError(tell("you host this game; somebody else has to join it"), hint=tell("nothing was sent"))
         if known.seat is None:
             if course.finished:
                 raise GameOverError(course.setup.game)
@@ -128,7 +136,7 @@ class Table:
             refuse_chosen_cards(course)
             invite, me = course.setup.invite, self._player()
             if invite is not None and (invite.name != me.name or invite.key not in (None, me.key)):
-                raise IllegalError(f"the game is open only to {invite.name}", hint=_TAKEN)
+                raise IllegalError(tell("the game is open only to {name}", name=invite.name), hint=_TAKEN)
             commit = self._commit_entropy(1)
             self._post(course, bodies.Join(commit, me.key))
         return self._settle()
@@ -160,12 +168,17 @@ class Table:
         if position.over:
             raise GameOverError(course.setup.game)
         if position.seat is None:
-            raise NotYourTurnError("you do not play in this game", actor=course.actor, hint="nothing was sent")
+            raise NotYourTurnError(
+                tell("you do not play in this game"), actor=course.actor, hint=tell("nothing was sent")
+            )
         if kind == "resign" and course.stage is Stage.JOIN:
-            raise IllegalError("nobody has joined yet", hint=f"take it back with `hkoji cancel {position.short}`")
+            raise IllegalError(
+                tell("nobody has joined yet"),
+                hint=tell("take it back with `hkoji cancel {short}`", short=position.short),
+            )
         if kind == "cancel" and (course.stage is not Stage.JOIN or position.seat != 0):
-            hint = f"nothing was sent; you can give the game up with `hkoji resign {position.short}`"
-            raise IllegalError("a game can be cancelled only by its host, and before anyone joins", hint=hint)
+            hint = tell("nothing was sent; you can give the game up with `hkoji resign {short}`", short=position.short)
+            raise IllegalError(tell("a game can be cancelled only by its host, and before anyone joins"), hint=hint)
         self._post(course, body)
         return Made(self._fresh().position, course.seq + 1)
 
@@ -179,7 +192,7 @@ class Table:
             try:
                 position = self.current()
             except NetworkError as error:
-                self._say(f"{error}; going by what was seen last")
+                self._say(tell("{reason}; going by what was seen last", reason=error))
         submission = self._make_move(position.course, position.choose(notation))
         self._warn(submission)
         self.vault.keep_signed(submission)
@@ -189,7 +202,7 @@ class Table:
 
     def _player(self) -> Identity:
         if self._identity is None:
-            raise LoginError("there is no player here", hint="make one with `hkoji init NAME`")
+            raise LoginError(tell("there is no player here"), hint=tell("make one with `hkoji init NAME`"))
         return self._identity
 
     def _commit_entropy(self, seat: Seat) -> str:
@@ -283,13 +296,13 @@ class Table:
             position.course.setup.game,
             seq=position.course.seq,
             head=position.course.head,
-            hint=f"your earlier move {made} has arrived as entry {seq}; nothing else was sent",
+            hint=tell("your earlier move {made} has arrived as entry {seq}; nothing else was sent", made=made, seq=seq),
         )
 
     def _warn(self, submission: Submission) -> None:
         signed = self.vault.signed(submission.entry.seq)
         if any(text != submission.entry.text for text in signed):
-            self._say(f"warning: {_EITHER}")
+            self._say(tell("warning: {reason}", reason=_EITHER))
 
 
 def refuse_chosen_cards(course: Course) -> None:

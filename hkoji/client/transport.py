@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from hkoji import __version__
 from hkoji.errors import NetworkError, UsageError
+from hkoji.text import tell
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 TIMEOUT: Final = 30.0
@@ -57,7 +58,9 @@ def parse_url(text: str) -> str:
         or parts.query
         or parts.fragment
     ):
-        raise UsageError(f"{text!r} is no server", hint="a server is given as in https://hanamikoji.example")
+        raise UsageError(
+            tell("{text!r} is no server", text=text), hint=tell("a server is given as in https://hanamikoji.example")
+        )
     shown = f"[{host}]" if ":" in host else host
     suffix = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
     return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
@@ -123,5 +126,5 @@ class Transport:
     def _broken(self, error: Exception) -> NetworkError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return NetworkError(
-            self.url, reason, hint="nothing is lost: give the same command again, and it sends the same bytes"
+            self.url, reason, hint=tell("nothing is lost: give the same command again, and it sends the same bytes")
         )

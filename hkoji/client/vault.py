@@ -18,6 +18,7 @@ from hkoji.game.submission import Submission, format_submission, parse_submissio
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, Signed, format_log, parse_log
 from hkoji.log.statement import View, parse_view
+from hkoji.text import tell
 
 Stamp = tuple[tuple[int, int, int], ...]
 
@@ -67,8 +68,8 @@ class Vault:
             return ()
         except (OSError, HkojiError) as error:
             raise StorageError(
-                f"cannot read {self._log}: {error}",
-                hint="restore it from a backup, or move it away: then the log is fetched and verified anew",
+                tell("cannot read {log}: {reason}", log=self._log, reason=error),
+                hint=tell("restore it from a backup, or move it away: then the log is fetched and verified anew"),
             ) from error
 
     def append(self, lines: Iterable[Line]) -> None:
@@ -123,7 +124,10 @@ class Vault:
         except FileNotFoundError:
             return None
         except (OSError, HkojiError) as error:
-            raise StorageError(f"cannot read {self._outbox}: {error}", hint="restore it from a backup") from error
+            raise StorageError(
+                tell("cannot read {outbox}: {reason}", outbox=self._outbox, reason=error),
+                hint=tell("restore it from a backup"),
+            ) from error
 
     def keep_outbox(self, submission: Submission) -> None:
         """Keeps a submission before it is sent."""

@@ -13,8 +13,11 @@ from hkoji.errors import HkojiError, TrustError
 from hkoji.game.replay import Replay
 from hkoji.log.line import Line
 from hkoji.log.publickey import PublicKey
+from hkoji.text import tell
 
-_EVIDENCE = "nothing was accepted; keep the game's folder: what you have seen is signed. Compare with your opponent"
+_EVIDENCE = tell(
+    "nothing was accepted; keep the game's folder: what you have seen is signed. Compare with your opponent"
+)
 
 
 def verify_lines(result: Replay, lines: Sequence[Line], server: PublicKey) -> None:
@@ -24,8 +27,11 @@ def verify_lines(result: Replay, lines: Sequence[Line], server: PublicKey) -> No
     first = len(result.steps) - len(lines)
     if first == 0 and result.steps[0].course.setup.offer.server_key != server:
         raise TrustError(
-            f"the game is signed by another service key than the one you know, {server.fingerprint}",
-            hint="nothing was accepted; ask the host of the service, by another way, what its key is",
+            tell(
+                "the game is signed by another service key than the one you know, {fingerprint}",
+                fingerprint=server.fingerprint,
+            ),
+            hint=tell("nothing was accepted; ask the host of the service, by another way, what its key is"),
         )
     for number, line in enumerate(lines, first):
         step = result.steps[number]
@@ -33,11 +39,12 @@ def verify_lines(result: Replay, lines: Sequence[Line], server: PublicKey) -> No
         try:
             verify_entry(line.entry, line.sig, before.signer(step.entry, step.body))
             if line.receipt is None:
-                raise TrustError("it has no receipt")
+                raise TrustError(tell("it has no receipt"))
             verify_receipt(line.receipt, line.entry, server)
         except HkojiError as error:
             raise TrustError(
-                f"the service sent an entry {number} that does not hold: {error}", hint=_EVIDENCE
+                tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),
+                hint=_EVIDENCE,
             ) from error
 
 
@@ -47,6 +54,9 @@ def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
         return
     last = kept[-1].entry
     if seq < last.seq:
-        raise TrustError(f"the service's log ends at entry {seq}, and you have seen entry {last.seq}", hint=_EVIDENCE)
+        raise TrustError(
+            tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
+            hint=_EVIDENCE,
+        )
     if seq == last.seq and head != last.head:
-        raise TrustError(f"the service's entry {seq} is another one than you have seen", hint=_EVIDENCE)
+        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=_EVIDENCE)

@@ -26,6 +26,7 @@ from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.keys import PublicKey
 from hkoji.log.line import Line, parse_lines
 from hkoji.rules.events import Outcome
+from hkoji.text import plural, tell
 
 
 class AuditStep(IntEnum):
@@ -70,7 +71,11 @@ class Party:
     pinned: bool
 
     def __str__(self) -> str:
-        return self.name if self.pinned else f"{self.name} with the unpinned key {self.key.fingerprint}"
+        return (
+            self.name
+            if self.pinned
+            else tell("{name} with the unpinned key {fingerprint}", name=self.name, fingerprint=self.key.fingerprint)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ def audit(log: str | bytes, pins: Mapping[str, PublicKey] | None = None, *, each
     _commitments(work)
     course = _replay(work)
     for step in AuditStep:
-        work.notes.setdefault(step, "not reached" if work.findings or not work.lines else "holds")
+        work.notes.setdefault(step, tell("not reached") if work.findings or not work.lines else tell("holds"))
     return Audit(
         entries=entries,
         holds=len(work.lines),
@@ -162,9 +167,9 @@ def _parse(log: str | bytes, pins: Mapping[str, PublicKey]) -> tuple[_Work, int]
     if failed:
         work.fail(failed[0], number, failed[1])
     elif not work.lines:
-        work.fail(AuditStep.PARSE, None, MalformedError("log", "it is empty"))
+        work.fail(AuditStep.PARSE, None, MalformedError(tell("log"), tell("it is empty")))
     if failed is None or failed[0] is not AuditStep.PARSE:
-        work.notes[AuditStep.PARSE] = f"{number} entries in canonical form"
+        work.notes[AuditStep.PARSE] = tell("{n} entries in canonical form", n=number)
     return work, entries
 
 
@@ -186,7 +191,7 @@ def _chain(work: _Work) -> None:
             return
         before = line.entry
     if before:
-        work.notes[AuditStep.CHAIN] = f"head {before.head} at entry {before.seq}"
+        work.notes[AuditStep.CHAIN] = tell("head {head} at entry {entry}", head=before.head, entry=before.seq)
 
 
 def _keys(work: _Work) -> None:
@@ -200,16 +205,23 @@ def _keys(work: _Work) -> None:
             continue
         pin = work.pins.get(name)
         if pin is not None and pin != key:
-            reason = f"the log names {key.fingerprint} as the key of {name}; expected is {pin.fingerprint}"
+            reason = tell(
+                "the log names {fingerprint} as the key of {name}; expected is {expected}",
+                fingerprint=key.fingerprint,
+                name=name,
+                expected=pin.fingerprint,
+            )
             work.fail(AuditStep.KEYS, number, HkojiError(reason))
             return
         if name in work.parties:
-            work.fail(AuditStep.KEYS, number, HkojiError(f"the log names a key of {name} twice"))
+            work.fail(AuditStep.KEYS, number, HkojiError(tell("the log names a key of {name} twice", name=name)))
             return
         work.parties[name] = Party(name, key, pin is not None)
     if work.parties and AuditStep.KEYS not in {finding.step for finding in work.findings}:
         pinned = sum(party.pinned for party in work.parties.values())
-        work.notes[AuditStep.KEYS] = f"{len(work.parties)} keys, {pinned} of them expected from outside"
+        work.notes[AuditStep.KEYS] = tell(
+            "{n} keys, {pinned} of them expected from outside", n=len(work.parties), pinned=pinned
+        )
 
 
 class _Check(NamedTuple):
@@ -245,9 +257,9 @@ def _signatures(work: _Work, each: Each) -> None:
     number = _first_failure(work, AuditStep.SIGNATURES, each(_verify, checks()))
     if number is not None and number < len(work.lines):
         author = work.lines[number].entry.by
-        work.fail(AuditStep.SIGNATURES, number, SignatureError(author, "the log names no key for that name"))
+        work.fail(AuditStep.SIGNATURES, number, SignatureError(author, tell("the log names no key for that name")))
     elif number is not None:
-        work.notes[AuditStep.SIGNATURES] = f"{number} signatures"
+        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=number)
 
 
 def _receipts(work: _Work, each: Each) -> None:
@@ -266,7 +278,9 @@ def _receipts(work: _Work, each: Each) -> None:
     if with_receipt not in (0, len(work.lines)):
         missing = next(number for number, line in enumerate(work.lines) if line.receipt is None)
         work.fail(
-            AuditStep.RECEIPTS, missing, MalformedError("log", "some entries have a receipt and this one has none")
+            AuditStep.RECEIPTS,
+            missing,
+            MalformedError(tell("log"), tell("some entries have a receipt and this one has none")),
         )
         return
     if _first_failure(work, AuditStep.RECEIPTS, each(_verify, checks())) is None:
@@ -278,14 +292,14 @@ def _receipts(work: _Work, each: Each) -> None:
         receipt, entry = line.receipt.receipt, line.entry
         reason = None
         if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
-            reason = "the receipt is for another entry"
+            reason = tell("the receipt is for another entry")
         elif receipt.at < at:
-            reason = f"the receipt's time {receipt.at} is before {at}"
+            reason = tell("the receipt's time {at} is before {last}", at=receipt.at, last=at)
         if reason:
             work.fail(AuditStep.RECEIPTS, number, HkojiError(reason), SERVER_NAME)
             return
         at = receipt.at
-    work.notes[AuditStep.RECEIPTS] = f"{with_receipt} receipts" if with_receipt else "the log has none"
+    work.notes[AuditStep.RECEIPTS] = tell("{n} receipts", n=with_receipt) if with_receipt else tell("the log has none")
 
 
 def _first_failure(work: _Work, step: AuditStep, results: Iterable[HkojiError | None]) -> int | None:
@@ -308,9 +322,15 @@ def _commitments(work: _Work) -> None:
             work.fail(AuditStep.COMMITMENTS, number, error, line.entry.by)
             return
     if work.lines:
-        left = f", {commitments.closed} still closed" if commitments.closed else ""
-        sealed = ", the seed still sealed" if commitments.sealed else ""
-        work.notes[AuditStep.COMMITMENTS] = f"{commitments.opened} opened{left}{sealed}"
+        work.notes[AuditStep.COMMITMENTS] = _opened(commitments.opened, commitments.closed, sealed=commitments.sealed)
+
+
+def _opened(opened: int, closed: int, *, sealed: bool) -> str:
+    if not closed:
+        return tell("{n} opened, the seed still sealed", n=opened) if sealed else tell("{n} opened", n=opened)
+    if sealed:
+        return tell("{n} opened, {closed} still closed, the seed still sealed", n=opened, closed=closed)
+    return tell("{n} opened, {closed} still closed", n=opened, closed=closed)
 
 
 def _replay(work: _Work) -> Course | None:
@@ -344,11 +364,18 @@ def _replay(work: _Work) -> Course | None:
         return None
     dealt = course.state.round
     known = knowledge.seed is not None
-    rounds = f"{dealt} round{'s' * (dealt != 1)}"
-    missing = "not reached: the seed is still sealed" if course.stage is Stage.UNSEAL else "not reached"
-    work.notes[AuditStep.DEAL] = f"{rounds} dealt from the seed" if known and dealt else missing
-    work.notes[AuditStep.REPLAY] = f"{moves} moves by the rules" + ("" if known else ", as far as cards are open")
-    work.notes[AuditStep.RESULT] = _result(course) if course.finished else "not reached: the game is still running"
+    if known and dealt:
+        work.notes[AuditStep.DEAL] = plural("{n} round dealt from the seed", "{n} rounds dealt from the seed", dealt)
+    elif course.stage is Stage.UNSEAL:
+        work.notes[AuditStep.DEAL] = tell("not reached: the seed is still sealed")
+    else:
+        work.notes[AuditStep.DEAL] = tell("not reached")
+    if known:
+        work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules", n=moves)
+    else:
+        work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules, as far as cards are open", n=moves)
+    unfinished = tell("not reached: the game is still running")
+    work.notes[AuditStep.RESULT] = _result(course) if course.finished else unfinished
     return course
 
 
@@ -356,11 +383,13 @@ def _verify_chance(course: Course, body: bodies.ChanceBody, knowledge: Knowledge
     dealer = course.setup.dealer(knowledge.seed)
     expected = dealer.chance() if dealer else None
     if expected and (expected.first, expected.markers) != (body.first, body.markers):
-        raise CommitmentError("chance is not what the committed seed gives", seq=course.seq + 1, part=0)
+        raise CommitmentError(tell("chance is not what the committed seed gives"), seq=course.seq + 1, part=0)
 
 
 def _result(course: Course) -> str:
     outcome = course.outcome
     assert outcome is not None
     name = None if outcome.winner is None else course.setup.names[outcome.winner]
-    return f"{name} wins by {outcome.reason}" if name else f"no winner, by {outcome.reason}"
+    if name:
+        return tell("{name} wins by {reason}", name=name, reason=outcome.reason)
+    return tell("no winner, by {reason}", reason=outcome.reason)

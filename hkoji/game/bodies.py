@@ -21,6 +21,7 @@ from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset, reasons
+from hkoji.text import tell
 
 _EXT: Final = "ext"
 
@@ -198,33 +199,33 @@ def parse_body(kind: str, body: dict[str, JsonValue]) -> Body:
     """Reads the body of an entry of `kind`. Raises `NotUnderstoodError`, `WeakKeyError` or `MalformedError`."""
     parse = _PARSERS.get(kind)
     if parse is None:
-        raise NotUnderstoodError("entry kind", kind)
+        raise NotUnderstoodError(tell("entry kind"), kind)
     return parse(body)
 
 
 def _fields(body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
     if not isinstance(body, dict):
-        raise MalformedError(what, "it is not an object")
+        raise MalformedError(what, tell("it is not an object"))
     for key in body:
         if key not in keys and key not in optional and key != _EXT:
-            raise NotUnderstoodError(f"{what} key", key)
+            raise NotUnderstoodError(tell("{what} key", what=what), key)
     for key in keys:
         if key not in body:
-            raise MalformedError(what, f"{key} is missing")
+            raise MalformedError(what, tell("{key} is missing", key=key))
     if not isinstance(body.get(_EXT, {}), dict):
-        raise MalformedError(what, f"{_EXT} is not an object")
+        raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
     return body
 
 
 def _hex(value: JsonValue, what: str, digits: int = 64) -> str:
     if not isinstance(value, str) or not is_hex(value, digits):
-        raise MalformedError(what, f"it is not {digits} lower case hex digits")
+        raise MalformedError(what, tell("it is not {digits} lower case hex digits", digits=digits))
     return value
 
 
 def _key(value: JsonValue, what: str) -> PublicKey:
     if not isinstance(value, str):
-        raise MalformedError(what, "it is not a key")
+        raise MalformedError(what, tell("it is not a key"))
     return parse_public_key(value)
 
 
@@ -233,15 +234,15 @@ def _parse_offer(body: dict[str, JsonValue]) -> Offer:
     dealer = _parse_terms(fields["dealer"])
     requires = fields["requires"]
     if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
-        raise MalformedError("requires", "it is not a list of names")
+        raise MalformedError(tell("requires"), tell("it is not a list of names"))
     if requires:
-        raise NotUnderstoodError("requirement", str(requires[0]))
+        raise NotUnderstoodError(tell("requirement"), str(requires[0]))
     return Offer(dealer, parse_ruleset(fields["ruleset"]), _key(fields["server_key"], "server_key"))
 
 
 def _parse_terms(value: JsonValue) -> Terms:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise MalformedError("dealer", "it is not an object with a name")
+        raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
     match value["name"]:
         case terms.SERVER_V1:
             dealer = _fields(value, "dealer", ("name", "seed_commit"))
@@ -250,7 +251,7 @@ def _parse_terms(value: JsonValue) -> Terms:
             dealer = _fields(value, "dealer", ("deal", "name", "seed_commit"))
             return DuplicateTerms(_hex(dealer["deal"], "deal", 32), _hex(dealer["seed_commit"], "seed_commit"))
         case other:
-            raise NotUnderstoodError("dealer", str(other))
+            raise NotUnderstoodError(tell("dealer"), str(other))
 
 
 def _parse_open(body: dict[str, JsonValue]) -> Open:
@@ -259,7 +260,7 @@ def _parse_open(body: dict[str, JsonValue]) -> Open:
     if fields["invite"] is not None:
         given = _fields(fields["invite"], "invite", ("key", "name"))
         if not isinstance(given["name"], str) or not is_name(given["name"]):
-            raise MalformedError("invite", "name is not a player's name")
+            raise MalformedError(tell("invite"), tell("name is not a player's name"))
         key = None if given["key"] is None else _key(given["key"], "invite key")
         invite = Invite(given["name"], key)
     return Open(_hex(fields["entropy_commit"], "entropy_commit"), _key(fields["key"], "key"), invite)
@@ -278,11 +279,11 @@ def _parse_chance(body: dict[str, JsonValue]) -> ChanceBody:
     fields = _fields(body, "chance", (), ("first", "markers"))
     first, markers = fields.get("first"), fields.get("markers")
     if first is None and markers is None:
-        raise MalformedError("chance", "it decides nothing")
+        raise MalformedError(tell("chance"), tell("it decides nothing"))
     if "first" in fields and (type(first) is not int or first not in (0, 1)):
-        raise MalformedError("chance", "first is seat 0 or 1")
+        raise MalformedError(tell("chance"), tell("first is seat 0 or 1"))
     if "markers" in fields and (not isinstance(markers, str) or not markers.isalpha()):
-        raise MalformedError("chance", "markers are letters")
+        raise MalformedError(tell("chance"), tell("markers are letters"))
     return ChanceBody(
         first if isinstance(first, int) else None,
         markers if isinstance(markers, str) else None,
@@ -293,12 +294,12 @@ def _parse_move(body: dict[str, JsonValue]) -> Move:
     fields = _fields(body, "move", ("action",), ("commit",))
     action = fields["action"]
     if not isinstance(action, str) or not 0 < len(action) <= 32:
-        raise MalformedError("move", "action is not a move's text")
+        raise MalformedError(tell("move"), tell("action is not a move's text"))
     if "commit" not in fields:
         return Move(action)
     commit = fields["commit"]
     if not isinstance(commit, list) or not 0 < len(commit) <= 2:
-        raise MalformedError("move", "commit is not a list of one or two commitments")
+        raise MalformedError(tell("move"), tell("commit is not a list of one or two commitments"))
     return Move(action, tuple(_hex(item, "commitment") for item in commit))
 
 
@@ -315,9 +316,9 @@ def _parse_timeout(body: dict[str, JsonValue]) -> Timeout:
     fields = _fields(body, "timeout", ("seat", "since"))
     seat, since = fields["seat"], fields["since"]
     if type(seat) is not int or seat not in (0, 1):
-        raise MalformedError("timeout", "seat is 0 or 1")
+        raise MalformedError(tell("timeout"), tell("seat is 0 or 1"))
     if not isinstance(since, str) or not is_time(since):
-        raise MalformedError("timeout", "since is not a time")
+        raise MalformedError(tell("timeout"), tell("since is not a time"))
     return Timeout(seat, since)
 
 
@@ -331,11 +332,11 @@ def _parse_end(body: dict[str, JsonValue]) -> End:
     result = _fields(fields["result"], "result", ("reason", "winner"))
     reason, winner = result["reason"], result["winner"]
     if not isinstance(reason, str):
-        raise MalformedError("result", "reason is not a word")
+        raise MalformedError(tell("result"), tell("reason is not a word"))
     if reason not in reasons():
-        raise NotUnderstoodError("result", reason)
+        raise NotUnderstoodError(tell("result"), reason)
     if winner is not None and (type(winner) is not int or winner not in (0, 1)):
-        raise MalformedError("result", "winner is seat 0 or 1, or null")
+        raise MalformedError(tell("result"), tell("winner is seat 0 or 1, or null"))
     outcome = Outcome(reason, winner if isinstance(winner, int) else None)
     seed = None if fields["seed"] is None else _hex(fields["seed"], "seed")
     return End(parse_openings(fields["openings"]), outcome, seed)

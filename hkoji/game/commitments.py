@@ -11,6 +11,7 @@ from hkoji.game import bodies
 from hkoji.game.hidden import Opening, entropy_commit
 from hkoji.game.terms import Terms, verify_end, verify_seed
 from hkoji.log.entry import Entry
+from hkoji.text import tell
 
 
 class Commitments:
@@ -40,7 +41,7 @@ class Commitments:
             case bodies.Seed(value):
                 seat, commit = self._entropy.get(entry.by, (0, ""))
                 if entropy_commit(entry.game, seat, value) != commit:
-                    raise CommitmentError("the entropy does not give its commitment", seq=entry.seq, part=0)
+                    raise CommitmentError(tell("the entropy does not give its commitment"), seq=entry.seq, part=0)
                 self.opened += 1
             case bodies.Move(_, commits):
                 self._commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
@@ -53,7 +54,7 @@ class Commitments:
                 self.opened += seed is not None
                 self._open(entry.game, openings)
                 for seq, part in self._commits:
-                    raise CommitmentError("the end leaves it closed", seq=seq, part=part)
+                    raise CommitmentError(tell("the end leaves it closed"), seq=seq, part=part)
             case bodies.Unseal(seed):
                 if self._terms:
                     verify_seed(self._terms, entry.game, entry.seq, seed)
@@ -66,8 +67,8 @@ class Commitments:
         for opening in openings:
             place = (opening.seq, opening.part)
             if self._commits.pop(place, None) != opening.commitment(game):
-                raise CommitmentError("it does not give its commitment", seq=opening.seq, part=opening.part)
+                raise CommitmentError(tell("it does not give its commitment"), seq=opening.seq, part=opening.part)
             if opening.salt in self._salts:
-                raise CommitmentError("its salt has been used before", seq=opening.seq, part=opening.part)
+                raise CommitmentError(tell("its salt has been used before"), seq=opening.seq, part=opening.part)
             self._salts.add(opening.salt)
             self.opened += 1

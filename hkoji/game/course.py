@@ -43,6 +43,7 @@ from hkoji.rules.events import (
     Seat,
 )
 from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State
+from hkoji.text import tell
 
 
 class Stage(StrEnum):
@@ -57,6 +58,19 @@ class Stage(StrEnum):
     END = "end"
     UNSEAL = "unseal"
     OVER = "over"
+
+
+_STAGES: Final = {
+    Stage.OPEN: tell("open"),
+    Stage.JOIN: tell("join"),
+    Stage.GUEST_SEED: tell("guest seed"),
+    Stage.HOST_SEED: tell("host seed"),
+    Stage.CHANCE: tell("chance"),
+    Stage.PLAY: tell("play"),
+    Stage.END: tell("end"),
+    Stage.UNSEAL: tell("unseal"),
+    Stage.OVER: tell("over"),
+}
 
 
 class Setup(NamedTuple):
@@ -154,7 +168,7 @@ class Course(NamedTuple):
         seat = self.setup.seat_of(entry.by)
         key = None if seat is None else self.setup.keys[seat]
         if key is None:
-            raise ForbiddenError(f"{entry.by} does not play in game {self.setup.game[:8]}")
+            raise ForbiddenError(tell("{by} does not play in game {game}", by=entry.by, game=self.setup.game[:8]))
         return key
 
     def due_openings(self) -> tuple[FaceDown, ...]:
@@ -181,42 +195,50 @@ class Course(NamedTuple):
     def _check_author(self, entry: Entry, body: bodies.Body) -> None:
         by_server = entry.by == SERVER_NAME
         if by_server != (entry.kind in bodies.SERVER_KINDS):
-            raise ForbiddenError(f"a {entry.kind} is not for {entry.by} to write")
+            raise ForbiddenError(tell("a {kind} is not for {by} to write", kind=entry.kind, by=entry.by))
         owed = self.server_owes()
         if by_server:
             late = isinstance(body, bodies.Timeout) and self.actor is not None and owed is None
             done = isinstance(body, bodies.Unseal) and self.stage is Stage.UNSEAL
             if not late and not done and entry.kind != owed:
-                raise IllegalError(f"the service has no {entry.kind} to write now")
+                raise IllegalError(tell("the service has no {kind} to write now", kind=entry.kind))
             return
         if owed is not None:
-            raise NotYourTurnError(f"the service owes the {owed} first", actor=None)
+            raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)
         if isinstance(body, bodies.Open | bodies.Join):
             return
         seat = self.setup.seat_of(entry.by)
         if seat is None:
-            raise ForbiddenError(f"{entry.by} does not play in game {self.setup.game[:8]}")
+            raise ForbiddenError(tell("{by} does not play in game {game}", by=entry.by, game=self.setup.game[:8]))
         if isinstance(body, bodies.Resign | bodies.Cancel):
             return
         if self.actor is None:
-            raise NotYourTurnError(f"the game waits for a {self.stage.value}", actor=None)
+            raise NotYourTurnError(tell("the game waits for a {due}", due=_STAGES[self.stage]), actor=None)
         if seat != self.actor:
-            waits = f"the game waits for {self.setup.names[self.actor]}"
-            raise NotYourTurnError(f"it is not the turn of {entry.by}: {waits}", actor=self.actor)
+            name = self.setup.names[self.actor]
+            raise NotYourTurnError(
+                tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=self.actor
+            )
 
     def _expect(self, kind: str, *stages: Stage) -> None:
         if self.stage not in stages:
-            raise IllegalError(f"a {kind} cannot come now: the game waits for {self._waits_for()}")
+            raise IllegalError(
+                tell("a {kind} cannot come now: the game waits for {waits_for}", kind=kind, waits_for=self._waits_for())
+            )
 
     def _waits_for(self) -> str:
-        return f"a move ({self.state.due.value})" if self.stage is Stage.PLAY else f"the {self.stage.value}"
+        return (
+            tell("a move ({due})", due=self.state.due.value)
+            if self.stage is Stage.PLAY
+            else tell("the {due}", due=_STAGES[self.stage])
+        )
 
     # --- one method a kind ------------------------------------------------------------------------------------
 
     def _open(self, entry: Entry, body: bodies.Open, _: Knowledge) -> _Applied:
         self._expect("open", Stage.OPEN)
         if body.invite and body.invite.name == entry.by:
-            raise IllegalError("nobody can invite themselves")
+            raise IllegalError(tell("nobody can invite themselves"))
         setup = self.setup._replace(
             names=(entry.by, None),
             keys=(body.key, None),
@@ -229,12 +251,12 @@ class Course(NamedTuple):
         self._expect("join", Stage.JOIN)
         setup = self.setup
         if entry.by == setup.names[0] or body.key == setup.keys[0]:
-            raise IllegalError("host and guest must differ in name and in key")
+            raise IllegalError(tell("host and guest must differ in name and in key"))
         invite = setup.invite
         if invite and (entry.by != invite.name or invite.key not in (None, body.key)):
-            raise ForbiddenError(f"the game is open only to {invite.name}")
+            raise ForbiddenError(tell("the game is open only to {name}", name=invite.name))
         if body.entropy_commit == setup.entropy_commits[0]:
-            raise IllegalError("the guest's commitment repeats the host's")
+            raise IllegalError(tell("the guest's commitment repeats the host's"))
         setup = setup._replace(
             names=(setup.names[0], entry.by),
             keys=(setup.keys[0], body.key),
@@ -247,7 +269,7 @@ class Course(NamedTuple):
         seat = _SEED_SEATS[self.stage]
         setup = self.setup
         if entropy_commit(setup.game, seat, body.entropy) != setup.entropy_commits[seat]:
-            raise CommitmentError("the entropy does not give the commitment", seq=entry.seq, part=0)
+            raise CommitmentError(tell("the entropy does not give the commitment"), seq=entry.seq, part=0)
         host, guest = setup.entropy
         setup = setup._replace(entropy=(body.entropy, guest) if seat == 0 else (host, body.entropy))
         if seat == 1:
@@ -259,29 +281,42 @@ class Course(NamedTuple):
     def _chance(self, _: Entry, body: bodies.ChanceBody, knowledge: Knowledge) -> _Applied:
         decided = {name for name in ("first", "markers") if getattr(body, name) is not None}
         if decided != set(self.setup.ruleset.chance()):
-            raise IllegalError("it decides something else than chance has to")
+            raise IllegalError(tell("it decides something else than chance has to"))
         event = Chance(body.first, body.markers)
         return self._replace(stage=Stage.PLAY, state=self.state.apply(event))._advance(knowledge, (event,))
 
     def _move(self, entry: Entry, body: bodies.Move, knowledge: Knowledge) -> _Applied:
         if self.stage is not Stage.PLAY:
-            raise IllegalError(f"no move can come now: the game waits for {self._waits_for()}")
+            raise IllegalError(
+                tell("no move can come now: the game waits for {waits_for}", waits_for=self._waits_for())
+            )
         ruleset, state, seat = self.setup.ruleset, self.state, self.actor
         assert seat is not None
         hidden = ruleset.hidden(body.action) if state.due is Due.ACT else ()
         if state.due is Due.ACT and ruleset.public(body.action) != body.action:
-            raise MalformedError("move", "hidden cards are written as X in an entry")
+            raise MalformedError(tell("move"), tell("hidden cards are written as X in an entry"))
         if len(hidden) != len(body.commit):
-            raise MalformedError("move", f"{body.action} takes {len(hidden)} commitments, not {len(body.commit)}")
+            raise MalformedError(
+                tell("move"),
+                tell(
+                    "{action} takes {wanted} commitments, not {given}",
+                    action=body.action,
+                    wanted=len(hidden),
+                    given=len(body.commit),
+                ),
+            )
         if len(set(body.commit)) != len(body.commit):
-            raise MalformedError("move", "a commitment is repeated")
+            raise MalformedError(tell("move"), tell("a commitment is repeated"))
         event = _DECISIONS[state.due](seat, knowledge.complete(ruleset, seat, entry.seq, body.action))
         try:
             applied = state.apply(event)
         except IllegalActionError as error:
             canonical = state.parse_action(body.action)
             if canonical != body.action:
-                raise MalformedError("move", f"the canonical form of {body.action} is {canonical}") from error
+                raise MalformedError(
+                    tell("move"),
+                    tell("the canonical form of {action} is {canonical}", action=body.action, canonical=canonical),
+                ) from error
             raise
         face_down = self.face_down + tuple(
             FaceDown(entry.seq, part, seat, state.round, commit, group.counts)
@@ -308,7 +343,7 @@ class Course(NamedTuple):
 
     def _timeout(self, _: Entry, body: bodies.Timeout, __: Knowledge) -> _Applied:
         if body.seat != self.actor:
-            raise IllegalError(f"seat {body.seat} does not owe an entry")
+            raise IllegalError(tell("seat {seat} does not owe an entry", seat=body.seat))
         return self._close(Outcome("timeout", 1 - body.seat))
 
     def _cancel(self, _: Entry, __: bodies.Cancel, ___: Knowledge) -> _Applied:
@@ -317,7 +352,7 @@ class Course(NamedTuple):
 
     def _end(self, entry: Entry, body: bodies.End, _: Knowledge) -> _Applied:
         if body.result != self.state.outcome:
-            raise IllegalError("the result is not the one that the game has come to")
+            raise IllegalError(tell("the result is not the one that the game has come to"))
         terms.verify_end(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
         self._open_cards(body.openings)
         return self._replace(stage=Stage.OVER if body.seed else Stage.UNSEAL, face_down=()), ()
@@ -335,7 +370,7 @@ class Course(NamedTuple):
     def _open_cards(self, openings: tuple[Opening, ...]) -> tuple[FaceDown, ...]:
         due = self.due_openings()
         if [(card.seq, card.part) for card in due] != [(opening.seq, opening.part) for opening in openings]:
-            raise IllegalError("it opens other cards than those that are due")
+            raise IllegalError(tell("it opens other cards than those that are due"))
         verify_openings(self.setup.game, openings, {(card.seq, card.part): card.commit for card in due})
         return due
 
@@ -392,7 +427,7 @@ _APPLY: Final[dict[type, Callable[[Course, Entry, Any, Knowledge], _Applied]]] =
 def begin(entry: Entry, body: bodies.Body) -> Course:
     """The course after a game's first entry. Raises `MalformedError` if it is not the service's offer at seq 0."""
     if entry.seq != 0 or entry.prev != GENESIS:
-        raise MalformedError("log", "it does not begin with entry 0")
+        raise MalformedError(tell("log"), tell("it does not begin with entry 0"))
     if not isinstance(body, bodies.Offer) or entry.by != SERVER_NAME:
-        raise MalformedError("log", "its first entry is not the service's offer")
+        raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
     return Course(Setup(entry.game, body), 0, entry.head, Stage.OPEN, body.ruleset.initial())

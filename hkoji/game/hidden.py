@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
 from hkoji.log.canonical import MAX_INTEGER, JsonValue
+from hkoji.text import tell
 
 ENTROPY_BYTES: Final = 32
 SALT_BYTES: Final = 32
@@ -63,30 +64,30 @@ class Opening(NamedTuple):
 def parse_opening(value: JsonValue) -> Opening:
     """Reads one opening. Raises `MalformedError`, or `NotUnderstoodError` for a key of a later version."""
     if not isinstance(value, dict):
-        raise MalformedError("opening", "it is not an object")
+        raise MalformedError(tell("opening"), tell("it is not an object"))
     for key in value:
         if key not in _KEYS:
-            raise NotUnderstoodError("opening key", key)
+            raise NotUnderstoodError(tell("opening key"), key)
     cards, part, salt, seq = (value.get(key) for key in ("cards", "part", "salt", "seq"))
     if not isinstance(cards, str) or not cards.isalnum() or len(cards) > 16:
-        raise MalformedError("opening", "cards are up to 16 letters and digits")
+        raise MalformedError(tell("opening"), tell("cards are up to 16 letters and digits"))
     if type(part) is not int or not 0 <= part <= 1:
-        raise MalformedError("opening", "part is 0 or 1")
+        raise MalformedError(tell("opening"), tell("part is 0 or 1"))
     if type(seq) is not int or not 0 <= seq <= MAX_INTEGER:
-        raise MalformedError("opening", "seq is an entry's number")
+        raise MalformedError(tell("opening"), tell("seq is an entry's number"))
     if not isinstance(salt, str) or len(salt) != 2 * SALT_BYTES or salt.strip("0123456789abcdef"):
-        raise MalformedError("opening", "salt is 64 lower case hex digits")
+        raise MalformedError(tell("opening"), tell("salt is 64 lower case hex digits"))
     return Opening(seq, part, cards, salt)
 
 
 def parse_openings(value: JsonValue) -> tuple[Opening, ...]:
     """Reads a list of openings, which is sorted by (seq, part) without repeats. Raises like `parse_opening`."""
     if not isinstance(value, list):
-        raise MalformedError("openings", "they are not a list")
+        raise MalformedError(tell("openings"), tell("they are not a list"))
     openings = tuple(parse_opening(item) for item in value)
     places = [(opening.seq, opening.part) for opening in openings]
     if places != sorted(set(places)):
-        raise MalformedError("openings", "they are not sorted by seq and part, each once")
+        raise MalformedError(tell("openings"), tell("they are not sorted by seq and part, each once"))
     return openings
 
 
@@ -95,6 +96,6 @@ def verify_openings(game: str, openings: Iterable[Opening], commits: Mapping[tup
     for opening in openings:
         commit = commits.get((opening.seq, opening.part))
         if commit is None:
-            raise CommitmentError("there is no such commitment", seq=opening.seq, part=opening.part)
+            raise CommitmentError(tell("there is no such commitment"), seq=opening.seq, part=opening.part)
         if opening.commitment(game) != commit:
-            raise CommitmentError("cards and salt do not give the commitment", seq=opening.seq, part=opening.part)
+            raise CommitmentError(tell("cards and salt do not give the commitment"), seq=opening.seq, part=opening.part)

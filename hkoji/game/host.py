@@ -29,6 +29,7 @@ from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, View, make_view
 from hkoji.rules.events import Event, Seat
 from hkoji.rules.protocol import Ruleset
+from hkoji.text import tell
 
 
 class Hosted(NamedTuple):
@@ -90,10 +91,10 @@ def accept(hosted: Hosted, submission: Submission, *, signer: Signer, at: str) -
     """
     course, entry = hosted.course, submission.entry
     if entry.by == SERVER_NAME:
-        raise MalformedError("submission", f"{SERVER_NAME} is not a player's name")
+        raise MalformedError(tell("submission"), tell("{server_name} is not a player's name", server_name=SERVER_NAME))
     body = parse_body(entry.kind, entry.body)
     if entry.game != course.setup.game:
-        raise MalformedError("submission", "the entry belongs to another game")
+        raise MalformedError(tell("submission"), tell("the entry belongs to another game"))
     if (entry.seq, entry.prev) != (course.seq + 1, course.head):
         raise ConflictError(entry.game, seq=course.seq, head=course.head)
     if course.finished:
@@ -153,18 +154,20 @@ def _keep(hosted: Hosted, submission: Submission, body: bodies.Body) -> tuple[Op
     places = [(opening.seq, opening.part) for opening in submission.opening]
     if places != [(entry.seq, part) for part in range(len(commit))]:
         raise MalformedError(
-            "submission", f"it takes {len(commit)} openings for its commitments, and none else", hint=_OPENING_HINT
+            tell("submission"),
+            tell("it takes {count} openings for its commitments, and none else", count=len(commit)),
+            hint=_OPENING_HINT,
         )
     verify_openings(entry.game, submission.opening, {(entry.seq, part): given for part, given in enumerate(commit)})
     salts = {opening.salt for opening in hosted.openings}
     for opening in submission.opening:
         if opening.salt in salts:
-            raise CommitmentError("the salt has been used in this game", seq=opening.seq, part=opening.part)
+            raise CommitmentError(tell("the salt has been used in this game"), seq=opening.seq, part=opening.part)
         salts.add(opening.salt)
     return hosted.openings + submission.opening
 
 
-_OPENING_HINT = "send cards and salt of each commitment in `opening`"
+_OPENING_HINT = tell("send cards and salt of each commitment in `opening`")
 
 
 def _owed(hosted: Hosted) -> bodies.Body | None:
@@ -210,5 +213,5 @@ def _receipted(entry: Entry, sig: bytes, signer: Signer, at: str) -> Line:
 
 def _time(line: Line) -> str:
     if line.receipt is None:
-        raise MalformedError("stored line", "it has no receipt")
+        raise MalformedError(tell("stored line"), tell("it has no receipt"))
     return line.receipt.receipt.at

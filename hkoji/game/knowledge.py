@@ -17,6 +17,7 @@ from hkoji.game.hidden import Opening
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Deal, Seat
 from hkoji.rules.protocol import Ruleset, State
+from hkoji.text import tell
 
 Openings = Mapping[int, tuple[Opening, ...]]
 """Openings of a game by the seq of their move, in commitment order."""
@@ -93,13 +94,15 @@ class Player:
         if seat != self.seat or not ruleset.hidden(action):
             return action
         if seq not in self.openings:
-            raise TrustError(f"the opening of the own move at entry {seq} is missing")
+            raise TrustError(tell("the opening of the own move at entry {seq} is missing", seq=seq))
         return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
 
     def _cards(self, round_number: int, start: int, count: int) -> tuple[str, ...]:
         cards = self.dealt[round_number - 1][start : start + count] if round_number <= len(self.dealt) else ()
         if len(cards) != count:
-            raise TrustError(f"the service has not shown all own cards of round {round_number}")
+            raise TrustError(
+                tell("the service has not shown all own cards of round {round_number}", round_number=round_number)
+            )
         return cards
 
 
@@ -113,7 +116,7 @@ class Everything:
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
         """The cards as they were dealt."""
         if dealer is None:
-            raise TrustError("the deal needs both players' entropy")
+            raise TrustError(tell("the deal needs both players' entropy"))
         return dealer.deal(round_number)
 
     def draw(self, state: State, seat: Seat, index: int) -> str:  # noqa: ARG002
@@ -125,5 +128,5 @@ class Everything:
         if not ruleset.hidden(action):
             return action
         if seq not in self.openings:
-            raise NotationError(action, f"the opening of entry {seq} is missing")
+            raise NotationError(action, tell("the opening of entry {seq} is missing", seq=seq))
         return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))

@@ -12,6 +12,7 @@ from hkoji.errors import MalformedError, NotUnderstoodError, TooLargeError
 from hkoji.game.hidden import Opening, parse_openings
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.entry import Entry, parse_entry
+from hkoji.text import tell
 
 MAX_SUBMISSION_BYTES: Final = 16384
 
@@ -39,23 +40,23 @@ def format_submission(submission: Submission) -> str:
 def parse_submission(text: str | bytes) -> Submission:
     """Reads JSON text. Raises `TooLargeError`, `MalformedError` or `NotUnderstoodError`."""
     if len(text) > MAX_SUBMISSION_BYTES:
-        raise TooLargeError("the submission", MAX_SUBMISSION_BYTES)
+        raise TooLargeError(tell("the submission"), MAX_SUBMISSION_BYTES)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise MalformedError("submission", "it is not JSON") from error
+        raise MalformedError(tell("submission"), tell("it is not JSON")) from error
     return read_submission(value)
 
 
 def read_submission(value: JsonValue) -> Submission:
     """Reads the decoded object. Raises `MalformedError` or `NotUnderstoodError`."""
     if not isinstance(value, dict):
-        raise MalformedError("submission", "it is not an object")
+        raise MalformedError(tell("submission"), tell("it is not an object"))
     for key in value:
         if key not in ("entry", "sig", "opening"):
-            raise NotUnderstoodError("submission key", key)
+            raise NotUnderstoodError(tell("submission key"), key)
     entry, sig = value.get("entry"), value.get("sig")
     if not isinstance(entry, str) or not isinstance(sig, str):
-        raise MalformedError("submission", "entry and sig are text, and both are needed")
+        raise MalformedError(tell("submission"), tell("entry and sig are text, and both are needed"))
     opening = parse_openings(value.get("opening", []))
     return Submission(parse_entry(entry), decode_base64(sig, "signature"), opening)

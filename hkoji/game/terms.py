@@ -13,6 +13,7 @@ from hkoji.game.dealer import Dealer, DuplicateDealer, ServerDealer
 from hkoji.game.hidden import duplicate_seed_commit, seed_commit
 from hkoji.log.canonical import JsonValue
 from hkoji.rules.protocol import Ruleset
+from hkoji.text import tell
 
 SERVER_V1: Final = "server/v1"
 DUPLICATE_V1: Final = "duplicate/v1"
@@ -117,15 +118,15 @@ class DuplicateTerms(NamedTuple):
 def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
     """Checks the seed that entry `seq` of a game publishes. Raises `CommitmentError`."""
     if terms.commitment(game, seed) != terms.seed_commit:
-        raise CommitmentError("the seed does not give its commitment", seq=seq, part=0)
+        raise CommitmentError(tell("the seed does not give its commitment"), seq=seq, part=0)
 
 
 def verify_end(terms: Terms, game: str, seq: int, seed: str | None) -> None:
     """Checks what the `end` at entry `seq` says of the seed (None: it stays sealed). Raises `CommitmentError`."""
     if seed is None:
         if not terms.seals:
-            raise CommitmentError("the end does not publish the seed", seq=seq, part=0)
+            raise CommitmentError(tell("the end does not publish the seed"), seq=seq, part=0)
         return
     if terms.seals:
-        raise CommitmentError("the end publishes a seed that stays sealed until the unseal", seq=seq, part=0)
+        raise CommitmentError(tell("the end publishes a seed that stays sealed until the unseal"), seq=seq, part=0)
     verify_seed(terms, game, seq, seed)

@@ -20,8 +20,9 @@ from hkoji.log.statement import View
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
+from hkoji.text import tell
 
-_EVIDENCE = "keep the game's folder: the log and the signed view there prove it"
+_EVIDENCE = tell("keep the game's folder: the log and the signed view there prove it")
 
 
 def find_seat(lines: Iterable[Line], name: str, key: PublicKey) -> Seat | None:
@@ -41,9 +42,9 @@ def verify_view(view: View, course: Course, seat: Seat) -> None:
     `course` is the game as the seat knows it by that view. Raises `TrustError`.
     """
     if (view.game, view.seat, view.seq, view.head) != (course.setup.game, seat, course.seq, course.head):
-        raise TrustError("the service has shown the cards of another seat, game or moment", hint=_EVIDENCE)
+        raise TrustError(tell("the service has shown the cards of another seat, game or moment"), hint=_EVIDENCE)
     if tuple(each.cards for each in view.dealt) != tuple(cards[seat] for cards in course.dealt):
-        raise TrustError("the service has shown other cards than the game can have brought", hint=_EVIDENCE)
+        raise TrustError(tell("the service has shown other cards than the game can have brought"), hint=_EVIDENCE)
 
 
 def verify_growth(before: View, after: View) -> None:
@@ -51,7 +52,9 @@ def verify_growth(before: View, after: View) -> None:
     cards = tuple(each.cards for each in after.dealt)
     for number, old in enumerate(before.dealt):
         if number >= len(cards) or not cards[number].startswith(old.cards):
-            raise TrustError(f"the service has shown you other cards in round {old.round} before", hint=_EVIDENCE)
+            raise TrustError(
+                tell("the service has shown you other cards in round {round} before", round=old.round), hint=_EVIDENCE
+            )
 
 
 def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Replay:
@@ -112,9 +115,11 @@ def player_knowledge(
     try:
         dealt = tuple((ruleset or _ruleset_of(lines)).pack.split(each.cards) for each in view.dealt)
     except NotationError as error:
-        raise TrustError(f"the service has shown what are no cards: {error}", hint=_EVIDENCE) from error
+        raise TrustError(
+            tell("the service has shown what are no cards: {reason}", reason=error), hint=_EVIDENCE
+        ) from error
     if any(UNKNOWN in cards for cards in dealt):
-        raise TrustError("the service has not shown you your own cards", hint=_EVIDENCE)
+        raise TrustError(tell("the service has not shown you your own cards"), hint=_EVIDENCE)
     return Player(seat, dealt, fitting)
 
 
@@ -136,7 +141,8 @@ def _verify_shown(course: Course, seat: Seat, view: View) -> None:
     for each, cards in zip(view.dealt, course.dealt, strict=False):
         if not cards[seat].startswith(each.cards):
             raise TrustError(
-                f"the service showed you other cards in round {each.round} than its seed gives", hint=_EVIDENCE
+                tell("the service showed you other cards in round {round} than its seed gives", round=each.round),
+                hint=_EVIDENCE,
             )
 
 
@@ -147,7 +153,9 @@ def _sound(result: Replay) -> Replay:
     if isinstance(error, TrustError | NotUnderstoodError):
         raise error
     number = len(result.steps)
-    raise TrustError(f"entry {number} of the log does not hold: {error}", hint=_EVIDENCE) from error
+    raise TrustError(
+        tell("entry {number} of the log does not hold: {reason}", number=number, reason=error), hint=_EVIDENCE
+    ) from error
 
 
 def _ruleset_of(lines: Sequence[Line]) -> Ruleset:

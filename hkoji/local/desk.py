@@ -97,7 +97,7 @@ class Desk:
                 return 200, self._view(game, self._player(token), after)
             case ("GET", *me, "games"):
                 return 200, {"games": self._list(query, self._player(token) if me else None), "next": None}
-        raise errors.NotFoundError("address", path)
+        raise errors.NotFoundError(tell("address"), path)
 
     @property
     def _key(self) -> PrivateKey:
@@ -111,7 +111,7 @@ class Desk:
         sshsig.verify(sig, statement.key, sshsig.REGISTER, statement.message, statement.name)
         known = self.store.players().get(statement.name)
         if known not in (None, statement.key.text):
-            raise errors.ExistsError("player", statement.name)
+            raise errors.ExistsError(tell("player"), statement.name)
         if known is None:
             self.store.add_player(statement.name, statement.key.text)
         return (200 if known else 201), {"name": statement.name, "key": statement.key.text, "registered": statement.at}
@@ -138,7 +138,7 @@ class Desk:
     def _game(self, game: str) -> Kept:
         kept = self.store.load(game)
         if kept is None:
-            raise errors.NotFoundError("game", game)
+            raise errors.NotFoundError(tell("game"), game)
         return kept
 
     def _offer(self, options: Any) -> tuple[int, Any]:  # Any: JSON

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Final, NoReturn, TypeAlias
 
 from hkoji.errors import MalformedError, shorten
+from hkoji.text import tell
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | bool | None"
 
@@ -69,28 +70,30 @@ def decode(text: str, what: str, depth: int = MAX_DEPTH) -> JsonValue:
     if not _TEXT.fullmatch(text):
         raise MalformedError(what, _describe_strange(text))
     if text.count("[") + text.count("{") > depth and _depth(text) > depth:
-        raise MalformedError(what, f"it is nested more than {depth} deep")
+        raise MalformedError(what, tell("it is nested more than {depth} deep", depth=depth))
     try:
         value: JsonValue = _decode(text)[0]
     except json.JSONDecodeError as error:
-        raise MalformedError(what, f"it is not JSON at column {error.pos + 1}") from None
+        raise MalformedError(what, tell("it is not JSON at column {column}", column=error.pos + 1)) from None
     except ValueError as error:
         raise MalformedError(what, str(error)) from None
     if _encode(value) != text:
-        raise MalformedError(what, "it is not written canonically: one value, keys sorted and each once, no spaces")
+        raise MalformedError(
+            what, tell("it is not written canonically: one value, keys sorted and each once, no spaces")
+        )
     return value
 
 
 def fields(value: object, what: str, *names: str, optional: Iterable[str] = ()) -> dict[str, JsonValue]:
     """`value` if it is an object with exactly the keys `names`, and perhaps some `optional`; else `MalformedError`."""
     if not isinstance(value, dict):
-        raise MalformedError(what, "it is not an object")
+        raise MalformedError(what, tell("it is not an object"))
     for name in sorted(names):
         if name not in value:
-            raise MalformedError(what, f"{name} is missing")
+            raise MalformedError(what, tell("{name} is missing", name=name))
     for name in value:
         if name not in names and name not in optional:
-            raise MalformedError(what, f"{shorten(str(name), 24)} does not belong in it")
+            raise MalformedError(what, tell("{name} does not belong in it", name=shorten(str(name), 24)))
     return value
 
 
@@ -114,16 +117,20 @@ def decode_base64(text: str, what: str) -> bytes:
     try:
         data = a2b_base64(text, strict_mode=True)
     except ValueError:
-        raise MalformedError(what, "it is not base64") from None
+        raise MalformedError(what, tell("it is not base64")) from None
     if encode_base64(data) != text:
-        raise MalformedError(what, "it is not the one base64 spelling of its bytes")
+        raise MalformedError(what, tell("it is not the one base64 spelling of its bytes"))
     return data
 
 
 def _describe_strange(text: str) -> str:
     found = _STRANGE.search(text)
     assert found
-    return f"column {found.start() + 1} is U+{ord(found[0]):04X}; only printable ASCII without backslash is allowed"
+    return tell(
+        "column {column} is U+{found:04X}; only printable ASCII without backslash is allowed",
+        column=found.start() + 1,
+        found=ord(found[0]),
+    )
 
 
 def _depth(text: str) -> int:
@@ -143,18 +150,21 @@ def _check(value: JsonValue, depth: int) -> None:
     kind = type(value)
     if isinstance(value, str) and kind is str:
         if not _STRING.fullmatch(value):
-            raise MalformedError("value", f'the text {shorten(value)!r} is not printable ASCII without " and backslash')
+            raise MalformedError(
+                tell("value"),
+                tell('the text {value!r} is not printable ASCII without " and backslash', value=shorten(value)),
+            )
     elif isinstance(value, int) and kind is int:
         if not 0 <= value <= MAX_INTEGER:
-            raise MalformedError("value", "a number is negative or not below 2^53")
+            raise MalformedError(tell("value"), tell("a number is negative or not below 2^53"))
     elif isinstance(value, dict | list) and kind in (dict, list):
         if not depth:
-            raise MalformedError("value", f"it is nested more than {MAX_DEPTH} deep")
+            raise MalformedError(tell("value"), tell("it is nested more than {max_depth} deep", max_depth=MAX_DEPTH))
         for key in value if isinstance(value, dict) else ():
             if type(key) is not str:
-                raise MalformedError("value", "a key is not text")
+                raise MalformedError(tell("value"), tell("a key is not text"))
             _check(key, depth)
         for item in value.values() if isinstance(value, dict) else value:
             _check(item, depth - 1)
     elif value is not None and kind is not bool:
-        raise MalformedError("value", f"a {kind.__name__} cannot be written")
+        raise MalformedError(tell("value"), tell("a {name} cannot be written", name=kind.__name__))

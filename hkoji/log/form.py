@@ -16,6 +16,7 @@ from typing import Final
 
 from hkoji.errors import InvalidError, MalformedError, NotUnderstoodError, shorten
 from hkoji.log.canonical import MAX_INTEGER, VERSION, decode, encode
+from hkoji.text import tell
 
 _MONTH_AND_DAY = (
     r"(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8])"
@@ -90,24 +91,24 @@ class Form:
         """The integer of a `NUMBER`."""
         number = int(digits)
         if number > MAX_INTEGER:
-            raise MalformedError(self._what, "a number is not below 2^53")
+            raise MalformedError(self._what, tell("a number is not below 2^53"))
         return number
 
     def _explain(self, text: str) -> InvalidError:
         what = self._what
         if len(text) > self._limit:
-            return MalformedError(what, f"it is longer than {self._limit} bytes")
+            return MalformedError(what, tell("it is longer than {limit} bytes", limit=self._limit))
         value = decode(text, what)
         if not isinstance(value, dict):
-            return MalformedError(what, "it is not an object")
+            return MalformedError(what, tell("it is not an object"))
         version = value.get("v")
         if type(version) is int and version != VERSION:  # isinstance would take true, which equals 1
-            return NotUnderstoodError(f"{what} version", str(version))
+            return NotUnderstoodError(tell("{what} version", what=what), str(version))
         for key in sorted(self._words.keys() | value.keys()):
             if key not in value:
-                return MalformedError(what, f"{key} is missing")
+                return MalformedError(what, tell("{key} is missing", key=key))
             if key not in self._words:
-                return MalformedError(what, f"{shorten(key, 24)} does not belong in it")
+                return MalformedError(what, tell("{key} does not belong in it", key=shorten(key, 24)))
             if not re.fullmatch(self._words[key].pattern, encode(value[key])):
-                return MalformedError(what, f"{key} is not {self._words[key].wanted}")
+                return MalformedError(what, tell("{key} is not {wanted}", key=key, wanted=self._words[key].wanted))
         raise AssertionError("a text whose every value has its form has the form")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from hkoji.errors import LoginError, MalformedError
 from hkoji.log import sshsig
 from hkoji.log.publickey import KEY_BYTES, KEY_TYPE, PublicKey, parse_public_key
+from hkoji.text import tell
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KEY_TYPE", "PrivateKey", "PublicKey", "Signer", "parse_public_key"]
 
-_MAKE_ONE: Final = "make a key with `ssh-keygen -t ed25519`"
-_USE_AGENT: Final = "add the key to ssh-agent with `ssh-add`, or use a key file without passphrase"
+_MAKE_ONE: Final = tell("make a key with `ssh-keygen -t ed25519`")
+_USE_AGENT: Final = tell("add the key to ssh-agent with `ssh-add`, or use a key file without passphrase")
 
 
 class Signer(Protocol):
@@ -47,7 +48,9 @@ class PrivateKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         if len(seed) != KEY_BYTES:
-            raise MalformedError("key seed", f"it has {len(seed)} bytes, not {KEY_BYTES}")
+            raise MalformedError(
+                tell("key seed"), tell("it has {count} bytes, not {wanted}", count=len(seed), wanted=KEY_BYTES)
+            )
         return _private_key(Ed25519PrivateKey.from_private_bytes(seed))
 
     @staticmethod
@@ -61,7 +64,7 @@ class PrivateKey:
 
         key = _load(data, password)
         if not isinstance(key, Ed25519PrivateKey):
-            raise LoginError("the key in the file is not an Ed25519 key", hint=_MAKE_ONE)
+            raise LoginError(tell("the key in the file is not an Ed25519 key"), hint=_MAKE_ONE)
         return _private_key(key)
 
     def to_openssh(self) -> bytes:
@@ -88,14 +91,14 @@ def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
     except TypeError:  # it has a passphrase
         pass
     except (UnsupportedAlgorithm, NotImplementedError):
-        raise LoginError("the key in the file is of a kind that cannot be used here", hint=_MAKE_ONE) from None
+        raise LoginError(tell("the key in the file is of a kind that cannot be used here"), hint=_MAKE_ONE) from None
     except ValueError:
-        raise MalformedError("key file", "it is not an OpenSSH private key") from None
+        raise MalformedError(tell("key file"), tell("it is not an OpenSSH private key")) from None
     if password is None:
-        raise LoginError("the key file is protected by a passphrase", hint=_USE_AGENT)
+        raise LoginError(tell("the key file is protected by a passphrase"), hint=_USE_AGENT)
     try:
         return load_ssh_private_key(data, password)
     except (UnsupportedAlgorithm, NotImplementedError):  # a cipher, or bcrypt, that is not installed
-        raise LoginError("a key file protected like this cannot be opened here", hint=_USE_AGENT) from None
+        raise LoginError(tell("a key file protected like this cannot be opened here"), hint=_USE_AGENT) from None
     except ValueError:
-        raise LoginError("the passphrase does not open the key file", hint="check the passphrase") from None
+        raise LoginError(tell("the passphrase does not open the key file"), hint=tell("check the passphrase")) from None

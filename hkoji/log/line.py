@@ -16,6 +16,7 @@ from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, fields
 from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
 from hkoji.log.keys import PublicKey, Signer
 from hkoji.log.receipt import Receipt, parse_receipt
+from hkoji.text import tell
 
 MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
 """No line is longer: an entry, a backslash for each of its quotes, two signatures and a receipt."""
@@ -68,7 +69,7 @@ def verify_receipt(signed: SignedReceipt, entry: Entry, server: PublicKey) -> No
     """Checks that `signed` is the service's receipt for `entry`. Raises `SignatureError`."""
     receipt = signed.receipt
     if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
-        raise SignatureError(SERVER_NAME, f"the receipt is not for this entry {entry.seq}")
+        raise SignatureError(SERVER_NAME, tell("the receipt is not for this entry {seq}", seq=entry.seq))
     sshsig.verify(signed.sig, server, sshsig.RECEIPT, receipt.message, SERVER_NAME)
 
 
@@ -139,14 +140,22 @@ def parse_lines(log: str | bytes) -> Iterator[Line]:
         number += 1
         end = text.find("\n", start)
         if end < 0:
-            raise MalformedError(f"line {number}", "it does not end in LF: the file is cut short")
+            raise MalformedError(
+                tell("line {number}", number=number), tell("it does not end in LF: the file is cut short")
+            )
         try:
             line = parse_line(text[start:end])
         except MalformedError as error:
-            reason = error.reason if error.what == "line" else f"its {error.what}: {error.reason}"
-            raise MalformedError(f"line {number}", reason) from None
+            reason = (
+                error.reason
+                if error.what == "line"
+                else tell("its {what}: {reason}", what=error.what, reason=error.reason)
+            )
+            raise MalformedError(tell("line {number}", number=number), reason) from None
         except NotUnderstoodError as error:
-            raise NotUnderstoodError(f"line {number}: {error.what}", error.value) from None
+            raise NotUnderstoodError(
+                tell("line {number}: {what}", number=number, what=error.what), error.value
+            ) from None
         yield line
         start = end + 1
 
@@ -159,19 +168,23 @@ def parse_log(log: str | bytes) -> tuple[Line, ...]:
 def _explain(text: str) -> MalformedError:
     """What is wrong with a line that does not have the form of one; may raise instead of returning."""
     if len(text) > MAX_LINE_BYTES:
-        return MalformedError("line", f"it is longer than {MAX_LINE_BYTES} bytes")
+        return MalformedError(
+            tell("line"), tell("it is longer than {max_line_bytes} bytes", max_line_bytes=MAX_LINE_BYTES)
+        )
     if not text:
-        return MalformedError("line", "it is empty")
+        return MalformedError(tell("line"), tell("it is empty"))
     strange = _STRANGE.search(text)
     if strange:
         found = f"column {strange.start() + 1} is U+{ord(strange[0]):04X}"
-        return MalformedError("line", f"{found}; only printable ASCII and, at the end, LF are allowed")
+        return MalformedError(
+            tell("line"), tell("{found}; only printable ASCII and, at the end, LF are allowed", found=found)
+        )
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return MalformedError("line", "it is not JSON")
+        return MalformedError(tell("line"), tell("it is not JSON"))
     read_line(value)
-    return MalformedError("line", "it is not written canonically: keys sorted and each once, no spaces")
+    return MalformedError(tell("line"), tell("it is not written canonically: keys sorted and each once, no spaces"))
 
 
 def _quote(text: str) -> str:
@@ -185,5 +198,5 @@ def _unquote(text: str) -> str:
 def _text(value: dict[str, JsonValue], name: str, what: str) -> str:
     text = value[name]
     if not isinstance(text, str):
-        raise MalformedError(what, f"{name} is not text")
+        raise MalformedError(what, tell("{name} is not text", name=name))
     return text

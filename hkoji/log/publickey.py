@@ -18,6 +18,7 @@ from typing import Final
 
 from hkoji.errors import MalformedError, WeakKeyError
 from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.text import tell
 
 KEY_TYPE: Final = "ssh-ed25519"
 KEY_BYTES: Final = 32
@@ -42,13 +43,15 @@ class PublicKey:
 
     def __post_init__(self) -> None:
         if len(self.raw) != KEY_BYTES:
-            raise MalformedError("key", f"it has {len(self.raw)} bytes, not {KEY_BYTES}")
+            raise MalformedError(
+                tell("key"), tell("it has {count} bytes, not {wanted}", count=len(self.raw), wanted=KEY_BYTES)
+            )
         y = int.from_bytes(self.raw, "little") % _SIGN
         if y >= _FIELD:
-            raise WeakKeyError("it is not in its canonical encoding")
+            raise WeakKeyError(tell("it is not in its canonical encoding"))
         # Either sign: where x is 0 the one with the sign bit set is the other, non-canonical encoding.
         if y in _SMALL_ORDER:
-            raise WeakKeyError("it is a point of small order")
+            raise WeakKeyError(tell("it is a point of small order"))
 
     @property
     def blob(self) -> bytes:
@@ -88,12 +91,14 @@ def parse_public_key(text: str) -> PublicKey:
     """Reads `ssh-ed25519 <base64>`. Raises `MalformedError` or `WeakKeyError`."""
     kind, space, encoded = text.partition(" ")
     if kind != KEY_TYPE or not space or " " in encoded:
-        raise MalformedError("key", f"it is not {KEY_TYPE}, one space and base64, without a comment")
+        raise MalformedError(
+            tell("key"), tell("it is not {key_type}, one space and base64, without a comment", key_type=KEY_TYPE)
+        )
     return decode_public_key(decode_base64(encoded, "key"))
 
 
 def decode_public_key(blob: bytes) -> PublicKey:
     """The key of its SSH wire form (RFC 8709, section 4). Raises `MalformedError` or `WeakKeyError`."""
     if len(blob) != len(_PREFIX) + KEY_BYTES or not blob.startswith(_PREFIX):
-        raise MalformedError("key", "it is not an Ed25519 key in SSH form")
+        raise MalformedError(tell("key"), tell("it is not an Ed25519 key in SSH form"))
     return PublicKey(blob[len(_PREFIX) :])

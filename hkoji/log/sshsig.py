@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from hkoji.errors import InvalidError, MalformedError, SignatureError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.publickey import KEY_TYPE, PublicKey, decode_public_key
+from hkoji.text import tell
 
 ENTRY: Final = "hkoji.entry.v1"
 SERVER: Final = "hkoji.server.v1"
@@ -55,38 +56,46 @@ def signed_data(namespace: str, message: bytes) -> bytes:
 def build(public: PublicKey, namespace: str, signature: bytes) -> bytes:
     """The blob of a 64-byte Ed25519 signature, such as an agent makes. Raises `MalformedError` for another length."""
     if len(signature) != SIGNATURE_BYTES:
-        raise MalformedError("signature", f"it has {len(signature)} bytes, not {SIGNATURE_BYTES}")
+        raise MalformedError(
+            tell("signature"),
+            tell("it has {count} bytes, not {wanted}", count=len(signature), wanted=SIGNATURE_BYTES),
+        )
     return _blob_prefix(public, namespace) + signature
 
 
 def parse(blob: bytes) -> Signature:
     """Reads a blob. Raises `MalformedError`, or `WeakKeyError` for a key that must not be used."""
     if len(blob) > _MAX_BLOB_BYTES:
-        raise MalformedError("signature", f"it is longer than {_MAX_BLOB_BYTES} bytes")
+        raise MalformedError(
+            tell("signature"), tell("it is longer than {max_blob_bytes} bytes", max_blob_bytes=_MAX_BLOB_BYTES)
+        )
     start = len(_MAGIC) + len(_VERSION)
     if blob[:start] != _MAGIC + _VERSION:
-        raise MalformedError("signature", "it is not an SSHSIG blob of version 1")
+        raise MalformedError(tell("signature"), tell("it is not an SSHSIG blob of version 1"))
     key, start = _take(blob, start)
     namespace, start = _take(blob, start)
     reserved, start = _take(blob, start)
     algorithm, start = _take(blob, start)
     inner, start = _take(blob, start)
     if start != len(blob):
-        raise MalformedError("signature", "bytes follow its end")
+        raise MalformedError(tell("signature"), tell("bytes follow its end"))
     if not namespace or not namespace.isascii() or not namespace.decode("ascii").isprintable():
-        raise MalformedError("signature", "its namespace is not printable ASCII")
+        raise MalformedError(tell("signature"), tell("its namespace is not printable ASCII"))
     if reserved:
-        raise MalformedError("signature", "its reserved field is not empty")
+        raise MalformedError(tell("signature"), tell("its reserved field is not empty"))
     if algorithm != _HASH:
-        raise MalformedError("signature", "its hash is not sha512")
+        raise MalformedError(tell("signature"), tell("its hash is not sha512"))
     kind, start = _take(inner, 0)
     if kind != KEY_TYPE.encode("ascii"):
-        raise MalformedError("signature", f"its type is not {KEY_TYPE}")
+        raise MalformedError(tell("signature"), tell("its type is not {key_type}", key_type=KEY_TYPE))
     signature, start = _take(inner, start)
     if start != len(inner) or len(signature) != SIGNATURE_BYTES:
-        raise MalformedError("signature", f"it does not end in {SIGNATURE_BYTES} bytes of Ed25519")
+        raise MalformedError(
+            tell("signature"),
+            tell("it does not end in {signature_bytes} bytes of Ed25519", signature_bytes=SIGNATURE_BYTES),
+        )
     if not _is_reduced(signature):
-        raise MalformedError("signature", _NOT_REDUCED)
+        raise MalformedError(tell("signature"), _NOT_REDUCED)
     return Signature(decode_public_key(key), namespace.decode("ascii"), signature)
 
 
@@ -102,7 +111,7 @@ def verify(blob: bytes, public: PublicKey, namespace: str, message: bytes, signe
     if not _is_reduced(signature):
         raise SignatureError(signer, _NOT_REDUCED)
     if not fits(signature, signed + sha512(message).digest()):
-        raise SignatureError(signer, "it does not fit the text and the key")
+        raise SignatureError(signer, tell("it does not fit the text and the key"))
 
 
 def armor(blob: bytes) -> str:
@@ -118,13 +127,15 @@ def dearmor(text: str) -> bytes:
     try:
         blob = b64decode(body.replace("\n", ""), validate=True)
     except ValueError:
-        raise MalformedError("signature file", "it is not base64 between the lines of an SSH signature") from None
+        raise MalformedError(
+            tell("signature file"), tell("it is not base64 between the lines of an SSH signature")
+        ) from None
     if not blob or armor(blob) != text:
-        raise MalformedError("signature file", "it is not in the form that ssh-keygen writes")
+        raise MalformedError(tell("signature file"), tell("it is not in the form that ssh-keygen writes"))
     return blob
 
 
-_NOT_REDUCED: Final = "its S is not below the order of the group"
+_NOT_REDUCED: Final = tell("its S is not below the order of the group")
 
 
 def _is_reduced(signature: bytes) -> bool:
@@ -140,7 +151,7 @@ def _take(data: bytes, start: int) -> tuple[bytes, int]:
     """The length-prefixed field of `data` at `start`, and where the next one starts."""
     end = start + 4 + int.from_bytes(data[start : start + 4], "big")
     if start + 4 > len(data) or end > len(data):
-        raise MalformedError("signature", "it is cut short")
+        raise MalformedError(tell("signature"), tell("it is cut short"))
     return data[start + 4 : end], end
 
 
@@ -168,5 +179,9 @@ def _describe_other(blob: bytes, public: PublicKey, namespace: str) -> str:
     except InvalidError as error:
         return error.message
     if given.public != public:
-        return f"it is by the key {given.public.fingerprint}, not by {public.fingerprint}"
-    return f"it was made for {given.namespace}, not for {namespace}"
+        return tell(
+            "it is by the key {fingerprint}, not by {expected}",
+            fingerprint=given.public.fingerprint,
+            expected=public.fingerprint,
+        )
+    return tell("it was made for {namespace}, not for {expected}", namespace=given.namespace, expected=namespace)

@@ -15,6 +15,7 @@ from hkoji.log.canonical import MAX_DEPTH, VERSION, JsonValue, decode, encode, f
 from hkoji.log.entry import MAX_ENTRY_BYTES
 from hkoji.log.form import GAME, HASH, LIST, NAME, NUMBER, ORIGIN, SEAT, TEXT, TIME, Form
 from hkoji.log.publickey import PublicKey, parse_public_key
+from hkoji.text import tell
 
 MAX_STATEMENT_BYTES: Final = MAX_ENTRY_BYTES
 """No statement is longer. The longest is a view of a long game, with the cards of each of its rounds."""
@@ -126,7 +127,9 @@ def _read_dealt(value: JsonValue, number: int) -> Dealt:
     dealt = fields(value, "view", "cards", "round")
     cards = dealt["cards"]
     if not isinstance(cards, str) or not _CARDS.fullmatch(cards):
-        raise MalformedError("view", f"the cards of round {number} are not capital letters and digits")
+        raise MalformedError(
+            tell("view"), tell("the cards of round {number} are not capital letters and digits", number=number)
+        )
     if type(dealt["round"]) is not int or dealt["round"] != number:
-        raise MalformedError("view", f"round {number} is not in its place")
+        raise MalformedError(tell("view"), tell("round {number} is not in its place", number=number))
     return Dealt(cards, number)

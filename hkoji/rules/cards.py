@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from hkoji.errors import NotationError
+from hkoji.text import tell
 
 Cards: TypeAlias = int
 """A multiset of cards of some `Pack`, unknown ones included. 0 is the empty one."""
@@ -58,8 +59,8 @@ class Pack:
             step = 1 if text[at] == UNKNOWN else self.width
             name = text[at : at + step]
             if name not in self._weights:
-                reason = f"there is no card {name!r}; cards are {self.describe()}"
-                raise NotationError(text, reason, what="a set of cards")
+                reason = tell("there is no card {name!r}; cards are {describe}", name=name, describe=self.describe())
+                raise NotationError(text, reason, what=tell("a set of cards"))
             names.append(name)
             at += step
         return tuple(names)
@@ -69,7 +70,11 @@ class Pack:
         names = self.split(cards) if isinstance(cards, str) else tuple(cards)
         for kind, copies in zip(self.kinds, self.copies, strict=True):
             if names.count(kind) > copies:
-                raise NotationError("".join(names), f"there are only {copies} cards {kind}", what="a set of cards")
+                raise NotationError(
+                    "".join(names),
+                    tell("there are only {copies} cards {kind}", copies=copies, kind=kind),
+                    what=tell("a set of cards"),
+                )
         return sum(self._weights[name] for name in names)
 
     def weight(self, name: str) -> Cards:

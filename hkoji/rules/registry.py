@@ -11,6 +11,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Json, Ruleset
+from hkoji.text import tell
 
 
 class RulesetType(Protocol):
@@ -36,10 +37,10 @@ RULESETS: Final[dict[str, RulesetType]] = {
 def parse_ruleset(options: Json) -> Ruleset:
     """Reads the `ruleset` object of a log. Raises `NotUnderstoodError` for an unknown game, else `MalformedError`."""
     if not isinstance(options, dict) or not isinstance(options.get("name"), str):
-        raise MalformedError("ruleset", "it is an object with a name")
+        raise MalformedError(tell("ruleset"), tell("it is an object with a name"))
     name = str(options["name"])
     if name not in RULESETS:
-        raise NotUnderstoodError("ruleset", name)
+        raise NotUnderstoodError(tell("ruleset"), name)
     return RULESETS[name].from_json(options)
 
 

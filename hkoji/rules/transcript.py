@@ -38,6 +38,7 @@ from hkoji.rules.events import (
 )
 from hkoji.rules.protocol import DECISION_KINDS, Due, Json, Ruleset, State
 from hkoji.rules.registry import parse_ruleset
+from hkoji.text import tell
 
 _TAG = re.compile(r'\[([A-Z][A-Za-z]{0,31}) "([ !#-\[\]-~]*)"\]')
 _ROUND = re.compile(r"([1-9][0-9]{0,3})\.")
@@ -69,7 +70,7 @@ def format_transcript(transcript: Transcript) -> str:
     for name, value in transcript.tags:
         line = f'[{name} "{value}"]'
         if name == _RULESET or not _TAG.fullmatch(line):
-            raise MalformedError("tag", f"{name!r} is not a name and a value of plain characters")
+            raise MalformedError(tell("tag"), tell("{name!r} is not a name and a value of plain characters", name=name))
         lines.append(line)
     lines.append("")
     rounds = list(format_rounds(transcript.ruleset, transcript.events))
@@ -116,20 +117,25 @@ def parse_transcript(text: str) -> Transcript:
         if tag and not body:
             if tag[1] == _RULESET:
                 if ruleset is not None:
-                    raise MalformedError(f"game text, line {number}", f"there is a [{_RULESET} …] already")
+                    raise MalformedError(
+                        tell("game text, line {number}", number=number),
+                        tell("there is a [{ruleset} …] already", ruleset=_RULESET),
+                    )
                 ruleset = _parse_ruleset(tag[2], number)
             else:
                 tags.append((tag[1], tag[2]))
         elif line.strip():
             body.append((number, line.strip()))
     if ruleset is None:
-        raise MalformedError("game text", f"it has no [{_RULESET} …] tag")
+        raise MalformedError(tell("game text"), tell("it has no [{ruleset} …] tag", ruleset=_RULESET))
     reader = _Reader(ruleset)
     for number, line in body:
         try:
             reader.read_line(line)
         except HkojiError as error:
-            raise MalformedError(f"game text, line {number}", str(error), hint=error.hint) from error
+            raise MalformedError(
+                tell("game text, line {number}", number=number), str(error), hint=error.hint
+            ) from error
     return Transcript(ruleset, tuple(tags), tuple(reader.events))
 
 
@@ -170,7 +176,9 @@ def _parse_ruleset(text: str, line: int) -> Ruleset:
     options: dict[str, Json] = {"name": name}
     for key, equals, value in [("version", slash, version), *(pair.partition("=") for pair in pairs)]:
         if not equals or key in options:
-            raise MalformedError(f"game text, line {line}", f"{text!r} is not a ruleset")
+            raise MalformedError(
+                tell("game text, line {line}", line=line), tell("{text!r} is not a ruleset", text=text)
+            )
         options[key] = int(value) if _NUMBER.fullmatch(value) else value
     return parse_ruleset(options)
 
@@ -193,7 +201,9 @@ class _Reader:
         number = _ROUND.fullmatch(head)
         if number:
             if int(number[1]) != self.state.round + 1:
-                raise MalformedError("round", f"{head} does not follow round {self.state.round}")
+                raise MalformedError(
+                    tell("round"), tell("{head} does not follow round {round}", head=head, round=self.state.round)
+                )
         else:
             tokens.insert(0, head)
         for token in tokens:
@@ -205,14 +215,14 @@ class _Reader:
 
     def _result(self, outcome: Outcome) -> None:
         if self.result:
-            raise MalformedError("result", "there is one already")
+            raise MalformedError(tell("result"), tell("there is one already"))
         self.result = True
         if self.state.due is not Due.OVER:
             if not Close(outcome).is_possible:
-                raise MalformedError("result", f"the game has not ended by {outcome.reason}")
+                raise MalformedError(tell("result"), tell("the game has not ended by {reason}", reason=outcome.reason))
             self._apply(Close(outcome))
         elif self.state.outcome != outcome:
-            raise MalformedError("result", "it is not how the game ended")
+            raise MalformedError(tell("result"), tell("it is not how the game ended"))
 
     def _read_token(self, token: str) -> None:
         rest = token[1:]
@@ -224,7 +234,9 @@ class _Reader:
             case "?":
                 shown = rest.split("/")
                 if len(shown) != 2 or shown == ["", ""]:
-                    raise MalformedError("reveal", f"{token!r} is not two places with a / between")
+                    raise MalformedError(
+                        tell("reveal"), tell("{token!r} is not two places with a / between", token=token)
+                    )
                 due = self.state.due_reveals()
                 for seat in sorted(range(2), key=lambda s: due.index(s) if s in due else s):
                     if shown[seat]:
@@ -244,16 +256,18 @@ class _Reader:
         elif len(parts) == 3 and not blank.aside:
             parts = [*parts, ""]
         if len(parts) != 4:
-            raise MalformedError("deal", "it is two hands, or two hands, the draws and the cards removed")
+            raise MalformedError(tell("deal"), tell("it is two hands, or two hands, the draws and the cards removed"))
         self._apply(Deal((parts[0], parts[1]), parts[2], parts[3]))
 
     def _decide(self, text: str) -> None:
         kind = DECISION_KINDS.get(self.state.due)
         if kind is None:
-            raise MalformedError("move", f"{text!r} comes where {self.state.due.value} is due")
+            raise MalformedError(
+                tell("move"), tell("{text!r} comes where {due} is due", text=text, due=self.state.due.value)
+            )
         self._apply(kind(self._actor(), self.state.parse_action(text)))
 
     def _actor(self) -> Seat:
         if self.state.actor is None:
-            raise MalformedError("token", f"nobody is to act: {self.state.due.value} is due")
+            raise MalformedError(tell("token"), tell("nobody is to act: {due} is due", due=self.state.due.value))
         return self.state.actor

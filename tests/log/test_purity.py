@@ -13,7 +13,7 @@ import pytest
 import hkoji.log
 
 MODULES = [f"hkoji.log.{module.name}" for module in pkgutil.iter_modules(hkoji.log.__path__)]
-ALLOWED = {"hkoji.errors", "hkoji.log", *MODULES}
+ALLOWED = {"hkoji.errors", "hkoji.text", "hkoji.log", *MODULES}
 STANDARD = {
     "__future__",
     "base64",

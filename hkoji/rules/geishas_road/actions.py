@@ -56,11 +56,15 @@ def read(action: str) -> Played:
     code = action[:1]
     names = PACK.split(action[1:]) if code in CODES else ()
     if len(names) != SIZES.get(code):
-        raise NotationError(action, "an action is its letter and its cards, as in RA3, IB2C1, GA1B2C4 or CA1B2C3D4")
+        raise NotationError(
+            action, tell("an action is its letter and its cards, as in RA3, IB2C1, GA1B2C4 or CA1B2C3D4")
+        )
     if UNKNOWN in names and (code != INTRIGUE or names[1] != UNKNOWN):
-        raise NotationError(action, f"{UNKNOWN} stands only for the cards of an {NAMES[INTRIGUE]}")
+        raise NotationError(
+            action, tell("{unknown} stands only for the cards of an {action}", unknown=UNKNOWN, action=NAMES[INTRIGUE])
+        )
     if write(code, names) != action:
-        raise NotationError(action, f"the canonical form is {write(code, names)}")
+        raise NotationError(action, tell("the canonical form is {form}", form=write(code, names)))
     return Played(code, PACK.encode(names), BITS[code])
 
 

@@ -13,6 +13,7 @@ from hkoji.errors import NotationError
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.geishas_road.actions import COLOURS, COMPETITION, GIFT, INTRIGUE, NAMES, REVEAL, SIZES, write
 from hkoji.rules.protocol import Due
+from hkoji.text import plural, tell
 
 _WORDS: Final = {
     "competition": COMPETITION,
@@ -46,8 +47,8 @@ _CARDS = re.compile(r"(?:[A-E][1-4]|X)*")
 _CARD = re.compile(r"[A-E][1-4]|X")
 _SEPARATORS = re.compile(r"[\s,/]+")
 
-_NO_CARDS: Final = "its cards are not colours A to E with numbers 1 to 4"
-EXAMPLES: Final = "moves look like RA3, IB2C1, GA1B2C4, CA1B2C3D4; answers like -B2 or -B2A1; orders like >C4A1"
+_NO_CARDS: Final = tell("its cards are not colours A to E with numbers 1 to 4")
+EXAMPLES: Final = tell("moves look like RA3, IB2C1, GA1B2C4, CA1B2C3D4; answers like -B2 or -B2A1; orders like >C4A1")
 
 
 def parse(text: str, *, due: Due = Due.ACT) -> str:
@@ -57,9 +58,9 @@ def parse(text: str, *, due: Due = Due.ACT) -> str:
     """
     given = text.strip()
     if not given:
-        raise NotationError(text, "it is empty", hint=EXAMPLES)
+        raise NotationError(text, tell("it is empty"), hint=EXAMPLES)
     if not given.isascii():
-        raise NotationError(text, "only plain letters and digits are used", hint=EXAMPLES)
+        raise NotationError(text, tell("only plain letters and digits are used"), hint=EXAMPLES)
     sign, rest = _sign(given)
     if sign:
         return _signed(text, sign, rest)
@@ -85,20 +86,26 @@ def _signed(text: str, sign: str, rest: str) -> str:
     if sign == "^":
         seat = _SEATS.get(rest.strip().lower())
         if seat is None:
-            raise NotationError(text, "who starts is 0 or host, 1 or guest", hint=EXAMPLES)
+            raise NotationError(text, tell("who starts is 0 or host, 1 or guest"), hint=EXAMPLES)
         return f"^{seat}"
     if sign == "!":
         colour = rest.strip().upper()
         if len(colour) != 1 or colour not in COLOURS:
-            raise NotationError(text, "a marker is one of the colours A to E", hint="type ! and a colour, as in !A")
+            raise NotationError(
+                text, tell("a marker is one of the colours A to E"), hint=tell("type ! and a colour, as in !A")
+            )
         return f"!{colour}"
     cards = _cards(text, rest)
     if UNKNOWN in cards:
-        raise NotationError(text, "an answer and an order name their cards", hint=EXAMPLES)
+        raise NotationError(text, tell("an answer and an order name their cards"), hint=EXAMPLES)
     if sign == "-" and len(cards) not in (1, 2):
-        raise NotationError(text, "an answer takes one card of a gift or one pair of a competition", hint=EXAMPLES)
+        raise NotationError(
+            text, tell("an answer takes one card of a gift or one pair of a competition"), hint=EXAMPLES
+        )
     if sign == ">" and len(cards) != 2:
-        raise NotationError(text, "an order names the two cards that are left, the first one first", hint=EXAMPLES)
+        raise NotationError(
+            text, tell("an order names the two cards that are left, the first one first"), hint=EXAMPLES
+        )
     _check_single(text, cards)
     return sign + "".join(cards)
 
@@ -108,27 +115,36 @@ def _action(text: str, given: str) -> str:
     words = [word for word in _WORDS if joined.startswith(word)]
     word = next((word for word in words if _CARDS.fullmatch(joined[len(word) :].upper())), None)
     if word is None:
-        reason = _NO_CARDS if words else "it begins with no action (R, I, G, C, or its name)"
+        reason = _NO_CARDS if words else tell("it begins with no action (R, I, G, C, or its name)")
         raise NotationError(text, reason, hint=EXAMPLES)
     code, cards = _WORDS[word], tuple(_CARD.findall(joined[len(word) :].upper()))
     if len(cards) != SIZES[code]:
-        plural = "s" * (SIZES[code] > 1)
-        raise NotationError(text, f"{NAMES[code]} ({code}) takes {SIZES[code]} card{plural}, not {len(cards)}")
+        reason = plural(
+            "{action} ({code}) takes {n} card, not {given}",
+            "{action} ({code}) takes {n} cards, not {given}",
+            SIZES[code],
+            action=NAMES[code],
+            code=code,
+            given=len(cards),
+        )
+        raise NotationError(text, reason)
     _check_single(text, tuple(card for card in cards if card != UNKNOWN))
     # Whoever writes `c a1/b2c3d4` means something, and not that a pair is A1B2.
     first, slash, _ = given.partition("/")
     pair = _SEPARATORS.sub("", first)[len(word) :]
     if code == COMPETITION and slash and (given.count("/") > 1 or len(pair) != len("A1B2")):
-        raise NotationError(text, "a / stands between the two pairs of two cards", hint=EXAMPLES)
+        raise NotationError(text, tell("a / stands between the two pairs of two cards"), hint=EXAMPLES)
     if UNKNOWN in cards and (code != INTRIGUE or cards[1] != UNKNOWN):
-        raise NotationError(text, f"{UNKNOWN} can stand only for the cards of an {NAMES[INTRIGUE]}")
+        raise NotationError(
+            text, tell("{unknown} can stand only for the cards of an {action}", unknown=UNKNOWN, action=NAMES[INTRIGUE])
+        )
     return write(code, cards)
 
 
 def _check_single(text: str, cards: tuple[str, ...]) -> None:
     for card in cards:
         if cards.count(card) > 1:
-            raise NotationError(text, f"there is only one card {card}")
+            raise NotationError(text, tell("there is only one card {card}", card=card))
 
 
 def _is_cards(given: str) -> bool:

@@ -14,6 +14,7 @@ from hkoji.rules.cards import UNKNOWN, Pack
 from hkoji.rules.events import Deal, Seat
 from hkoji.rules.geishas_road import actions, state
 from hkoji.rules.protocol import Hidden, Json
+from hkoji.text import tell
 
 NAME: Final = "geishas-road"
 VERSION: Final = 1
@@ -38,9 +39,9 @@ class GeishasRoad:
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:
-            raise IllegalError(f"the first player is one of {', '.join(FIRST)}")
+            raise IllegalError(tell("the first player is one of {names}", names=", ".join(FIRST)))
         if self.starting_markers not in MARKERS:
-            raise IllegalError(f"the first markers are one of {', '.join(MARKERS)}")
+            raise IllegalError(tell("the first markers are one of {names}", names=", ".join(MARKERS)))
 
     def initial(self) -> state.GeishasRoadState:
         """The state before any event."""
@@ -55,19 +56,19 @@ class GeishasRoad:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
         version = options.get("version")
         if type(version) is not int:
-            raise MalformedError("ruleset", "it has a version, which is a number")
+            raise MalformedError(tell("ruleset"), tell("it has a version, which is a number"))
         if version != VERSION:
-            raise NotUnderstoodError(f"{NAME} version", str(version))
+            raise NotUnderstoodError(tell("{name} version", name=NAME), str(version))
         for key in options:
             if key not in ("first", "markers", "name", "version"):
-                raise NotUnderstoodError(f"{NAME} option", key)
+                raise NotUnderstoodError(tell("{name} option", name=NAME), key)
         first, markers = options.get("first"), options.get("markers")
         if not isinstance(first, str) or not isinstance(markers, str):
-            raise MalformedError("ruleset", "first and markers are text")
+            raise MalformedError(tell("ruleset"), tell("first and markers are text"))
         try:
             return cls(first, markers)
         except IllegalError as error:
-            raise MalformedError("ruleset", error.message) from error
+            raise MalformedError(tell("ruleset"), error.message) from error
 
     def deal(self, order: tuple[str, ...]) -> Deal:
         """A shuffled deck as a deal: six cards for each seat, then the draws; none is removed."""
@@ -100,9 +101,9 @@ class GeishasRoad:
         if not groups and not cards:
             return action
         if len(groups) != len(cards) or action != self.public(action) or UNKNOWN in cards:
-            raise NotationError(action, "it has no such hidden cards")
+            raise NotationError(action, tell("it has no such hidden cards"))
         if any(len(self.pack.split(card)) != 1 for card in cards):
-            raise NotationError(action, "each of its hidden groups is one card")
+            raise NotationError(action, tell("each of its hidden groups is one card"))
         completed = action[0] + "".join(cards)
         actions.read(completed)
         return completed

@@ -35,6 +35,7 @@ from hkoji.rules.geishas_road.actions import (
 )
 from hkoji.rules.geishas_road.road import Road
 from hkoji.rules.protocol import Due, Json
+from hkoji.text import all_of, any_of, tell
 
 if TYPE_CHECKING:
     from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -150,10 +151,15 @@ class GeishasRoadState(NamedTuple):
         if step is None:
             if isinstance(event, Close) and self.due is not Due.OVER:
                 if not event.is_possible:
-                    raise self._contradiction(f"a game is not closed by {event.outcome.reason!r}")
+                    raise self._contradiction(tell("a game is not closed by {reason!r}", reason=event.outcome.reason))
                 return self._replace(due=Due.OVER, actor=None, outcome=event.outcome)
             raise IllegalEventError(
-                f"a {type(event).__name__.lower()} cannot happen now: {self.due.value} is due", due=self.due.value
+                tell(
+                    "a {event} cannot happen now: {due} is due",
+                    event=type(event).__name__.lower(),
+                    due=self.due.value,
+                ),
+                due=self.due.value,
             )
         return step(self, event)
 
@@ -161,27 +167,31 @@ class GeishasRoadState(NamedTuple):
         decides = self.ruleset.chance()
         first = event.first if "first" in decides else self.first
         if (event.first is not None) != ("first" in decides) or first not in (0, 1):
-            raise self._contradiction("chance decides who starts, seat 0 or 1, if the options leave that to it")
+            raise self._contradiction(tell("chance decides who starts, seat 0 or 1, if the options leave that to it"))
         assert first is not None
         drawn = event.markers or ""
         if (event.markers is not None) != ("markers" in decides):
-            raise self._contradiction("chance draws markers if the options leave that to it")
+            raise self._contradiction(tell("chance draws markers if the options leave that to it"))
         markers = self.markers
         if drawn:
             if len(set(drawn)) != 2 or len(drawn) != 2 or not set(drawn) <= set(COLOURS):
-                raise self._contradiction("two different markers are drawn, the starting player's and the other's")
+                raise self._contradiction(
+                    tell("two different markers are drawn, the starting player's and the other's")
+                )
             markers = _mark(_mark(markers, drawn[0], first), drawn[1], 1 - first)
         elif event.markers is not None:
-            raise self._contradiction("two different markers are drawn, the starting player's and the other's")
+            raise self._contradiction(tell("two different markers are drawn, the starting player's and the other's"))
         return self._replace(first=first, markers=markers, due=Due.DEAL)
 
     def _deal(self, event: Deal) -> GeishasRoadState:
         hands = (PACK.encode(event.hands[0]), PACK.encode(event.hands[1]))
         rest, aside = PACK.encode(event.rest), PACK.encode(event.aside)
         if [PACK.count(c) for c in (*hands, rest, aside)] != [HAND, HAND, DRAWS, 0]:
-            raise self._contradiction(f"a deal is two hands of {HAND} and {DRAWS} cards to draw")
+            raise self._contradiction(
+                tell("a deal is two hands of {hand} and {draws} cards to draw", hand=HAND, draws=DRAWS)
+            )
         if not _all_differ((*hands, rest)):
-            raise self._contradiction("the deal has a card twice")
+            raise self._contradiction(tell("the deal has a card twice"))
         if self.round:
             due, first, actor = Due.PICK, None, self.loser
         else:
@@ -201,11 +211,15 @@ class GeishasRoadState(NamedTuple):
     def _pick(self, event: Pick) -> GeishasRoadState:
         seat, choice = event.seat, event.action
         if seat != self.actor:
-            raise NotYourTurnError(f"seat {self.actor} is to choose, not seat {seat}", actor=self.actor)
+            raise NotYourTurnError(
+                tell("seat {actor} is to choose, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
+            )
         options = self._picks()
         if choice not in options:
-            what = "who starts" if self.round > 1 else "a marker in the middle"
-            raise IllegalActionError(choice, f"the choice is {what}: {' or '.join(options)}", shape=options)
+            what = tell("who starts") if self.round > 1 else tell("a marker in the middle")
+            raise IllegalActionError(
+                choice, tell("the choice is {what}: {choices}", what=what, choices=any_of(options)), shape=options
+            )
         if self.round > 1:
             first = int(choice[1])
             return self._replace(first=first, due=Due.DRAW, actor=first)
@@ -217,13 +231,13 @@ class GeishasRoadState(NamedTuple):
     def _draw(self, event: Draw) -> GeishasRoadState:
         seat, card = event.seat, event.card
         if seat != self.actor:
-            raise self._contradiction(f"seat {self.actor} is to draw, not seat {seat}")
+            raise self._contradiction(tell("seat {actor} is to draw, not seat {seat}", actor=self.actor, seat=seat))
         top = UNKNOWN if self.deck[0] == UNKNOWN else self.deck[:2]
         if top not in (card, UNKNOWN):
-            raise self._contradiction("the card drawn is not the top card of the deck")
+            raise self._contradiction(tell("the card drawn is not the top card of the deck"))
         drawn = PACK.encode(card)
         if PACK.count(drawn) != 1:
-            raise self._contradiction("one card is drawn at a time")
+            raise self._contradiction(tell("one card is drawn at a time"))
         if card != top:
             self._check_single(drawn)
         return self._replace(
@@ -235,13 +249,17 @@ class GeishasRoadState(NamedTuple):
     def _act(self, event: Act) -> GeishasRoadState:
         seat, action = event.seat, event.action
         if seat != self.actor:
-            raise NotYourTurnError(f"seat {self.actor} is to act, not seat {seat}", actor=self.actor)
+            raise NotYourTurnError(
+                tell("seat {actor} is to act, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
+            )
         if action[:1] in ("-", ">", "!", "^"):
-            raise IllegalActionError(action, "an action is due", shape=self.shape())
+            raise IllegalActionError(action, tell("an action is due"), shape=self.shape())
         code, cards, mask = read(action)
         hand, used = self.hands[seat], self.used[seat]
         if used & mask:
-            raise IllegalActionError(action, f"{NAMES[code]} has been used this round", shape=self.shape())
+            raise IllegalActionError(
+                action, tell("{action} has been used this round", action=NAMES[code]), shape=self.shape()
+            )
         left = PACK.take(hand, cards) if cards >= _X or hand >= _X else hand - cards
         if left is None or (hand < _X and hand & cards != cards):
             raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
@@ -261,7 +279,9 @@ class GeishasRoadState(NamedTuple):
     def _answer(self, event: Answer) -> GeishasRoadState:
         seat, answer = event.seat, event.action
         if seat != self.actor:
-            raise NotYourTurnError(f"seat {self.actor} is to answer, not seat {seat}", actor=self.actor)
+            raise NotYourTurnError(
+                tell("seat {actor} is to answer, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
+            )
         options = self._answers()
         if answer not in options:
             raise IllegalActionError(answer, self._why_not(answer, options), shape=options)
@@ -276,22 +296,27 @@ class GeishasRoadState(NamedTuple):
     def _order(self, event: Order) -> GeishasRoadState:
         seat, order = event.seat, event.action
         if seat != self.actor:
-            raise NotYourTurnError(f"seat {self.actor} is to order its cards, not seat {seat}", actor=self.actor)
+            raise NotYourTurnError(
+                tell("seat {actor} is to order its cards, not seat {seat}", actor=self.actor, seat=seat),
+                actor=self.actor,
+            )
         options = self.legal_actions()
         if order not in options:
-            raise IllegalActionError(order, f"the cards left are played {' or '.join(options)}", shape=options)
+            raise IllegalActionError(
+                order, tell("the cards left are played {answers}", answers=any_of(options)), shape=options
+            )
         return self._play(seat, PACK.split(order[1:]))._replace(left="")._next(seat)
 
     def _reveal(self, event: Reveal) -> GeishasRoadState:
         seat = event.seat
         if seat not in self.due_reveals():
-            raise self._contradiction(f"no intrigue of seat {seat} is to be revealed")
+            raise self._contradiction(tell("no intrigue of seat {seat} is to be revealed", seat=seat))
         cards = PACK.encode(event.cards)
         hidden = self.intrigues[seat]
         if cards >= _X or cards.bit_count() != 1:
-            raise self._contradiction("a reveal shows one card")
+            raise self._contradiction(tell("a reveal shows one card"))
         if hidden not in (_X, cards):
-            raise self._contradiction(f"the intrigue of seat {seat} kept another card")
+            raise self._contradiction(tell("the intrigue of seat {seat} kept another card", seat=seat))
         if hidden == _X:
             self._check_single(cards)
         after = self._replace(
@@ -341,7 +366,7 @@ class GeishasRoadState(NamedTuple):
         """Raises if one of the cards of `shown`, unknown until now, lies somewhere already."""
         places = (*self.hands, *self.tableaus, *self.intrigues, *self.discards, PACK.encode(self.deck))
         if not _all_differ((*places, shown)):
-            raise self._contradiction("a card would be in two places")
+            raise self._contradiction(tell("a card would be in two places"))
 
     def _contradiction(self, reason: str) -> IllegalEventError:
         return IllegalEventError(reason, due=self.due.value)
@@ -349,10 +374,10 @@ class GeishasRoadState(NamedTuple):
     @staticmethod
     def _missing(hand: Cards, cards: Cards) -> str:
         if cards >= _X and hand < _X:
-            return "unknown cards cannot be played from it"
+            return tell("unknown cards cannot be played from it")
         if hand >= _X:
-            return "the hand has not that many cards"
-        return f"the hand has not {' and '.join(PACK.split(PACK.decode(cards & ~hand)))}"
+            return tell("the hand has not that many cards")
+        return tell("the hand has not {cards}", cards=all_of(PACK.split(PACK.decode(cards & ~hand))))
 
     def _why_not(self, answer: str, options: tuple[str, ...]) -> str:
         turned = "-" + "".join(reversed(PACK.split(answer[1:]))) if answer[:1] == "-" else ""

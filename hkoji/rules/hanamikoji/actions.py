@@ -55,12 +55,20 @@ def read(action: str) -> Played:
     number = "1234".find(action[:1]) + 1
     names = PACK.split(action[1:])
     if not number or len(names) != number:
-        raise NotationError(action, "an action is its number and that many cards, as in 1E, 2BC, 3BCC or 4ACBD")
+        raise NotationError(action, tell("an action is its number and that many cards, as in 1E, 2BC, 3BCC or 4ACBD"))
     unknown = names.count(UNKNOWN)
     if unknown and (number not in FACE_DOWN or unknown != number):
-        raise NotationError(action, f"{UNKNOWN} stands only for all cards of a {NAMES[SECRET]} or {NAMES[TRADE_OFF]}")
+        raise NotationError(
+            action,
+            tell(
+                "{unknown} stands only for all cards of a {first} or {second}",
+                unknown=UNKNOWN,
+                first=NAMES[SECRET],
+                second=NAMES[TRADE_OFF],
+            ),
+        )
     if write(number, names) != action:
-        raise NotationError(action, f"the canonical form is {write(number, names)}")
+        raise NotationError(action, tell("the canonical form is {form}", form=write(number, names)))
     return Played(number, PACK.encode(names), bit(number))
 
 

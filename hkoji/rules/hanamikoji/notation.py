@@ -12,6 +12,7 @@ from typing import Final
 from hkoji.errors import NotationError
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.hanamikoji.actions import COMPETITION, GIFT, KINDS, NAMES, SECRET, TRADE_OFF, write
+from hkoji.text import plural, tell
 
 _WORDS: Final = {
     "secret": SECRET,
@@ -32,7 +33,7 @@ _ANSWER_WORDS: Final = ("take", "answer", "choose", "prendi", "rispondi", "scegl
 _HEAD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))}|[1-4])", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,/]+")
 
-EXAMPLES: Final = "moves look like 1E, 2BC, 3BCC, 4ACBD; answers like -C or -BD"
+EXAMPLES: Final = tell("moves look like 1E, 2BC, 3BCC, 4ACBD; answers like -C or -BD")
 
 
 def parse(text: str, *, offer: str = "") -> str:
@@ -43,9 +44,9 @@ def parse(text: str, *, offer: str = "") -> str:
     """
     given = text.strip()
     if not given:
-        raise NotationError(text, "it is empty", hint=EXAMPLES)
+        raise NotationError(text, tell("it is empty"), hint=EXAMPLES)
     if not given.isascii():
-        raise NotationError(text, "only plain letters and digits are used", hint=EXAMPLES)
+        raise NotationError(text, tell("only plain letters and digits are used"), hint=EXAMPLES)
     lowered = given.lower()
     for word in ("-", *_ANSWER_WORDS):
         if lowered.startswith(word):
@@ -54,21 +55,27 @@ def parse(text: str, *, offer: str = "") -> str:
     if head is None:
         if offer:
             return _answer(text, _cards(text, given))
-        raise NotationError(text, "it begins with no action (1 to 4, or its name)", hint=EXAMPLES)
+        raise NotationError(text, tell("it begins with no action (1 to 4, or its name)"), hint=EXAMPLES)
     name = head[1].lower()
     number = int(name) if name in "1234" else _WORDS[name]
     rest = given[head.end() :]
     cards = _cards(text, rest)
     if len(cards) != number:
-        raise NotationError(
-            text, f"{NAMES[number]} ({number}) takes {number} card{'s' * (number > 1)}, not {len(cards)}"
+        reason = plural(
+            "{action} ({code}) takes {n} card, not {given}",
+            "{action} ({code}) takes {n} cards, not {given}",
+            number,
+            action=NAMES[number],
+            code=number,
+            given=len(cards),
         )
+        raise NotationError(text, reason)
     # Whoever writes `4 a/bcd` means something, and not that a pair is AB.
     if number == COMPETITION and "/" in rest and [len(_cards(text, pair)) for pair in rest.split("/")] != [2, 2]:
-        raise NotationError(text, "a / stands between the two pairs of two cards", hint=EXAMPLES)
+        raise NotationError(text, tell("a / stands between the two pairs of two cards"), hint=EXAMPLES)
     unknown = cards.count(UNKNOWN)
     if unknown and (number not in (SECRET, TRADE_OFF) or unknown != number):
-        raise NotationError(text, f"{UNKNOWN} can stand only for a whole secret or trade-off")
+        raise NotationError(text, tell("{unknown} can stand only for a whole secret or trade-off", unknown=UNKNOWN))
     return write(number, tuple(cards))
 
 
@@ -76,13 +83,15 @@ def _cards(text: str, rest: str) -> str:
     cards = _SEPARATORS.sub("", rest).upper()
     for card in cards:
         if card not in KINDS + UNKNOWN:
-            raise NotationError(text, f"{card!r} is no card; cards are A to G", hint=EXAMPLES)
+            raise NotationError(text, tell("{card!r} is no card; cards are A to G", card=card), hint=EXAMPLES)
     return cards
 
 
 def _answer(text: str, cards: str) -> str:
     if len(cards) not in (1, 2):
-        raise NotationError(text, "an answer takes one card of a gift or one pair of a competition", hint=EXAMPLES)
+        raise NotationError(
+            text, tell("an answer takes one card of a gift or one pair of a competition"), hint=EXAMPLES
+        )
     if UNKNOWN in cards:
-        raise NotationError(text, "an answer names its cards", hint=EXAMPLES)
+        raise NotationError(text, tell("an answer names its cards"), hint=EXAMPLES)
     return "-" + "".join(sorted(cards))

@@ -13,6 +13,7 @@ from hkoji.rules.cards import UNKNOWN, Pack
 from hkoji.rules.events import Deal, Seat
 from hkoji.rules.hanamikoji import actions, state
 from hkoji.rules.protocol import Hidden, Json
+from hkoji.text import tell
 
 NAME: Final = "hanamikoji"
 VERSION: Final = 1
@@ -39,13 +40,13 @@ class Hanamikoji:
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:
-            raise IllegalError(f"the first player is one of {', '.join(FIRST)}")
+            raise IllegalError(tell("the first player is one of {names}", names=", ".join(FIRST)))
         if not 0 <= self.max_rounds <= MOST_ROUNDS:
-            raise IllegalError(f"the round limit is 1 to {MOST_ROUNDS}, or 0 for none")
+            raise IllegalError(tell("the round limit is 1 to {most_rounds}, or 0 for none", most_rounds=MOST_ROUNDS))
         if self.tiebreak not in TIEBREAKS:
-            raise IllegalError(f"the tie-break is one of {', '.join(TIEBREAKS)}")
+            raise IllegalError(tell("the tie-break is one of {names}", names=", ".join(TIEBREAKS)))
         if self.max_rounds == 0 and self.tiebreak != TIEBREAKS[0]:
-            raise IllegalError("a tie-break needs a limit of rounds", hint="add `--max-rounds 3`")
+            raise IllegalError(tell("a tie-break needs a limit of rounds"), hint=tell("add `--max-rounds 3`"))
 
     def initial(self) -> state.HanamikojiState:
         """The state before any event."""
@@ -66,20 +67,20 @@ class Hanamikoji:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
         version = options.get("version")
         if type(version) is not int:
-            raise MalformedError("ruleset", "it has a version, which is a number")
+            raise MalformedError(tell("ruleset"), tell("it has a version, which is a number"))
         if version != VERSION:
-            raise NotUnderstoodError(f"{NAME} version", str(version))
+            raise NotUnderstoodError(tell("{name} version", name=NAME), str(version))
         known = {"first", "max_rounds", "name", "tiebreak", "version"}
         for key in options:
             if key not in known:
-                raise NotUnderstoodError(f"{NAME} option", key)
+                raise NotUnderstoodError(tell("{name} option", name=NAME), key)
         first, limit, tiebreak = options.get("first"), options.get("max_rounds"), options.get("tiebreak")
         if not isinstance(first, str) or not isinstance(tiebreak, str) or type(limit) is not int:
-            raise MalformedError("ruleset", "first and tiebreak are text, max_rounds is a number")
+            raise MalformedError(tell("ruleset"), tell("first and tiebreak are text, max_rounds is a number"))
         try:
             return cls(first, limit, tiebreak)
         except IllegalError as error:
-            raise MalformedError("ruleset", error.message) from error
+            raise MalformedError(tell("ruleset"), error.message) from error
 
     def deal(self, order: tuple[str, ...]) -> Deal:
         """A shuffled deck as a deal: the top card is removed, then six cards for each seat, then the draws."""
@@ -105,7 +106,7 @@ class Hanamikoji:
         if not groups and not cards:
             return action
         if len(groups) != len(cards) or action != self.public(action) or UNKNOWN in cards[0]:
-            raise NotationError(action, "it has no such hidden cards")
+            raise NotationError(action, tell("it has no such hidden cards"))
         completed = action[0] + cards[0]
         actions.read(completed)
         return completed

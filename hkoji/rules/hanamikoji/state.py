@@ -32,6 +32,7 @@ from hkoji.rules.hanamikoji.actions import (
     taken,
 )
 from hkoji.rules.protocol import Due, Json
+from hkoji.text import all_of, any_of, tell
 
 if TYPE_CHECKING:
     from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -113,25 +114,37 @@ class HanamikojiState(NamedTuple):
         if step is None:
             if isinstance(event, Close) and self.due is not Due.OVER:
                 if not event.is_possible:
-                    raise self._contradiction(f"a game is not closed by {event.outcome.reason!r}")
+                    raise self._contradiction(tell("a game is not closed by {reason!r}", reason=event.outcome.reason))
                 return self._replace(due=Due.OVER, actor=None, outcome=event.outcome)
             raise IllegalEventError(
-                f"a {type(event).__name__.lower()} cannot happen now: {self.due.value} is due", due=self.due.value
+                tell(
+                    "a {event} cannot happen now: {due} is due",
+                    event=type(event).__name__.lower(),
+                    due=self.due.value,
+                ),
+                due=self.due.value,
             )
         return step(self, event)
 
     def _chance(self, event: Chance) -> HanamikojiState:
         if event.first not in (0, 1) or event.markers is not None:
-            raise self._contradiction("chance decides who starts, seat 0 or 1, and nothing else")
+            raise self._contradiction(tell("chance decides who starts, seat 0 or 1, and nothing else"))
         return self._replace(first=event.first, due=Due.DEAL)
 
     def _deal(self, event: Deal) -> HanamikojiState:
         hands = (PACK.encode(event.hands[0]), PACK.encode(event.hands[1]))
         rest, aside = PACK.encode(event.rest), PACK.encode(event.aside)
         if [PACK.count(c) for c in (*hands, rest, aside)] != [HAND, HAND, DRAWS, ASIDE]:
-            raise self._contradiction(f"a deal is two hands of {HAND}, {DRAWS} cards to draw and {ASIDE} removed")
+            raise self._contradiction(
+                tell(
+                    "a deal is two hands of {hand}, {draws} cards to draw and {aside} removed",
+                    hand=HAND,
+                    draws=DRAWS,
+                    aside=ASIDE,
+                )
+            )
         if not PACK.fits((*hands, rest, aside)):
-            raise self._contradiction("the deal has more copies of a card than there are")
+            raise self._contradiction(tell("the deal has more copies of a card than there are"))
         first = self.first if self.round == 0 else 1 - (self.first or 0)
         return initial(self.ruleset, first)._replace(
             round=self.round + 1,
@@ -146,12 +159,12 @@ class HanamikojiState(NamedTuple):
     def _draw(self, event: Draw) -> HanamikojiState:
         seat, card = event.seat, event.card
         if seat != self.actor:
-            raise self._contradiction(f"seat {self.actor} is to draw, not seat {seat}")
+            raise self._contradiction(tell("seat {actor} is to draw, not seat {seat}", actor=self.actor, seat=seat))
         top = self.deck[0]
         if top not in (card, UNKNOWN):
-            raise self._contradiction("the card drawn is not the top card of the deck")
+            raise self._contradiction(tell("the card drawn is not the top card of the deck"))
         if len(card) != 1:
-            raise self._contradiction("one card is drawn at a time")
+            raise self._contradiction(tell("one card is drawn at a time"))
         if card == top:
             drawn = PACK.weight(card)
         else:
@@ -180,13 +193,17 @@ class HanamikojiState(NamedTuple):
     def _act(self, event: Act) -> HanamikojiState:
         seat, action = event.seat, event.action
         if seat != self.actor:
-            raise NotYourTurnError(f"seat {self.actor} is to act, not seat {seat}", actor=self.actor)
+            raise NotYourTurnError(
+                tell("seat {actor} is to act, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
+            )
         if action.startswith("-"):
-            raise IllegalActionError(action, "no offer waits for an answer", shape=self.shape())
+            raise IllegalActionError(action, tell("no offer waits for an answer"), shape=self.shape())
         number, cards, mask = read(action)
         hand, used = self.hands[seat], self.used[seat]
         if used & mask:
-            raise IllegalActionError(action, f"{NAMES[number]} has been used this round", shape=self.shape())
+            raise IllegalActionError(
+                action, tell("{action} has been used this round", action=NAMES[number]), shape=self.shape()
+            )
         if hand < _X:
             if action not in choice_set(number, hand):
                 raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
@@ -194,7 +211,7 @@ class HanamikojiState(NamedTuple):
         else:
             left = PACK.take(hand, cards)
             if left is None:
-                raise IllegalActionError(action, "the hand has not that many cards", shape=self.shape())
+                raise IllegalActionError(action, tell("the hand has not that many cards"), shape=self.shape())
             hand = left
         secrets, trade_offs, offer = self.secrets, self.trade_offs, ""
         if number == SECRET:
@@ -230,10 +247,16 @@ class HanamikojiState(NamedTuple):
     def _answer(self, event: Answer) -> HanamikojiState:
         seat, answer = event.seat, event.action
         if seat != self.actor:
-            raise NotYourTurnError(f"seat {self.actor} is to answer, not seat {seat}", actor=self.actor)
+            raise NotYourTurnError(
+                tell("seat {actor} is to answer, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
+            )
         options = answers(self.offer)
         if answer not in options:
-            raise IllegalActionError(answer, f"{self.offer} can be answered {' or '.join(options)}", shape=options)
+            raise IllegalActionError(
+                answer,
+                tell("{offer} can be answered {answers}", offer=self.offer, answers=any_of(options)),
+                shape=options,
+            )
         took, left = taken(self.offer, answer)
         rows = self.rows
         rows = (rows[0] + took, rows[1] + left) if seat == 0 else (rows[0] + left, rows[1] + took)
@@ -260,13 +283,13 @@ class HanamikojiState(NamedTuple):
     def _reveal(self, event: Reveal) -> HanamikojiState:
         seat = event.seat
         if seat not in self.due_reveals():
-            raise self._contradiction(f"no secret of seat {seat} is to be revealed")
+            raise self._contradiction(tell("no secret of seat {seat} is to be revealed", seat=seat))
         cards = PACK.encode(event.cards)
         hidden = self.secrets[seat]
         if cards >= _X or PACK.count(cards) != 1:
-            raise self._contradiction("a reveal shows one card")
+            raise self._contradiction(tell("a reveal shows one card"))
         if hidden not in (_X, cards):
-            raise self._contradiction(f"the secret of seat {seat} is another card")
+            raise self._contradiction(tell("the secret of seat {seat} is another card", seat=seat))
         if hidden == _X:
             self._check_copies(cards)
         after = self._replace(
@@ -290,7 +313,7 @@ class HanamikojiState(NamedTuple):
         """
         places = (*self.hands, *self.rows, *self.secrets, *self.trade_offs, self.aside, turned_up)
         if not PACK.fits((*places, PACK.encode(self.deck), PACK.encode(self.offer[1:]))):
-            raise self._contradiction("there would be more copies of a card than the game has")
+            raise self._contradiction(tell("there would be more copies of a card than the game has"))
 
     def _contradiction(self, reason: str) -> IllegalEventError:
         return IllegalEventError(reason, due=self.due.value)
@@ -300,7 +323,9 @@ class HanamikojiState(NamedTuple):
         counts = zip(PACK.kinds, PACK.counts(hand), PACK.counts(cards), strict=False)
         lacking = [kind for kind, have, want in counts if want > have]
         return (
-            f"the hand has not enough {' and '.join(lacking)}" if lacking else "unknown cards cannot be played from it"
+            tell("the hand has not enough {cards}", cards=all_of(lacking))
+            if lacking
+            else tell("unknown cards cannot be played from it")
         )
 
     # --- what others know -----------------------------------------------------------------------------------------
