@@ -18,7 +18,7 @@ def run(out: Output, key: str | None, value: str | None, *, unset: bool) -> None
             tell("there is no setting {key!r}", key=shorten(key)), hint=tell("settings: {keys}", keys=", ".join(KEYS))
         )
     if unset and (key is None or value is not None):
-        raise UsageError(tell("--unset takes a key and nothing else"), hint=tell("hkoji config lang --unset"))
+        raise UsageError(tell("--unset takes a key and nothing else"), hint="hkoji config lang --unset")
     if key is not None and (unset or value is not None):
         keep(key, value)
     found_in = {each: in_use(each) for each in (KEYS if key is None else (key,))}

@@ -127,5 +127,5 @@ def _parse(file: Path, data: bytes) -> dict[str, str]:
                 hint=tell("settings: {keys}", keys=", ".join(KEYS)),
             )
         if not isinstance(value, str):
-            raise UsageError(tell("{file}: {key} is text", file=file, key=key), hint=tell('{key} = "…"', key=key))
+            raise UsageError(tell("{file}: {key} is text", file=file, key=key), hint=f'{key} = "…"')
     return found

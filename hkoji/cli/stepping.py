@@ -186,7 +186,7 @@ def walk(place: Walk, out: Output) -> None:
                 continue
             place.go(command)
         except HkojiError as error:
-            hint = tell(" ({hint})", hint=translate(error.hint)) if error.hint else ""
+            hint = f" ({translate(error.hint)})" if error.hint else ""
             sys.stderr.write(f"{translate(error.message)}{hint}\n")
             continue
         _show(place, out)

@@ -138,7 +138,7 @@ class Service:
         if origin is None:
             raise LoginError(
                 tell("you are not registered at {url}", url=self.url),
-                hint=tell("hkoji register --server {url}", url=self.url),
+                hint=f"hkoji register --server {self.url}",
             )
         if statement.origin != origin:
             raise TrustError(
