@@ -140,7 +140,7 @@ def _last(here: House, wish: Wish, ruleset: Ruleset, bot: str) -> Seating | None
 
 def _sit(talk: Dialogue, here: House, seating: Seating) -> int | None:
     """Plays one game. The exit code if the player has left; None at its end."""
-    table = Table(here, seating)
+    table = Table(here, seating, lambda: talk.remark(_("{name} is thinking …", name=seating.opponent)))
     hints = make_bot(bot_of_level(USUAL, seating.ruleset), seating.seed + 1)  # not the dice of the bot opposite
     with _left(talk, "hkoji play") as left, table.taken(), contextlib.closing(table), contextlib.closing(hints):
         sitting = Sitting(talk, here.player, seating.game, table.wait, lambda position: decide(hints, position))

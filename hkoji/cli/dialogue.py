@@ -24,11 +24,24 @@ class Dialogue:
         self.terminal: Final = sys.stdin.isatty() and sys.stdout.isatty()
         style = out.style
         self.style: Final = Style(colour=style.colour, plain=style.plain, seated=True)
+        self._remark = ""
 
     def say(self, text: str = "") -> None:
-        """Says something."""
-        sys.stdout.write(f"{text}\n")
+        """Says something, in place of a passing remark."""
+        sys.stdout.write(f"{self._wiped()}{text}\n")
         sys.stdout.flush()
+
+    def remark(self, text: str) -> None:
+        """Shows at a terminal what is going on, until there is something to say."""
+        if self.terminal and not self.style.plain:
+            sys.stdout.write(f"{self._wiped()}{text}")
+            sys.stdout.flush()
+            self._remark = text
+
+    def _wiped(self) -> str:
+        """What takes a remark off the screen, if there is one."""
+        width, self._remark = len(self._remark), ""
+        return f"\r{' ' * width}\r" if width else ""
 
     def ask(self, prompt: str) -> str | None:
         """The next line, without what surrounds it; None when there is none to come."""
@@ -55,7 +68,7 @@ class Dialogue:
         # input() edits lines once this is loaded; in a Python without it the terminal's own editing has to do.
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401
-        return input(prompt)
+        return input(f"{self._wiped()}{prompt}")
 
     def _piped(self, prompt: str) -> str:
         sys.stdout.write(prompt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -19,12 +19,16 @@ from hkoji.text import tell
 
 
 class Table:
-    """The game `seating` of `house`. Use `taken` around everything that plays."""
+    """The game `seating` of `house`. Use `taken` around everything that plays.
 
-    def __init__(self, house: House, seating: Seating) -> None:
+    `thinking` is called whenever the bot is about to be asked, which can take a while.
+    """
+
+    def __init__(self, house: House, seating: Seating, thinking: Callable[[], None] = lambda: None) -> None:
         self.house: Final = house
         self.seating: Final = seating
         self.game: Final = seating.game
+        self._thinking = thinking
         self._bot: Bot | None = None
 
     @property
@@ -62,6 +66,7 @@ class Table:
         while not (position.over or position.legal):
             if self._bot is None:
                 self._bot = make_bot(self.seating.bot, self.seating.seed)
+            self._thinking()
             step(self.house.opponent(self.seating), self._bot, self.game)
             before, position = position, self.client.position(self.game)
             if position.course.seq == before.course.seq:

@@ -21,7 +21,7 @@ from hkoji.game.audit import audit
 from hkoji.local.house import House
 from tests.support.desk import Desk
 from tests.support.keyboard import advised, lines, session
-from tests.support.service import HKOJI
+from tests.support.service import HKOJI, serving
 from tests.support.shell import Shell, run
 
 PROMPT = "Your move: "
@@ -63,6 +63,7 @@ def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
     assert run("replay", file).code == 0
     assert games()[0]["status"] == "finished"
     assert "\x1b" not in done.out
+    assert "thinking" not in done.out
     text = done.out.partition("The audit of its log")[0]
     if not plain:
         assert max(map(len, text.splitlines())) <= 80
@@ -422,10 +423,13 @@ def test_a_whole_game_in_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch)
     with terminal("--level", "beginner") as (pid, screen):
         said = read(screen, PROMPT)
         assert "\x1b[" in said
+        passing = 0
         while not said.endswith(MORE):
             hint = re.findall(r"would play (\S+)", said)
             os.write(screen, f"{hint[-1] if hint else 'hint'}\n".encode())
             said = read(screen, PROMPT, MORE)
+            passing += "random-bot is thinking …" in said
+        assert passing
         os.write(screen, b"n\n")
         assert ended(pid, screen) == 0
     assert games()[0]["status"] == "finished"
@@ -496,3 +500,35 @@ def test_a_game_of_others(alice: Shell, bob: Shell, desk: Desk, tmp_path: Path) 
     assert done.code == 2
     assert f"hkoji join {game[:8]}" in done.err
     assert session("play", "0000", types=lines(), seat=alice.seat).code == 2
+
+
+def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a service that runs: the board comes back when the other has moved, and q leaves while they think."""
+
+    def shell(name: str, *words: str) -> str:
+        monkeypatch.setenv("HKOJI_HOME", str(tmp_path / name))
+        done = subprocess.run([str(HKOJI), *words], capture_output=True, text=True, check=True, timeout=60)
+        return done.stdout
+
+    with serving(tmp_path / "data") as service:
+        for name in ("alice", "bob"):
+            shell(name, "init", name)
+            shell(name, "register", "--server", service.url)
+        game = json.loads(shell("alice", "new", "--json"))["game"]
+        shell("bob", "join", game)
+        monkeypatch.setenv("HKOJI_HOME", str(tmp_path / "alice"))
+        with terminal(game[:8]) as (pid, screen):
+            read(screen, PROMPT)
+            os.write(screen, b"moves\n")
+            os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
+            assert "bob's turn" in read(screen, "the game goes on when you do.\n")
+            move = json.loads(shell("bob", "show", game, "--json"))["legal"][0]  # a secret: nothing to be answered
+            shell("bob", "move", game, move)
+            assert f"bob played a secret   {move[0]}X" in read(screen, PROMPT)
+            os.write(screen, b"moves\n")
+            os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
+            read(screen, "the game goes on when you do.\n")
+            os.write(screen, b"q\n")
+            assert f"The game waits for you: hkoji play {game[:8]}" in read(screen, f"play {game[:8]}\n")
+            assert ended(pid, screen) == 0
+        assert json.loads(shell("alice", "show", game, "--json"))["status"] == "playing"
