@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hkoji.log.line import parse_log
+from hkoji.rules.events import Answer
+from hkoji.rules.protocol import DECISION_KINDS, Due
+from hkoji.rules.transcript import parse_transcript
 from tests.support.service import HKOJI, Service, serving
 
 
@@ -72,16 +76,36 @@ def begin(host: Shell, guest: Shell, *options: str) -> str:
     return game
 
 
-def finish(host: Shell, guest: Shell, game: str) -> None:
-    """Plays the first legal moves to the end, in one batch process a player."""
+Chooses = Callable[[dict[str, Any]], str]  # Any: JSON
+
+
+def first_legal(seen: dict[str, Any]) -> str:  # Any: JSON
+    return str(seen["legal"][0])
+
+
+def finish(host: Shell, guest: Shell, game: str, chooses: Chooses = first_legal) -> None:
+    """Plays what `chooses` takes of each position to the end."""
+    seen = host.json("show", game)
     for _ in range(200):
-        seen = host.json("show", game)
         if seen["status"] == "finished":
             return
         mover = (host, guest)[seen["actor"]]
-        legal = mover.json("show", game)["legal"]
-        mover.run("move", game, legal[0])
+        if not seen["legal"]:
+            seen = mover.json("show", game)
+        seen = mover.json("move", game, *typed(chooses(seen)))
     raise AssertionError("the game does not end")
+
+
+def typed(action: str) -> list[str]:
+    """An action as one would type it in a shell: words for the signs that the shell takes for itself."""
+    match action[0]:
+        case ">":
+            return ["order", action[1:3], action[3:]]
+        case "!":
+            return ["marker", action[1].lower()]
+        case "^":
+            return ["start", ("host", "guest")[int(action[1])]]
+    return [action]
 
 
 def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path) -> None:
@@ -123,6 +147,54 @@ def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path)
     done = stranger.run("audit", "-", stdin=broken, code=8)
     assert "step" in done.stderr
     assert "entry" in done.stderr
+
+
+def seeks_orders(seen: dict[str, Any]) -> str:  # Any: JSON
+    """An action after which the order of two cards is decided, or can be: they are rare in games at random."""
+    options = " ".join(f"{key}={seen['options'][key]}" for key in ("first", "markers"))
+    *_, state = parse_transcript("\n".join([f'[Ruleset "geishas-road/1 {options}"]', *seen["rounds"]])).states()
+    kind = DECISION_KINDS[state.due]
+    found: str | None = None
+    for action in seen["legal"]:
+        after = state.apply(kind(seen["actor"], action))
+        if after.due is Due.ORDER:
+            return str(action)
+        if after.due is Due.ANSWER and not found:
+            answers = (after.apply(Answer(1 - seen["actor"], answer)) for answer in after.legal_actions())
+            found = action if any(answered.due is Due.ORDER for answered in answers) else None
+    return found or first_legal(seen)
+
+
+def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path) -> None:
+    host, guest = players
+    game = begin(host, guest, "--ruleset", "geishas-road", "--first", "random", "--markers", "choose")
+    (waiting,) = [each for shell in players for each in shell.json("next")]
+    assert waiting["game"] == game
+    seen = host.json("show", game)
+    assert (seen["ruleset"], seen["due"], seen["round"]) == ("geishas-road", "pick", 1)
+    assert seen["options"] == {"first": "random", "markers": "choose", "name": "geishas-road", "version": 1}
+    assert [len(shell.json("show", game)["hand"]) for shell in players] == [12, 12]
+    mover = players[seen["actor"]]
+    assert mover.json("show", game)["legal"] == ["!A", "!B", "!C", "!D", "!E"]
+    assert "hkoji move" in mover.run("show", game).stdout
+    assert "cards" in mover.fails(5, "move", game, "RF9")
+    assert "only one card A1" in mover.fails(5, "move", game, "order", "a1", "a1")
+    assert "the choice is a marker in the middle" in mover.fails(5, "move", game, "start", "host")
+    finish(host, guest, game, seeks_orders)
+    last = guest.json("show", game)
+    assert last["result"]["reason"] == "rounds"
+    assert last["rounds"][-1] == f"#{last['result']['winner']} rounds"
+    rounds = last["rounds"][:-1]
+    assert len(rounds) in (2, 3)
+    assert [len(re.findall(r" [!^]", line)) for line in rounds] == [2, 1, 1][: len(rounds)]
+    assert any(">" in line for line in rounds)
+    export = tmp_path / "game.jsonl"
+    export.write_text(host.run("export", game).stdout)
+    stranger = Shell(tmp_path / "stranger")
+    audit = stranger.json("audit", str(export))
+    assert (audit["ok"], audit["finished"]) == (True, True)
+    assert stranger.json("replay", str(export))["text"].splitlines()[-len(rounds) - 1 :] == last["rounds"]
+    assert "with two rounds" in stranger.run("replay", str(export), "--at", str(last["seq"])).stdout
 
 
 def test_audit_takes_expected_keys(players: tuple[Shell, Shell], tmp_path: Path) -> None:
