@@ -3,17 +3,18 @@
 A `Pack` names the kinds of card of one game and how many copies there are of each. A multiset of those cards is a
 number in mixed radix: one digit a kind, and the number of unknown cards (`X`) above them all. Adding and removing
 cards is integer addition and subtraction, equality is integer equality, and everything that depends on a multiset
-alone is memoised: Hanamikoji has 12,960 multisets of known cards, which is what makes replay fast. The price: one card
-more than the pack has carries into the next digit, so whoever adds cards that an observer could not know before has
-to ask `fits` first.
+alone is memoised, within a bound: Hanamikoji has 12,960 multisets of known cards, which is what makes replay fast, and
+Geisha's Road a million. The price: one card more than the pack has carries into the next digit, so whoever adds cards
+that an observer could not know before has to ask `fits` first.
 
 It does not know what any card does.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from hkoji.errors import NotationError
 from hkoji.text import tell
@@ -23,6 +24,10 @@ Cards: TypeAlias = int
 
 UNKNOWN: Final = "X"
 
+_Kept = TypeVar("_Kept")
+_MOST_KEPT: Final = 65_536
+"""Results of one kind that a pack keeps; it forgets all of them to keep another."""
+
 
 class Pack:
     """The kinds of card of one game, each with its number of copies.
@@ -30,7 +35,20 @@ class Pack:
     `kinds` are the cards' names in canonical order, all of the same length; `copies` says how many there are of each.
     """
 
-    __slots__ = ("_counts", "_names", "_radix", "_weights", "copies", "kinds", "size", "total", "unknown", "width")
+    __slots__ = (
+        "_counts",
+        "_names",
+        "_radix",
+        "_single",
+        "_splitting",
+        "_weights",
+        "copies",
+        "kinds",
+        "size",
+        "total",
+        "unknown",
+        "width",
+    )
 
     def __init__(self, kinds: Sequence[str], copies: Sequence[int]) -> None:
         self.kinds: Final = tuple(kinds)
@@ -48,34 +66,34 @@ class Pack:
         self._weights[UNKNOWN] = weight
         self.total: Final = weight - 1
         """All cards of the pack, known."""
+        self._single: Final = self.size == len(self.kinds)
+        self._splitting: Final = re.compile(f"{UNKNOWN}|.{{1,{self.width}}}", re.DOTALL)
         self._counts: Final[dict[Cards, tuple[int, ...]]] = {}
         self._names: Final[dict[Cards, str]] = {}
 
     def split(self, text: str) -> tuple[str, ...]:
         """The cards' names in `text`, in its order. Raises `NotationError` if it is anything but cards and `X`."""
-        names = []
-        at = 0
-        while at < len(text):
-            step = 1 if text[at] == UNKNOWN else self.width
-            name = text[at : at + step]
+        names = tuple(self._splitting.findall(text))
+        for name in names:
             if name not in self._weights:
                 reason = tell("there is no card {name!r}; cards are {describe}", name=name, describe=self.describe())
                 raise NotationError(text, reason, what=tell("a set of cards"))
-            names.append(name)
-            at += step
-        return tuple(names)
+        return names
 
     def encode(self, cards: str | Iterable[str]) -> Cards:
         """The multiset of `cards` (text, or names). Raises `NotationError` if the pack has not that many."""
-        names = self.split(cards) if isinstance(cards, str) else tuple(cards)
-        for kind, copies in zip(self.kinds, self.copies, strict=True):
-            if names.count(kind) > copies:
-                raise NotationError(
-                    "".join(names),
-                    tell("there are only {copies} cards {kind}", copies=copies, kind=kind),
-                    what=tell("a set of cards"),
-                )
-        return sum(self._weights[name] for name in names)
+        names = self._splitting.findall(cards) if isinstance(cards, str) else list(cards)
+        try:
+            found = sum(map(self._weights.__getitem__, names))
+        except KeyError:
+            self.split("".join(names))
+            raise
+        if self.count(found) != len(names):  # as in `fits`
+            limits = zip(self.kinds, self.copies, strict=True)
+            kind, copies = next(each for each in limits if names.count(each[0]) > each[1])
+            reason = tell("there are only {copies} cards {kind}", copies=copies, kind=kind)
+            raise NotationError("".join(names), reason, what=tell("a set of cards"))
+        return found
 
     def weight(self, name: str) -> Cards:
         """The multiset of the one card `name`, which must be a kind of this pack or `X`."""
@@ -87,7 +105,7 @@ class Pack:
         if text is None:
             *known, unknown = self.counts(cards)
             text = "".join(kind * n for kind, n in zip(self.kinds, known, strict=True)) + UNKNOWN * unknown
-            self._names[cards] = text
+            _keep(self._names, cards, text)
         return text
 
     def counts(self, cards: Cards) -> tuple[int, ...]:
@@ -100,11 +118,13 @@ class Pack:
                 rest, digit = divmod(rest, radix)
                 digits.append(digit)
             counts = (*digits, rest)
-            self._counts[cards] = counts
+            _keep(self._counts, cards, counts)
         return counts
 
     def count(self, cards: Cards) -> int:
         """How many cards a multiset has, unknown ones included."""
+        if self._single:
+            return (cards & self.total).bit_count() + cards // self.unknown
         return sum(self.counts(cards))
 
     def hide(self, cards: Cards) -> Cards:
@@ -131,12 +151,12 @@ class Pack:
         return sum(n * self._weights[kind] for kind, n in zip((*self.kinds, UNKNOWN), left, strict=True))
 
     def fits(self, places: Iterable[Cards]) -> bool:
-        """Whether the known cards of all `places` together are within the pack's copies."""
-        totals = [0] * len(self.kinds)
-        for place in places:
-            for index, n in enumerate(self.counts(place)[:-1]):
-                totals[index] += n
-        return all(n <= limit for n, limit in zip(totals, self.copies, strict=True))
+        """Whether the known cards of all `places` together are within the pack's copies.
+
+        One card too many carries into the next digit, and a carry makes the sum of all digits less.
+        """
+        known = [place % self.unknown for place in places]
+        return self.count(sum(known)) == sum(map(self.count, known))
 
     def deck(self) -> tuple[tuple[str, str], ...]:
         """Every single card as (name of the copy, kind): `("A1", "A")`; where all cards differ the two are the same."""
@@ -151,3 +171,9 @@ class Pack:
     def describe(self) -> str:
         """The range of card names, for messages: `A to G`."""
         return f"{self.kinds[0]} to {self.kinds[-1]}, and {UNKNOWN} for one unknown"
+
+
+def _keep(kept: dict[Cards, _Kept], cards: Cards, result: _Kept) -> None:
+    if len(kept) >= _MOST_KEPT:
+        kept.clear()
+    kept[cards] = result

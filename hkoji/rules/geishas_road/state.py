@@ -34,6 +34,7 @@ from hkoji.rules.geishas_road.actions import (
     read,
 )
 from hkoji.rules.geishas_road.road import Road
+from hkoji.rules.pairs import hide_others, put
 from hkoji.rules.protocol import Due, Json
 from hkoji.text import all_of, any_of, tell
 
@@ -242,7 +243,7 @@ class GeishasRoadState(NamedTuple):
             self._check_single(drawn)
         return self._replace(
             due=Due.ACT,
-            hands=_put(self.hands, seat, self.hands[seat] + drawn),
+            hands=put(self.hands, seat, self.hands[seat] + drawn),
             deck=self.deck[len(top) :],
         )
 
@@ -263,7 +264,7 @@ class GeishasRoadState(NamedTuple):
         left = PACK.take(hand, cards) if cards >= _X or hand >= _X else hand - cards
         if left is None or (hand < _X and hand & cards != cards):
             raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
-        after = self._replace(hands=_put(self.hands, seat, left), used=_put(self.used, seat, used | mask))
+        after = self._replace(hands=put(self.hands, seat, left), used=put(self.used, seat, used | mask))
         if hand >= _X:
             after._check_single(cards & KNOWN)
         names = PACK.split(action[1:])
@@ -272,7 +273,7 @@ class GeishasRoadState(NamedTuple):
         if code == INTRIGUE:
             kept, discarded = (PACK.weight(name) for name in names)
             return after._replace(
-                intrigues=_put(self.intrigues, seat, kept), discards=_put(self.discards, seat, discarded)
+                intrigues=put(self.intrigues, seat, kept), discards=put(self.discards, seat, discarded)
             )._next(seat)
         return after._replace(offer=action, due=Due.ANSWER, actor=1 - seat)
 
@@ -320,7 +321,7 @@ class GeishasRoadState(NamedTuple):
         if hidden == _X:
             self._check_single(cards)
         after = self._replace(
-            intrigues=_put(self.intrigues, seat, cards),
+            intrigues=put(self.intrigues, seat, cards),
             revealed=self.revealed | (1 << seat),
         )
         return after._score() if after.revealed == _BOTH else after
@@ -334,7 +335,7 @@ class GeishasRoadState(NamedTuple):
             state = state._play(seat, (PACK.decode(self.intrigues[seat]),))
         markers = scoring.move_markers(self.markers, state.tableaus)
         winner = scoring.winner(state.road.lanterns, markers, first)
-        wins = _put(self.wins, winner, self.wins[winner] + 1)
+        wins = put(self.wins, winner, self.wins[winner] + 1)
         over = wins[winner] == scoring.ROUNDS_TO_WIN
         return state._replace(
             intrigues=(0, 0),
@@ -353,7 +354,7 @@ class GeishasRoadState(NamedTuple):
         """Cards from a hand or an offer into a tableau, in this order; their geisha move."""
         weight = sum(PACK.weight(card) for card in cards)
         return self._replace(
-            tableaus=_put(self.tableaus, seat, self.tableaus[seat] + weight), road=self.road.walk(cards)
+            tableaus=put(self.tableaus, seat, self.tableaus[seat] + weight), road=self.road.walk(cards)
         )
 
     def _next(self, acted: Seat) -> GeishasRoadState:
@@ -397,9 +398,9 @@ class GeishasRoadState(NamedTuple):
             for owner, cards in enumerate(self.intrigues)
         )
         return self._replace(
-            hands=_hide_others(self.hands, seat),
+            hands=hide_others(PACK, self.hands, seat),
             intrigues=(intrigues[0], intrigues[1]),
-            discards=_hide_others(self.discards, seat),
+            discards=hide_others(PACK, self.discards, seat),
             deck=UNKNOWN * PACK.count(PACK.encode(self.deck)),
         )
 
@@ -439,17 +440,6 @@ class GeishasRoadState(NamedTuple):
             "loser": self.loser,
             "outcome": outcome,
         }
-
-
-_Pair = tuple[int, int]
-
-
-def _put(pair: _Pair, seat: Seat, value: int) -> _Pair:
-    return (value, pair[1]) if seat == 0 else (pair[0], value)
-
-
-def _hide_others(pair: _Pair, seat: Seat | None) -> _Pair:
-    return (pair[0] if seat == 0 else PACK.hide(pair[0]), pair[1] if seat == 1 else PACK.hide(pair[1]))
 
 
 def _mark(markers: str, colour: str, seat: Seat) -> str:

@@ -31,6 +31,7 @@ from hkoji.rules.hanamikoji.actions import (
     read,
     taken,
 )
+from hkoji.rules.pairs import Pair, hide_others, put
 from hkoji.rules.protocol import Due, Json
 from hkoji.text import all_of, any_of, tell
 
@@ -170,7 +171,7 @@ class HanamikojiState(NamedTuple):
         else:
             drawn = PACK.encode(card)
             self._check_copies(drawn)
-        hands = _put(self.hands, seat, self.hands[seat] + drawn)
+        hands = put(self.hands, seat, self.hands[seat] + drawn)
         return HanamikojiState(
             self.ruleset,
             self.round,
@@ -215,12 +216,12 @@ class HanamikojiState(NamedTuple):
             hand = left
         secrets, trade_offs, offer = self.secrets, self.trade_offs, ""
         if number == SECRET:
-            secrets = _put(secrets, seat, cards)
+            secrets = put(secrets, seat, cards)
         elif number == TRADE_OFF:
-            trade_offs = _put(trade_offs, seat, cards)
+            trade_offs = put(trade_offs, seat, cards)
         else:
             offer = action
-        all_used = _put(self.used, seat, used | mask)
+        all_used = put(self.used, seat, used | mask)
         due, actor = (Due.ANSWER, 1 - seat) if offer else _next(all_used, seat)
         after = HanamikojiState(
             self.ruleset,
@@ -228,7 +229,7 @@ class HanamikojiState(NamedTuple):
             self.first,
             due,
             actor,
-            _put(self.hands, seat, hand),
+            put(self.hands, seat, hand),
             all_used,
             self.rows,
             secrets,
@@ -292,19 +293,25 @@ class HanamikojiState(NamedTuple):
             raise self._contradiction(tell("the secret of seat {seat} is another card", seat=seat))
         if hidden == _X:
             self._check_copies(cards)
-        after = self._replace(
-            rows=_put(self.rows, seat, self.rows[seat] + cards),
-            secrets=_put(self.secrets, seat, 0),
-            revealed=self.revealed | (1 << seat),
-        )
-        return after._score() if after.revealed == _BOTH else after
+        rows, secrets = put(self.rows, seat, self.rows[seat] + cards), put(self.secrets, seat, 0)
+        revealed = self.revealed | (1 << seat)
+        return self._score(rows) if revealed == _BOTH else self._replace(rows=rows, secrets=secrets, revealed=revealed)
 
-    def _score(self) -> HanamikojiState:
-        markers = scoring.move_markers(self.markers, *self.rows)
+    def _score(self, rows: tuple[Cards, Cards]) -> HanamikojiState:
+        """The end of a round in which both secrets are in `rows`."""
+        markers = scoring.move_markers(self.markers, *rows)
         outcome = scoring.winner(markers)
         if outcome is None and self.round == self.ruleset.max_rounds:
             outcome = scoring.limit(markers, self.ruleset.tiebreak)
-        return self._replace(markers=markers, outcome=outcome, due=Due.OVER if outcome else Due.DEAL, actor=None)
+        return self._replace(
+            due=Due.OVER if outcome else Due.DEAL,
+            actor=None,
+            rows=rows,
+            secrets=(0, 0),
+            markers=markers,
+            revealed=_BOTH,
+            outcome=outcome,
+        )
 
     def _check_copies(self, turned_up: Cards = 0) -> None:
         """Raises if there are too many of a card, `turned_up` (unknown so far) included.
@@ -333,9 +340,9 @@ class HanamikojiState(NamedTuple):
     def project(self, seat: Seat | None) -> HanamikojiState:
         """The position as `seat` (None: a spectator) knows it: hands, face-down cards and the deck of others are X."""
         return self._replace(
-            hands=_hide_others(self.hands, seat),
-            secrets=_hide_others(self.secrets, seat),
-            trade_offs=_hide_others(self.trade_offs, seat),
+            hands=hide_others(PACK, self.hands, seat),
+            secrets=hide_others(PACK, self.secrets, seat),
+            trade_offs=hide_others(PACK, self.trade_offs, seat),
             deck=UNKNOWN * len(self.deck),
             aside=PACK.hide(self.aside),
         )
@@ -369,18 +376,7 @@ class HanamikojiState(NamedTuple):
         }
 
 
-_Pair = tuple[int, int]
-
-
-def _put(pair: _Pair, seat: Seat, value: int) -> _Pair:
-    return (value, pair[1]) if seat == 0 else (pair[0], value)
-
-
-def _hide_others(pair: _Pair, seat: Seat | None) -> _Pair:
-    return (pair[0] if seat == 0 else PACK.hide(pair[0]), pair[1] if seat == 1 else PACK.hide(pair[1]))
-
-
-def _next(used: _Pair, acted: Seat) -> tuple[Due, Seat | None]:
+def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:
     """What follows a completed action of seat `acted`: the other seat's turn, or the reveal."""
     if used[0] == used[1] == ALL_USED:
         return Due.REVEAL, None
