@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +104,16 @@ def test_random_starters_and_markers_come_from_the_deal() -> None:
                 assert deals(unsealed(1, ruleset))[0] == deals(unsealed(2, ruleset))[0]
     firsts = {new_game(1, Hanamikoji("random"), (f"{number:032x}", DEAL[1])).course.actor for number in range(12)}
     assert firsts == {0, 1}
+
+
+def test_the_specifications_example_is_true() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "spec" / "log.md").read_text()
+    shown = re.search(r'"dealer":\{"deal":"(\w{32})","name":"duplicate/v1","seed_commit":"(\w{4})…(\w{4})"\}', page)
+    seed = re.search(r'"body":\{"seed":"(\w{4})…\1"\}', page)
+    assert shown
+    assert seed
+    commit = DuplicateTerms.bind(shown[1], 16 * seed[1]).seed_commit
+    assert (commit[:4], commit[-4:]) == (shown[2], shown[3])
 
 
 # --- sealed and unsealed ----------------------------------------------------------------------------------------------
