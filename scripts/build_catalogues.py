@@ -1,4 +1,4 @@
-"""Builds the catalogues in hkoji/locale: the template from the sources, every .po from the template, every .mo.
+"""Builds the catalogues in hkoji/locale: the template from sources and help, every .po from it, every .mo.
 
     python -m scripts.build_catalogues           write what is not up to date, say what is left to translate
     python -m scripts.build_catalogues --check   fail if anything is not up to date, untranslated, fuzzy or ill-formed
@@ -22,6 +22,8 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from hkoji.cli.app import app
+from hkoji.cli.help import find as find_help
 from hkoji.cli.language import DOMAIN, ENGLISH, LANGUAGES, LOCALE
 
 ROOT: Final = Path(__file__).parents[1]
@@ -42,6 +44,9 @@ def extract() -> Catalog:
         for path in sorted((ROOT / source).rglob("*.py")):
             for message in marked(path):
                 catalog.add(message, locations=[(str(path.relative_to(ROOT)), 0)])
+    for words in find_help(app):
+        if words.message.values is None:
+            catalog.add(words.message.template, locations=[("hkoji/cli/app.py", 0)])
     return catalog
 
 

@@ -43,9 +43,11 @@ def _typer(words: list[str]) -> int | None:
     from typer.exceptions import TyperException
 
     from hkoji.cli.app import app
+    from hkoji.cli.help import spoken
 
     try:
-        code: int | None = app(words, standalone_mode=False)
+        with spoken(app):
+            code: int | None = app(words, standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except TyperException as error:

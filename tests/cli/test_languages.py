@@ -9,7 +9,9 @@ import pytest
 from babel.messages.catalog import Catalog
 
 from hkoji.cli import language, settings
+from hkoji.cli.app import app
 from hkoji.cli.exits import Exit
+from hkoji.cli.help import find
 from scripts import build_catalogues
 from tests.support.shell import run
 
@@ -153,3 +155,29 @@ def test_a_message_that_is_no_literal_is_refused(tmp_path: Path, monkeypatch: py
         list(build_catalogues.marked(source))
     source.write_text("""print(f"{_('inside')}", plural('one', 'many', 3), tell('a ' 'b', x=1), other('no'))\n""")
     assert list(build_catalogues.marked(source)) == ["inside", ("one", "many"), "a b"]
+
+
+# --- help -------------------------------------------------------------------------------------------------------------
+
+
+def test_help_is_in_the_language_and_comes_back_to_english() -> None:
+    english = run("show", "--help").out
+    italian = run("show", "--help", "--lang", "it").out
+    assert "Show a game as you see it" in english
+    assert "Mostra una partita come la vedi tu" in italian
+    assert "Opzioni:" in italian
+    assert "Esempio: hkoji show 2714" in italian
+    assert run("show", "--help").out == english
+    assert "Comandi:" in run("--help", "--lang", "it").out
+
+
+def test_every_command_has_its_help_in_the_catalogue() -> None:
+    found = find(app)
+    language.use("it")
+    untranslated = [
+        words.message
+        for words in found
+        if language.translate(words.message) == words.message and "hanamikoji or" not in words.message
+    ]
+    language.use("en")
+    assert untranslated == []
