@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import NotationError
+from hkoji.rules import cards
 from hkoji.rules.cards import UNKNOWN, Pack
 from hkoji.rules.events import hide_text
 
@@ -109,3 +110,15 @@ def test_the_deck_names_every_copy() -> None:
 
 def test_a_multiset_of_known_cards_is_below_12960() -> None:
     assert COPIES.unknown == 3 * 3 * 3 * 4 * 4 * 5 * 6 == 12_960
+
+
+def test_a_pack_remembers_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service meets new multisets in every game, for as long as it runs; what it forgets it finds out again."""
+    monkeypatch.setattr(cards, "_MOST_KEPT", 100)
+    pack = Pack(SINGLES.kinds, SINGLES.copies)
+    for multiset in range(1000):
+        assert pack.decode(multiset) == SINGLES.decode(multiset)
+        assert pack.counts(multiset) == SINGLES.counts(multiset)
+        assert len(pack._names) <= 100
+        assert len(pack._counts) <= 100
+    assert pack.decode(7) == "A1A2A3"
