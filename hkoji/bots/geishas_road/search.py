@@ -57,7 +57,7 @@ class Effort:
 LEVELS: Final = {
     "easy": Effort(0),
     "normal": Effort(600),
-    "hard": Effort(5_000),
+    "hard": Effort(3_500),
 }
 """`easy` plays the best move at a glance."""
 

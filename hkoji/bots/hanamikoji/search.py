@@ -30,19 +30,14 @@ class Effort:
     """Turns played in all playouts together."""
     width: int = 16
     """Moves that are tried at all, the best at a glance."""
-    pool: int = 150
-    """Worlds that are weighed by how well they explain the opponent's play; 0 for none."""
-    tolerance: float = 0.1
-    """The loss, as a share of all that is at stake, that makes a decision of the opponent e times less likely."""
 
 
 LEVELS: Final = {
     "easy": Effort(0),
     "normal": Effort(3_000),
-    "hard": Effort(20_000),
+    "hard": Effort(12_000),
 }
 """`easy` plays the best move at a glance."""
-
 
 ENOUGH: Final = 800
 """Worlds that a pass needs at most, however short the playouts."""
@@ -78,11 +73,10 @@ class _Search:
         self._worth = RoundWorth(view.ruleset, view.markers, me, view.first, view.round)
         kept = [{str(me): 1, str(other): -1}.get(marker, 0) for marker in view.markers]
         self._judges = Judgement(CHARM, kept), Judgement(CHARM, [-side for side in kept])
-        self._tolerance = effort.tolerance * sum(CHARM)
         self._sides = _side(view, me), _side(view, other)
         self._offer = read(view.offer) if view.offer else None
         self._turns = len(view.deck)
-        self._beliefs = Beliefs(seen, self._judges[1], chance)
+        self._beliefs = Beliefs(seen, chance)
 
     # --- the players of `play_out` --------------------------------------------------------------------------------
 
@@ -110,13 +104,12 @@ class _Search:
 
     def _halve(self, tried: list[str]) -> str:
         """Plays out all of `tried` in the same worlds, and again the better half of them, until one is left."""
-        worlds = self._beliefs.draw(self._effort.pool, self._tolerance)
         won = dict.fromkeys(tried, 0.0)
         share = self._effort.turns // (ceil(log2(len(tried))) or 1)
         while len(tried) > 1:
             number = min(ENOUGH, max(1, share // (max(1, self._turns) * len(tried))))
             for _ in range(number):
-                world = next(worlds)
+                world = self._beliefs.any()
                 for action in tried:
                     won[action] += self._worth[self._play(action, world)]
             tried = sorted(tried, key=lambda action: -won[action])[: (len(tried) + 1) // 2]
