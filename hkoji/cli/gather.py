@@ -22,6 +22,7 @@ from hkoji.game.replay import replay
 from hkoji.log.line import MAX_LINE_BYTES, Line, parse_line
 from hkoji.rules.transcript import format_ruleset
 from hkoji.study.record import Record, record
+from hkoji.text import tell
 
 _CHUNK: Final = 16
 _PLAY_BEGINS: Final = "join"
@@ -87,7 +88,7 @@ def read_file(file: str) -> Iterator[Found]:
         with open(file, "rb") as stream:
             yield from read_logs(stream, file)
     except OSError as error:
-        yield Problem(file, 0, False, error.strerror or "it cannot be read")
+        yield Problem(file, 0, False, error.strerror or tell("it cannot be read"))
 
 
 def read_logs(stream: BinaryIO, file: str) -> Iterator[Found]:
@@ -99,7 +100,7 @@ def read_logs(stream: BinaryIO, file: str) -> Iterator[Found]:
         number += 1
         try:
             if not text.endswith(b"\n"):
-                yield Problem(file, number, False, "it does not end in LF: the file is cut short")
+                yield Problem(file, number, False, tell("it does not end in LF: the file is cut short"))
                 return
             line = parse_line(text[:-1].decode("latin-1"))
         except HkojiError as error:

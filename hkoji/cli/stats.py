@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hkoji.cli.gather import Problem, gather
-from hkoji.cli.language import _, _n
+from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import Output, Style
 from hkoji.draw.charts import Bar, Chart, draw_charts
 from hkoji.errors import HkojiError, StorageError, UsageError
@@ -256,7 +256,7 @@ def _problems(problems: Problems, style: Style) -> Iterator[str]:
         "bold",
     )
     for each in problems.named[:_SHOWN]:
-        yield f"  {each.file}{f':{each.line}' if each.line else ''}: {each.reason}"
+        yield f"  {each.file}{f':{each.line}' if each.line else ''}: {translate(each.reason)}"
     if problems.total > _SHOWN:
         yield _("… and {n} more: see --json", n=problems.total - _SHOWN)
 
