@@ -22,7 +22,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Hanamikoji and Geisha's Road by correspondence: signed games that anyone can check.",
-    epilog="Begin with: hkoji init NAME, then hkoji register --server URL, then hkoji new or hkoji join GAME.",
+    epilog="Begin with: hkoji play. With others: hkoji init NAME, then hkoji register --server URL, "
+    "then hkoji new or hkoji join GAME.",
 )
 
 _MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -BD

@@ -28,6 +28,7 @@ from hkoji.text import tell
 URL: Final = "http://play.localhost"
 """What the local service is called: a name that leads nowhere else (RFC 6761)."""
 
+_BOTS: Final = "-bot"
 _INTERPRETERS: Final = ("python", "node", "sh", "bash", "ruby", "perl", "java")
 
 
@@ -50,7 +51,7 @@ class House:
     ) -> None:
         self.folder: Final = folder
         self.store: Final = FolderStore(folder / "service")
-        self._name = name
+        self._name = "player" if name.endswith(_BOTS) else name  # no player has a bot's name
         self._entropy = entropy
         self._desk = Desk(self.store, URL, entropy, utc_now)
         self._clients: dict[Path, Client] = {}
@@ -139,9 +140,9 @@ class House:
 def player_name(bot: str) -> str:
     """What a bot is called as a player: its name, or its program's, in the letters that names have, and `-bot`."""
     if bot in BOTS:
-        return f"{bot.partition(':')[0]}-bot"
+        return f"{bot.partition(':')[0]}{_BOTS}"
     words = [word for word in bot.rpartition(":")[2].split() if not word.startswith("-")]
     word = words[1] if len(words) > 1 and words[0].rpartition("/")[2].startswith(_INTERPRETERS) else "".join(words[:1])
     stem = word.rpartition("/")[2].partition(".")[0].lower()
     plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in stem).strip("-")
-    return f"{plain[:28]}-bot" if plain else "program-bot"
+    return f"{plain[:28]}{_BOTS}" if plain else f"program{_BOTS}"

@@ -82,6 +82,12 @@ def test_each_side_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
     assert set(house.store.players()) == {"anna", "random-bot"}
 
 
+def test_a_player_called_like_a_bot_is_called_otherwise_here(tmp_path: Path) -> None:
+    house = House(tmp_path, "random-bot")
+    seating = house.begin(Hanamikoji(), "random")
+    assert Table(house, seating).wait().course.setup.names == ("player", "random-bot")
+
+
 def test_only_the_owner_can_read_what_is_kept(tmp_path: Path) -> None:
     house = House(tmp_path / "local")
     play(house, house.begin(Hanamikoji(), "random"), 2)

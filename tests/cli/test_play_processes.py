@@ -1,0 +1,205 @@
+"""`hkoji play` as a process: through pipes and in terminals; keys that leave, several at once, and kill -9."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.game.audit import audit
+from hkoji.local.house import House
+from tests.support.service import HKOJI, serving
+from tests.support.shell import run
+
+PROMPT = "Your move: "
+MORE = "Another game? [y/N] "
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HKOJI_HOME", str(folder))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return folder
+
+
+def games() -> list[dict[str, object]]:
+    return list(run("play", "--list", "--json").json)
+
+
+class Pipe:
+    """`hkoji play` as a process with pipes."""
+
+    def __init__(self, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [str(HKOJI), "play", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def until(self, *ends: str) -> str:
+        """What it says up to one of these."""
+        said = b""
+        assert self.process.stdout is not None
+        while not any(said.endswith(end.encode()) for end in ends):
+            more = os.read(self.process.stdout.fileno(), 4096)
+            assert more, said.decode()
+            said += more
+        return said.decode()
+
+    def type(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+def legal(listed: str) -> list[str]:
+    """The moves that `moves` lists."""
+    return listed.removeprefix("moves\n").removesuffix(PROMPT).split()
+
+
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
+    """The board that follows a move acknowledges it. Kills come anywhere between two boards."""
+    chance = random.Random(4)
+    acknowledged: list[str] = []
+    for _ in range(5):
+        playing = Pipe("--level", "beginner")
+        said = playing.until(PROMPT)
+        playing.type("moves")
+        move = chance.choice(legal(playing.until(PROMPT)))
+        playing.type(move)
+        assert playing.until(PROMPT, MORE).endswith(PROMPT)
+        acknowledged.append(move)
+        playing.type("moves")
+        playing.type(chance.choice(legal(playing.until(PROMPT))))
+        time.sleep(chance.random() * 0.15)
+        playing.kill()
+        assert "Traceback" not in said
+        (game,) = games()
+        if game["status"] == "finished":
+            break
+        house = House(home / "local")
+        events = house.player.position(str(game["game"])).events
+        own = [event.action for event in events if getattr(event, "seat", None) == 0 and hasattr(event, "action")]
+        left = iter(own)
+        assert all(move in left for move in acknowledged), (own, acknowledged)
+        assert len(own) <= 2 * len(acknowledged)
+    assert audit(Path(str(games()[0]["log"])).read_bytes(), {}).ok
+
+
+def test_two_terminals_do_not_play_one_game(home: Path) -> None:
+    first = Pipe("--level", "beginner")
+    first.until(PROMPT)
+    done = run("play")
+    assert done.code == 2
+    assert "another terminal" in done.err
+    first.kill()
+    assert run("play").code == 0
+
+
+@contextlib.contextmanager
+def terminal(*words: str) -> Iterator[tuple[int, int]]:
+    """`hkoji play` in a terminal of its own. The process and what is on the other side of its screen."""
+    pid, screen = pty.fork()
+    if pid == 0:  # pragma: no cover
+        os.environ["TERM"] = "xterm"
+        os.execv(HKOJI, [str(HKOJI), "play", *words])
+    try:
+        yield pid, screen
+    finally:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        os.close(screen)
+
+
+def read(screen: int, *ends: str) -> str:
+    said = ""
+    while not any(said.endswith(end) for end in ends):
+        assert select.select([screen], [], [], 30)[0], said
+        said += re.sub(r"\x1b\[\?2004[hl]", "", os.read(screen, 4096).decode("utf-8", "replace")).replace("\r", "")
+    return said
+
+
+def ended(pid: int, screen: int) -> int:
+    """The exit code; what it still says is read, for a terminal holds only so much."""
+    with contextlib.suppress(OSError):
+        while os.read(screen, 4096):
+            pass
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_whole_game_in_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR")
+    with terminal("--level", "beginner") as (pid, screen):
+        said = read(screen, PROMPT)
+        assert "\x1b[" in said
+        passing = 0
+        while not said.endswith(MORE):
+            hint = re.findall(r"would play (\S+)", said)
+            os.write(screen, f"{hint[-1] if hint else 'hint'}\n".encode())
+            said = read(screen, PROMPT, MORE)
+            passing += "random-bot is thinking …" in said
+        assert passing
+        os.write(screen, b"n\n")
+        assert ended(pid, screen) == 0
+    assert games()[0]["status"] == "finished"
+
+
+@pytest.mark.parametrize(("key", "code"), [(b"\x04", 0), (b"\x03", 130), (b"q\n", 0)])
+def test_keys_that_leave(key: bytes, code: int, home: Path) -> None:
+    with terminal() as (pid, screen):
+        read(screen, PROMPT)
+        os.write(screen, key)
+        assert "The game waits for you: hkoji play" in read(screen, "hkoji play\n")
+        assert ended(pid, screen) == code
+    assert games()[0]["status"] == "playing"
+
+
+def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a service that runs: the board comes back when the other has moved, and q leaves while they think."""
+
+    def shell(name: str, *words: str) -> str:
+        monkeypatch.setenv("HKOJI_HOME", str(tmp_path / name))
+        done = subprocess.run([str(HKOJI), *words], capture_output=True, text=True, check=True, timeout=60)
+        return done.stdout
+
+    with serving(tmp_path / "data") as service:
+        for name in ("alice", "bob"):
+            shell(name, "init", name)
+            shell(name, "register", "--server", service.url)
+        game = json.loads(shell("alice", "new", "--json"))["game"]
+        shell("bob", "join", game)
+        monkeypatch.setenv("HKOJI_HOME", str(tmp_path / "alice"))
+        with terminal(game[:8]) as (pid, screen):
+            read(screen, PROMPT)
+            os.write(screen, b"moves\n")
+            os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
+            assert "bob's turn" in read(screen, "the game goes on when you do.\n")
+            move = json.loads(shell("bob", "show", game, "--json"))["legal"][0]  # a secret: nothing to be answered
+            shell("bob", "move", game, move)
+            assert f"bob played a secret   {move[0]}X" in read(screen, PROMPT)
+            os.write(screen, b"moves\n")
+            os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
+            read(screen, "the game goes on when you do.\n")
+            os.write(screen, b"q\n")
+            assert f"The game waits for you: hkoji play {game[:8]}" in read(screen, f"play {game[:8]}\n")
+            assert ended(pid, screen) == 0
+        assert json.loads(shell("alice", "show", game, "--json"))["status"] == "playing"
