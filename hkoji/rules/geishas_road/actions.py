@@ -7,9 +7,11 @@ Source: rulebook (2021), "Gameplay": 1 Reveal, 2 Intrigue, 3 Gift, 4 Competition
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import combinations
-from typing import Final, NamedTuple
+from operator import add, itemgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import NotationError
 from hkoji.rules.cards import UNKNOWN, Cards, Pack
@@ -36,7 +38,14 @@ BITS: Final = {REVEAL: 1, INTRIGUE: 2, GIFT: 4, COMPETITION: 8}
 ALL_USED: Final = 0b1111
 
 _HIDDEN: Final = INTRIGUE + UNKNOWN * 2
+_HEADS: Final = {REVEAL: 1, INTRIGUE: 3, GIFT: 5, COMPETITION: 5}
+"""How much of an action, as `_listed`, is its first half."""
+_PADDING: Final = 2
+"""An `itemgetter` gives a tuple only for two places or more."""
 _SPLITS: Final = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
+
+_Choice: TypeAlias = Callable[[list[str]], tuple[str, ...]]
+"""Some of a list, in an order of its own."""
 
 
 class Played(NamedTuple):
@@ -82,7 +91,14 @@ def write(code: str, names: tuple[str, ...]) -> str:
 @lru_cache(maxsize=1024)
 def actions(hand: Cards, used: int) -> tuple[str, ...]:
     """All actions open to a known hand with the actions in `used` gone, sorted."""
-    names = PACK.split(PACK.decode(hand))
+    names = tuple(name for name in PACK.kinds if hand & PACK.weight(name))
+    parts = _parts(names)
+    heads, tails = _halves(len(names), used)
+    return tuple(map(add, heads(parts), tails(parts)))[:-_PADDING]
+
+
+def _listed(names: tuple[str, ...], used: int) -> list[str]:
+    """All actions of a hand with these cards, one by one."""
     found: list[str] = []
     if not used & BITS[COMPETITION]:
         for group in combinations(names, 4):
@@ -94,7 +110,35 @@ def actions(hand: Cards, used: int) -> tuple[str, ...]:
         found.extend(INTRIGUE + kept + discarded for kept in names for discarded in names if kept != discarded)
     if not used & BITS[REVEAL]:
         found.extend(REVEAL + name for name in names)
-    return tuple(found)
+    return found
+
+
+def _parts(names: tuple[str, ...]) -> list[str]:
+    """Every text that an action of this hand begins or ends with."""
+    two = list(map("".join, combinations(names, 2)))
+    return [
+        REVEAL,
+        *names,
+        *two,
+        *[COMPETITION + pair for pair in two],
+        *[GIFT + pair for pair in two],
+        *[INTRIGUE + name for name in names],
+    ]
+
+
+@cache
+def _halves(size: int, used: int) -> tuple[_Choice, _Choice]:
+    """Which of the `_parts` the actions of any hand of that many cards begin with, and with which each goes on.
+
+    Names sort as their places in a hand do, so what is listed for one hand holds for all of its size.
+    """
+    names = PACK.kinds[:size]
+    place = {part: n for n, part in enumerate(_parts(names))}
+    listed = _listed(names, used)
+    padding = [0] * _PADDING
+    heads = [place[action[: _HEADS[action[0]]]] for action in listed] + padding
+    tails = [place[action[_HEADS[action[0]] :]] for action in listed] + padding
+    return itemgetter(*heads), itemgetter(*tails)
 
 
 def pairs(offer: str) -> tuple[tuple[str, str], tuple[str, str]]:

@@ -9,9 +9,10 @@ Source: rulebook (2021), "Returning Home".
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from hkoji.rules.geishas_road.actions import PACK
+from hkoji.rules.geishas_road.actions import GIFT, PACK, pairs
 
 TEAHOUSES: Final = 5
 LIGHT: Final = (3, 3, 4, 4, 4)
@@ -66,4 +67,19 @@ class Road(NamedTuple):
         """
         first, second = sorted(pair)
         forth, back = (first, second), (second, first)
+        if first[0] != second[0] and not (self._reaches_home(first) and self._reaches_home(second)):
+            return (forth,)  # two geisha get in each other's way only over lanterns
         return (forth,) if self.walk(forth) == self.walk(back) else (forth, back)
+
+    def _reaches_home(self, card: str) -> bool:
+        colour, number = _STEPS[card]
+        return (self.places[colour] + number) % TEAHOUSES == 0
+
+
+# Asked for what can be done, and again when it has been done.
+@lru_cache(maxsize=1024)
+def answers(offer: str, road: Road) -> tuple[str, ...]:
+    """All answers to an offered gift or competition, sorted: of a pair, each order that counts."""
+    if offer[0] == GIFT:
+        return tuple(f"-{card}" for card in PACK.split(offer[1:]))
+    return tuple(sorted(f"-{a}{b}" for pair in pairs(offer) for a, b in road.orders(pair)))

@@ -23,18 +23,16 @@ from hkoji.rules.geishas_road.actions import (
     COLOURS,
     COMPETITION,
     GIFT,
-    INTRIGUE,
     KNOWN,
     NAMES,
     PACK,
     REVEAL,
     SIZES,
     actions,
-    pairs,
     read,
 )
-from hkoji.rules.geishas_road.road import Road
-from hkoji.rules.pairs import hide_others, put
+from hkoji.rules.geishas_road.road import Road, answers
+from hkoji.rules.pairs import Pair, hide_others, put
 from hkoji.rules.protocol import Due, Json
 from hkoji.text import all_of, any_of, tell
 
@@ -100,7 +98,7 @@ class GeishasRoadState(NamedTuple):
                     raise UnknownHandError(self.actor)
                 return actions(hand, self.used[self.actor])
             case Due.ANSWER:
-                return self._answers()
+                return answers(self.offer, self.road)
             case Due.ORDER:
                 return tuple(f">{a}{b}" for a, b in self.road.orders(self._left()))
             case Due.PICK:
@@ -128,11 +126,6 @@ class GeishasRoadState(NamedTuple):
     def influence(self, seat: Seat) -> tuple[int, ...]:
         """A seat's influence on each geisha in half points; of a scored round with the markers as they counted."""
         return scoring.influence(self.tableaus[seat], self.counted or self.markers, seat)
-
-    def _answers(self) -> tuple[str, ...]:
-        if self.offer[0] == GIFT:
-            return tuple(f"-{card}" for card in PACK.split(self.offer[1:]))
-        return tuple(sorted(f"-{a}{b}" for pair in pairs(self.offer) for a, b in self.road.orders(pair)))
 
     def _picks(self) -> tuple[str, ...]:
         if self.round > 1:
@@ -236,10 +229,12 @@ class GeishasRoadState(NamedTuple):
         top = UNKNOWN if self.deck[0] == UNKNOWN else self.deck[:2]
         if top not in (card, UNKNOWN):
             raise self._contradiction(tell("the card drawn is not the top card of the deck"))
-        drawn = PACK.encode(card)
-        if PACK.count(drawn) != 1:
-            raise self._contradiction(tell("one card is drawn at a time"))
-        if card != top:
+        if card == top:
+            drawn = PACK.weight(card)
+        else:
+            drawn = PACK.encode(card)
+            if PACK.count(drawn) != 1:
+                raise self._contradiction(tell("one card is drawn at a time"))
             self._check_single(drawn)
         return self._replace(
             due=Due.ACT,
@@ -264,18 +259,25 @@ class GeishasRoadState(NamedTuple):
         left = PACK.take(hand, cards) if cards >= _X or hand >= _X else hand - cards
         if left is None or (hand < _X and hand & cards != cards):
             raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
-        after = self._replace(hands=put(self.hands, seat, left), used=put(self.used, seat, used | mask))
+        hands, all_used = put(self.hands, seat, left), put(self.used, seat, used | mask)
         if hand >= _X:
-            after._check_single(cards & KNOWN)
+            self._replace(hands=hands)._check_single(cards & KNOWN)
+        if code in (GIFT, COMPETITION):
+            return self._replace(hands=hands, used=all_used, offer=action, due=Due.ANSWER, actor=1 - seat)
+        due, actor = _next(all_used, seat)
         names = PACK.split(action[1:])
         if code == REVEAL:
-            return after._play(seat, names)._next(seat)
-        if code == INTRIGUE:
-            kept, discarded = (PACK.weight(name) for name in names)
-            return after._replace(
-                intrigues=put(self.intrigues, seat, kept), discards=put(self.discards, seat, discarded)
-            )._next(seat)
-        return after._replace(offer=action, due=Due.ANSWER, actor=1 - seat)
+            tableaus, road = _lay(self.tableaus, seat, names), self.road.walk(names)
+            return self._replace(hands=hands, used=all_used, tableaus=tableaus, road=road, due=due, actor=actor)
+        kept, discarded = map(PACK.weight, names)
+        return self._replace(
+            hands=hands,
+            used=all_used,
+            intrigues=put(self.intrigues, seat, kept),
+            discards=put(self.discards, seat, discarded),
+            due=due,
+            actor=actor,
+        )
 
     def _answer(self, event: Answer) -> GeishasRoadState:
         seat, answer = event.seat, event.action
@@ -283,16 +285,19 @@ class GeishasRoadState(NamedTuple):
             raise NotYourTurnError(
                 tell("seat {actor} is to answer, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
             )
-        options = self._answers()
+        options = answers(self.offer, self.road)
         if answer not in options:
             raise IllegalActionError(answer, self._why_not(answer, options), shape=options)
         taken = PACK.split(answer[1:])
         rest = tuple(name for name in PACK.split(self.offer[1:]) if name not in taken)
-        after = self._play(seat, taken)._replace(offer="")
-        orders = after.road.orders((rest[0], rest[1]))
+        tableaus, road = _lay(self.tableaus, seat, taken), self.road.walk(taken)
+        orders = road.orders((rest[0], rest[1]))
         if len(orders) > 1:
-            return after._replace(left="".join(rest), due=Due.ORDER, actor=1 - seat)
-        return after._play(1 - seat, orders[0])._next(1 - seat)
+            left = "".join(rest)
+            return self._replace(tableaus=tableaus, road=road, offer="", left=left, due=Due.ORDER, actor=1 - seat)
+        tableaus, road = _lay(tableaus, 1 - seat, rest), road.walk(orders[0])
+        due, actor = _next(self.used, 1 - seat)
+        return self._replace(tableaus=tableaus, road=road, offer="", due=due, actor=actor)
 
     def _order(self, event: Order) -> GeishasRoadState:
         seat, order = event.seat, event.action
@@ -306,7 +311,10 @@ class GeishasRoadState(NamedTuple):
             raise IllegalActionError(
                 order, tell("the cards left are played {answers}", answers=any_of(options)), shape=options
             )
-        return self._play(seat, PACK.split(order[1:]))._replace(left="")._next(seat)
+        cards = PACK.split(order[1:])
+        tableaus, road = _lay(self.tableaus, seat, cards), self.road.walk(cards)
+        due, actor = _next(self.used, seat)
+        return self._replace(tableaus=tableaus, road=road, left="", due=due, actor=actor)
 
     def _reveal(self, event: Reveal) -> GeishasRoadState:
         seat = event.seat
@@ -320,25 +328,26 @@ class GeishasRoadState(NamedTuple):
             raise self._contradiction(tell("the intrigue of seat {seat} kept another card", seat=seat))
         if hidden == _X:
             self._check_single(cards)
-        after = self._replace(
-            intrigues=put(self.intrigues, seat, cards),
-            revealed=self.revealed | (1 << seat),
-        )
-        return after._score() if after.revealed == _BOTH else after
+        intrigues, revealed = put(self.intrigues, seat, cards), self.revealed | (1 << seat)
+        return self._score(intrigues) if revealed == _BOTH else self._replace(intrigues=intrigues, revealed=revealed)
 
-    def _score(self) -> GeishasRoadState:
+    def _score(self, intrigues: tuple[Cards, Cards]) -> GeishasRoadState:
         """Plays both intrigues, the starting player's first whichever came first, and scores the round."""
         first = self.first
         assert first is not None
-        state = self
+        tableaus, road = self.tableaus, self.road
         for seat in (first, 1 - first):
-            state = state._play(seat, (PACK.decode(self.intrigues[seat]),))
-        markers = scoring.move_markers(self.markers, state.tableaus)
-        winner = scoring.winner(state.road.lanterns, markers, first)
+            card = (PACK.decode(intrigues[seat]),)
+            tableaus, road = _lay(tableaus, seat, card), road.walk(card)
+        markers = scoring.move_markers(self.markers, tableaus)
+        winner = scoring.winner(road.lanterns, markers, first)
         wins = put(self.wins, winner, self.wins[winner] + 1)
         over = wins[winner] == scoring.ROUNDS_TO_WIN
-        return state._replace(
+        return self._replace(
+            tableaus=tableaus,
+            road=road,
             intrigues=(0, 0),
+            revealed=_BOTH,
             markers=markers,
             counted=self.markers,
             wins=wins,
@@ -349,19 +358,6 @@ class GeishasRoadState(NamedTuple):
         )
 
     # --- parts of steps -------------------------------------------------------------------------------------------
-
-    def _play(self, seat: Seat, cards: tuple[str, ...]) -> GeishasRoadState:
-        """Cards from a hand or an offer into a tableau, in this order; their geisha move."""
-        weight = sum(PACK.weight(card) for card in cards)
-        return self._replace(
-            tableaus=put(self.tableaus, seat, self.tableaus[seat] + weight), road=self.road.walk(cards)
-        )
-
-    def _next(self, acted: Seat) -> GeishasRoadState:
-        """What follows a completed action: the other seat's turn, or the reveal."""
-        if self.used[0] == self.used[1] == ALL_USED:
-            return self._replace(due=Due.REVEAL, actor=None)
-        return self._replace(due=Due.DRAW, actor=1 - acted)
 
     def _check_single(self, shown: Cards) -> None:
         """Raises if one of the cards of `shown`, unknown until now, lies somewhere already."""
@@ -440,6 +436,18 @@ class GeishasRoadState(NamedTuple):
             "loser": self.loser,
             "outcome": outcome,
         }
+
+
+def _lay(tableaus: Pair, seat: Seat, cards: tuple[str, ...]) -> Pair:
+    """Cards from a hand or an offer into a tableau."""
+    return put(tableaus, seat, tableaus[seat] + sum(map(PACK.weight, cards)))
+
+
+def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:
+    """What follows a completed action of seat `acted`: the other seat's turn, or the reveal."""
+    if used[0] == used[1] == ALL_USED:
+        return Due.REVEAL, None
+    return Due.DRAW, 1 - acted
 
 
 def _mark(markers: str, colour: str, seat: Seat) -> str:
