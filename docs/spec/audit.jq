@@ -1,8 +1,8 @@
-# The part of audit.sh that reads JSON, run as: jq -nRr --arg step 1|6|7 -f audit.jq. All that it writes is rows of fields
-# parted by tabs, - for none.
+# The part of audit.sh that reads JSON, run as: jq -nRr --arg step 1 -f audit.jq, with step 1, 6 or 7. It writes rows of
+# fields parted by tabs, - for none.
 
-# --- Step 1, of the lines of a log: a row for each, of what the next steps ask for. Ends at the first line that does not
-# hold, with !1 and a reason (it breaks the format) or !3 and what is not understood (a later version may know).
+# --- Step 1, of the lines of a log: for each a row of what the next steps ask for. It ends at the first line that does
+# not hold, with !1 and a reason (it breaks the format) or !3 and what is not understood (a later version may know it).
 
 def need(f; $why): if f then . else error("1\($why)") end;
 def known(f; $what): if f then . else error("3\($what | tostring[:40]) is not understood") end;
@@ -11,9 +11,11 @@ def known(f; $what): if f then . else error("3\($what | tostring[:40]) is not un
 # item]; {now, later: what another version may have there}; or null, where it depends on a name that is not known.
 def fits($form): . as $value |
     if $form == null then need(type == "object" and (.name | type == "string"); "no name") | known(false; .name)
-    elif ($form | type) == "string" then need(tojson | test("^(\($form))$"); "\(tojson[:40]) is not \($form[:60])") | true
+    elif ($form | type) == "string" then
+        need(tojson | test("^(\($form))$"); "\(tojson[:40]) is not \($form[:60])") | true
     elif ($form | type) == "array" then need(type == "array"; "no list") | all(.[]; fits($form[0]))
-    elif $form.now then known(tojson | test("^(\($form.now))$") or (test("^(\($form.later))$") | not); .) | fits($form.now)
+    elif $form.now then
+        known(tojson | test("^(\($form.now))$") or (test("^(\($form.later))$") | not); .) | fits($form.now)
     else ($form | keys | map(rtrimstr("?"))) as $keys | need(type == "object"; "no object")
         | known(keys - $keys == []; keys - $keys)
         | need(($form | keys) - keys | all(endswith("?")); "of its keys \($keys) some are missing")
@@ -22,8 +24,8 @@ def fits($form): . as $value |
 
 # The value of a signed text, which is the one way to write it: keys sorted and each once, no spaces, whole numbers.
 def signed($most; $form): . as $text | need(length <= $most; "a text is longer than \($most) bytes")
-    | need(test("^(?>\"[ !#-\\[\\]-~]*\"|true|false|null|[0-9]|[]\\[{}:,])*$"); "a text has other characters than it may")
-    | (try fromjson catch error("1a text is no JSON"))
+    | need(test("^(?>\"[ !#-\\[\\]-~]*\"|true|false|null|[0-9]|[]\\[{}:,])*$"); "a text has other characters")
+    | [try fromjson] | need(length == 1; "a text is no JSON") | .[0] # in a list, as jq 1.6 catches what fails behind
     | need(tojson == $text and all(.. | objects; keys_unsorted == keys) and all(.. | numbers; . < 9007199254740992)
         and all(path(.. | arrays, objects); length < 16); "a text is not canonical")
     | need(type == "object"; "a text is no object") | known((.v | type) != "number" or .v == 1; "version \(.v)")
@@ -33,25 +35,28 @@ def parse:
     def hex($digits): "\"[0-9a-f]{\($digits)}\"";
     hex(32) as $id | hex(64) as $hash | "[01]" as $seat | "0|[1-9][0-9]*" as $number
     | "\"[a-z0-9][a-z0-9_-]{1,31}\"" as $name
-    | "\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}\"" as $key  # 51 bytes, of which the last 32 are the key
+    | "\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}\"" as $key # 51 bytes, the last 32 the key
     | "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)" as $base64
     | ("(?!.0000)\"([0-9]{4}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
         + "|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)"
         + "T([01][0-9]|2[0-3])(:[0-5][0-9]){2}Z\"") as $time
 
     # Signed texts, and the line that holds them.
-    | {at: $time, body: "{.*}", by: $name, game: $id, kind: "\"[a-z][a-z0-9_-]{0,31}\"", prev: $hash, seq: $number, v: "1"}
-        as $entry
+    | {at: $time, body: "{.*}", by: $name, game: $id, kind: "\"[a-z][a-z0-9_-]{0,31}\"", prev: $hash, seq: $number,
+        v: "1"} as $entry
     | {at: $time, game: $id, head: $hash, seq: $number, v: "1"} as $receipt
     | "\"(?>[ !#-\\[\\]-~]|\\\\\")*\"" as $text
     | "{\"entry\":\($text),(\"receipt\":{\"sig\":\"\($base64)\",\"text\":\($text)},)?\"sig\":\"\($base64)\"}" as $line
 
     # Bodies of entries.
     | [{cards: "\"[0-9A-Za-z]{1,16}\"", part: $seat, salt: $hash, seq: $number}] as $openings
-    | {"server/v1": {name: ".*", seed_commit: $hash}, "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
+    | {"server/v1": {name: ".*", seed_commit: $hash},
+        "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
     | "\"(host|guest|random)\"" as $first
-    | {"hanamikoji 1": {first: $first, max_rounds: "[0-9]{1,2}", name: ".*", tiebreak: "\"(geisha|charm)\"", version: "1"},
-        "geishas-road 1": {first: $first, markers: "\"(choose|random)\"", name: ".*", version: "1"}} as $rulesets
+    | {"hanamikoji 1": {
+            first: $first, max_rounds: "[0-9]{1,2}", name: ".*", tiebreak: "\"(geisha|charm)\"", version: "1"},
+        "geishas-road 1": {
+            first: $first, markers: "\"(choose|random)\"", name: ".*", version: "1"}} as $rulesets
     | def forms: {
         offer: {
             dealer: $dealers[(.dealer | objects | .name | strings) // ""],
@@ -94,7 +99,7 @@ def parse:
             ($signed | .sig, .text), $text] | map(. // "-" | tostring) | join("\t")
     ) catch ("!\(.)", break $stop);
 
-# --- Step 6, of entries: a row for each commitment that is opened: its entry, what must come out, and the lines to hash.
+# --- Step 6, of entries: a row for each commitment that is opened: the entry, what must come out, and the lines hashed.
 
 def opened:
     foreach (inputs | fromjson) as {$body, $by, $game, $kind, $seq} ({entropy: {}, closed: {}, salts: {}};
@@ -120,9 +125,9 @@ def opened:
         end;
         .rows[] | [$seq] + .);
 
-# --- Step 7, of entries: what was dealt: the width of a card, how many are put aside, the players and the cards; the seed
-# and the lines that make deck keys from it; for each chance entry first and markers, and which of them it has to decide;
-# who starts each round. All that only if seed and entropy are known; in the end, what there is to say of the step.
+# --- Step 7, of entries: the width of a card, how many are put aside, the players, the cards; the seed and the lines
+# that make deck keys of it; for each chance entry first and markers, and which of them it has to decide; who starts
+# each round. All that only if seed and entropy are known; in the end, what there is to say of the step.
 
 def dealt:
     def of($kind): map(select(.kind == $kind));
@@ -134,7 +139,8 @@ def dealt:
     elif any($entropy[]; . == null) then ["7 deal", "not reached: the game ended before all entropy was known"]
     else
         ($offer.ruleset.name == "hanamikoji") as $hanamikoji
-        | (of("reveal") | length + ({charm: 0, geisha: 0, limit: 0, rounds: 0}[$over.body.result.reason] // 1)) as $rounds
+        | {charm: 0, geisha: 0, limit: 0, rounds: 0}[$over.body.result.reason] as $complete
+        | (of("reveal") | length + ($complete // 1)) as $rounds
         | {host: 0, guest: 1, random: of("chance")[0].body.first}[$offer.ruleset.first] as $first
         | (of("move") | [.[].body.action | select(test("^\\^[01]$")) | .[1:] | tonumber]) as $chosen
         | if $hanamikoji then
@@ -142,10 +148,11 @@ def dealt:
         else ["cards", 2, 0, $host, $guest, "A1 A2 A3 A4 B1 B2 B3 B4 C1 C2 C3 C4 D1 D2 D3 D4 E1 E2 E3 E4"] end,
         ["seed", $seed] + if $offer.dealer.name == "server/v1" then ["hkoji.deck.v1", .[0].game] + $entropy
             else ["hkoji.duplicate.deck.v1", $offer.dealer.deal] end,
-        (of("chance")[] | ["chance", .seq, .body.first, .body.markers] + [$offer.ruleset | .first, .markers | . == "random"]),
+        (of("chance")[]
+            | ["chance", .seq, .body.first, .body.markers, ($offer.ruleset | .first, .markers | . == "random")]),
         (range($rounds) as $round
-            | (if $hanamikoji and $first != null then ($first + $round) % 2 else ([$first] + $chosen)[$round] end) as $starter
-            | ["round", $round + 1, if $starter == null then "nobody" else [$host, $guest][$starter] end]),
+            | if $hanamikoji and $first != null then ($first + $round) % 2 else ([$first] + $chosen)[$round] end
+            | ["round", $round + 1, if . == null then "nobody" else [$host, $guest][.] end]),
         ["7 deal", "\($rounds) round\(if $rounds == 1 then "" else "s" end) dealt from the seed"]
     end;
 

@@ -4,7 +4,7 @@
 # Exit: 0 it holds as far as it goes, 1 a finding, 2 usage or a tool that fails, 3 not understood (a later version's).
 # Needs bash 4.4, jq 1.6, OpenSSL, OpenSSH 8.2, GNU coreutils. The log is data: nothing of it becomes code, a path, an
 # option or a format, and nothing of it is used before step 1 has found it to have its form (audit.jq, beside this).
-set -euo pipefail && export LC_ALL=C
+set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C
 die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
 for tool in jq openssl ssh-keygen sha256sum base64 od; do command -v "$tool" >/dev/null || die "$tool is missing"; done
 [[ $# -gt 0 && -r $1 && ! -d $1 ]] || die 'usage: audit.sh LOG [NAME=KEY]...'
@@ -18,23 +18,21 @@ json() { jq -nRr --arg step "$1" -f "$(dirname -- "${BASH_SOURCE[0]}")/audit.jq"
 hex() { od -An -v -tx1 | tr -d ' \n'; }
 sha() { printf '%s\n' "$@" | sha256sum | cut -c -64; } # LINE...
 hmac() { printf '%s\n' "${@:2}" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$1" | tail -c 65; } # KEY LINE...
-sorted() { # KEY DOMAIN WORD...: the words in the order of their HMACs
-    for it in "${@:3}"; do printf '%s%s\n' "$(hmac "$1" "$2" "$it")" "${it:0:width}"; done | sort | cut -c 65- | tr -d '\n'
-}
+sorted() { for it in "${@:3}"; do echo "$(hmac "$1" "$2" "$it")${it:0:width}"; done | sort | cut -c 65- | tr -d '\n'; }
 point() { base64 -d <<<"${1#* }" | tail -c 32 | hex; } # of a public key
 # A key is weak if y is 0, 1, -1 or a point's of order 8, or not below 2^255 - 19; the last byte's top bit is x's sign.
 weak='^(0[01](00){30}[08]0|(e[c-f]|f.)(ff){30}[7f]f|c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03[7f]a'
 weak+='|26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc[08]5)$'
 for pin in "${@:2}"; do
     read -r type key _ < <(cat -- "${pin#*=}" 2>/dev/null || printf '%s\n' "${pin#*=}") || true
-    [[ $pin == [a-z0-9]*=* && "$type $key" =~ ^ssh-ed25519\ AAAAC3NzaC1lZDI1NTE5AAAAI ]] || die "no NAME=KEY: $pin"
+    [[ $pin == [a-z0-9]*=* && "$type $key" =~ ^ssh-ed25519\ AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}$ &&
+        ! $(point "$type $key") =~ $weak ]] || die "it is not NAME=KEY with a key that can be used: $pin"
     pins["${pin%%=*}"]="$type $key"
 done
 # 1: bytes that no line may have become DEL, which no line may have either, so that jq sees no NUL and no bad UTF-8.
 tr -c '\n -~' '\177' <"$1" >"$tmp/log"
 [[ -z $(tail -c 1 "$tmp/log") ]] || printf '\177\n' >>"$tmp/log" # a file that is cut short does not end in a newline
-json 1 <"$tmp/log" >"$tmp/rows"
-mapfile -t rows <"$tmp/rows" && holds=${#rows[@]} last=${rows[*]: -1}
+json 1 <"$tmp/log" >"$tmp/rows" && mapfile -t rows <"$tmp/rows" && holds=${#rows[@]} last=${rows[*]: -1}
 row() { IFS=$'\t' read -r game seq prev by name key invite sig place rhead rtime rsig receipt text <<<"${rows[n]}"; }
 entries() { if ((holds)); then printf '%s\n' "${rows[@]:0:holds}" | cut -f 14; fi; }
 if [[ ${last:=!1the log is empty} == !1* ]]; then finding '1 parse' $((holds - (holds > 0))) "${last:2}"; fi
@@ -46,22 +44,24 @@ for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and
 done
 if ((holds)); then note '2 chain' "head ${heads[holds - 1]} at entry $((holds - 1))"; fi
 for ((n = 0; n < holds; n++)); do # 3: no key is weak, none is another than expected, nobody has two
-    row && if [[ $key == - ]]; then continue; fi
-    if [[ $(point "$key") =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
+    row && if [[ $key == - ]]; then continue; else points[$name]=$(point "$key"); fi
+    if [[ ${points[$name]} =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
     elif [[ ${pins[$name]:-$key} != "$key" ]]; then finding '3 keys' "$n" "not the expected key of $name: $key"
     elif [[ ${keys[$name]:-} ]]; then finding '3 keys' "$n" "a second key of $name"
-    else keys[$name]=$key points[$name]=$(point "$key") && note '3 keys' "$name ${pins[$name]:+as expected }$key"; fi
+    else keys[$name]=$key && note '3 keys' "$name ${pins[$name]:+as expected }$key"; fi
 done
 signed() { # NAME NAMESPACE SIGNATURE TEXT: whether it is NAME's signature of the text and a newline
     # SSHSIG, version 1, the key, the namespace, nothing reserved, sha512, ssh-ed25519; then only 64 bytes, R and S < L
     local start=53534853494700000001000000330000000b7373682d6564323535313900000020${points[$1]:-} blob s='' i
     start+=$(printf '%08x' ${#2})$(printf '%s' "$2" | hex)0000000000000006736861353132
-    start+=000000530000000b7373682d6564323535313900000040 blob=$(base64 -d <<<"$3" | hex)
+    start+=000000530000000b7373682d6564323535313900000040 blob=$(base64 -d <<<"$3" 2>/dev/null | hex)
     for ((i = 2; i <= 64; i += 2)); do s+=${blob: -i:2}; done
     [[ ${keys[$1]:-} && $blob == "$start"* && ${#blob} -eq $((${#start} + 128)) &&
         $s < 1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed ]] || return 1
-    ssh-keygen -Y verify -n "$2" -I signer -f <(printf 'signer %s\n' "${keys[$1]}") -s <(printf '%s\n' \
-        '-----BEGIN SSH SIGNATURE-----' "$3" '-----END SSH SIGNATURE-----') <<<"$4" >/dev/null 2>&1
+    said=$(ssh-keygen -Y verify -n "$2" -I signer -f <(printf 'signer %s\n' "${keys[$1]}") -s <(printf '%s\n' \
+        '-----BEGIN SSH SIGNATURE-----' "$3" '-----END SSH SIGNATURE-----') <<<"$4" 2>&1) && return
+    [[ $said == *'Could not verify signature'* ]] || die "ssh-keygen does not verify: $said"
+    return 1
 }
 for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, in the service's namespace or the players'
     row && if [[ $by == server ]]; then namespace=hkoji.server.v1; else namespace=hkoji.entry.v1; fi
@@ -84,14 +84,14 @@ note '6 commitments' "$(wc -l <"$tmp/opened") opened"
 entries | json 7 >"$tmp/dealt" # 7: how decks are made, what chance has decided, and who starts the rounds
 while IFS=$'\t' read -r what at one two three four && [[ $failed != 7 ]]; do
     case $what in
-        cards) width=$at aside=$one h=$((6 * width)) host=$two guest=$three && read -ra pack <<<"$four" ;;
+        cards) width=$at off=$one h=$((6 * width)) host=$two guest=$three && read -ra pack <<<"$four" ;;
         seed) seed=$at && IFS=$'\t' read -ra deck <<<"$one"$'\t'"$two"$'\t'"$three"$'\t'"$four" ;;
         chance) k=$(hmac "$seed" "${deck[@]}" 1) first=- markers=-
             if [[ $three == true ]]; then first=$((0x$(hmac "$k" hkoji.first.v1 | cut -c -2) & 1)); fi
             if [[ $four == true ]]; then markers=$(sorted "$k" hkoji.marker.v1 A B C D E | cut -c -2); fi
             [[ $first$markers == -- || "$one $two" == "$first $markers" ]] || finding '7 deal' "$at" 'another chance' ;;
-        round) c=$(sorted "$(hmac "$seed" "${deck[@]}" "$at")" hkoji.order.v1 "${pack[@]}") && put=${c:0:aside}
-            note "7 round $at" "aside ${put:-none}, $host ${c:aside:h}, $guest ${c:aside+h:h}, from $one on ${c:aside+2*h}" ;;
+        round) c=$(sorted "$(hmac "$seed" "${deck[@]}" "$at")" hkoji.order.v1 "${pack[@]}") && put=${c:0:off}
+            note "7 round $at" "aside ${put:-none}, $host ${c:off:h}, $guest ${c:off+h:h}, $one first ${c:off+2*h}" ;;
         *) note "$what" "$at" ;;
     esac
 done <"$tmp/dealt"

@@ -107,6 +107,7 @@ class _Work:
     findings: list[Finding] = field(default_factory=list)
     notes: dict[AuditStep, str] = field(default_factory=dict)
     parties: dict[str, Party] = field(default_factory=dict)
+    weak: dict[int, WeakKeyError] = field(default_factory=dict)  # by entry; its body is not read, step 3 cuts there
 
     def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: str) -> None:
         """Notes a finding against `signers` and cuts the log before `entry`."""
@@ -149,26 +150,28 @@ def audit(log: str | bytes, pins: Mapping[str, PublicKey] | None = None, *, each
 
 
 def _parse(log: str | bytes, pins: Mapping[str, PublicKey]) -> tuple[_Work, int]:
-    """1 and the weak keys of 3: exact bytes, known kinds, exactly their keys."""
+    """1: exact bytes, known kinds, exactly their keys. Weak keys are met here, and left for step 3."""
     work = _Work([], [], pins)
     number = 0
-    failed: tuple[AuditStep, HkojiError] | None = None
+    failed: HkojiError | None = None
     try:
         for line in parse_lines(log):
-            body = parse_body(line.entry.kind, line.entry.body)
+            body: Body = bodies.Resign()
+            try:
+                body = parse_body(line.entry.kind, line.entry.body)
+            except WeakKeyError as error:
+                work.weak[number] = error
             work.lines.append(line)
             work.bodies.append(body)
             number += 1
-    except WeakKeyError as error:
-        failed = AuditStep.KEYS, error
     except HkojiError as error:
-        failed = AuditStep.PARSE, error
+        failed = error
     entries = max(number + (failed is not None), _count_lines(log))
     if failed:
-        work.fail(failed[0], number, failed[1])
+        work.fail(AuditStep.PARSE, number, failed)
     elif not work.lines:
         work.fail(AuditStep.PARSE, None, MalformedError(tell("log"), tell("it is empty")))
-    if failed is None or failed[0] is not AuditStep.PARSE:
+    else:
         work.notes[AuditStep.PARSE] = tell("{n} entries in canonical form", n=number)
     return work, entries
 
@@ -195,8 +198,11 @@ def _chain(work: _Work) -> None:
 
 
 def _keys(work: _Work) -> None:
-    """3: whose keys the log names, and whether they are the expected ones."""
+    """3: whose keys the log names, that none is weak, and whether they are the expected ones."""
     for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
+        if number in work.weak:
+            work.fail(AuditStep.KEYS, number, work.weak[number])
+            return
         if isinstance(body, bodies.Offer):
             name, key = SERVER_NAME, body.server_key
         elif isinstance(body, bodies.Open | bodies.Join):
@@ -270,26 +276,20 @@ def _receipts(work: _Work, each: Each) -> None:
 
     def checks() -> Iterator[_Check]:
         for line in work.lines:
-            if line.receipt:
-                receipt = line.receipt
-                yield _Check(receipt.sig, server.key, sshsig.RECEIPT, receipt.receipt.message, SERVER_NAME)
+            if line.receipt is None:
+                return
+            yield _Check(line.receipt.sig, server.key, sshsig.RECEIPT, line.receipt.receipt.message, SERVER_NAME)
 
-    with_receipt = sum(line.receipt is not None for line in work.lines)
-    if with_receipt not in (0, len(work.lines)):
-        missing = next(number for number, line in enumerate(work.lines) if line.receipt is None)
-        work.fail(
-            AuditStep.RECEIPTS,
-            missing,
-            MalformedError(tell("log"), tell("some entries have a receipt and this one has none")),
-        )
+    if all(line.receipt is None for line in work.lines):
+        work.notes[AuditStep.RECEIPTS] = tell("the log has none")
         return
-    if _first_failure(work, AuditStep.RECEIPTS, each(_verify, checks())) is None:
-        return
-    at = ""
-    for number, line in enumerate(work.lines):
-        if line.receipt is None:
-            continue
+    number, at = -1, ""
+    for number, (line, forged) in enumerate(zip(work.lines, each(_verify, checks()), strict=False)):
+        assert line.receipt
         receipt, entry = line.receipt.receipt, line.entry
+        if forged:
+            work.fail(AuditStep.RECEIPTS, number, forged)
+            return
         reason = None
         if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
             reason = tell("the receipt is for another entry")
@@ -299,7 +299,11 @@ def _receipts(work: _Work, each: Each) -> None:
             work.fail(AuditStep.RECEIPTS, number, HkojiError(reason), SERVER_NAME)
             return
         at = receipt.at
-    work.notes[AuditStep.RECEIPTS] = tell("{n} receipts", n=with_receipt) if with_receipt else tell("the log has none")
+    if number + 1 < len(work.lines):
+        reason = tell("some entries have a receipt and this one has none")
+        work.fail(AuditStep.RECEIPTS, number + 1, MalformedError(tell("log"), reason))
+        return
+    work.notes[AuditStep.RECEIPTS] = tell("{n} receipts", n=len(work.lines))
 
 
 def _first_failure(work: _Work, step: AuditStep, results: Iterable[HkojiError | None]) -> int | None:
@@ -350,6 +354,7 @@ def _replay(work: _Work) -> Course | None:
             if isinstance(body, bodies.ChanceBody):
                 step = AuditStep.DEAL
                 _verify_chance(course, body, knowledge)
+                step = AuditStep.REPLAY
             if isinstance(body, bodies.End):
                 step = AuditStep.RESULT
             course, _ = course.apply(line.entry, body, knowledge)

@@ -204,17 +204,26 @@ def parse_body(kind: str, body: dict[str, JsonValue]) -> Body:
 
 
 def _fields(body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
-    if not isinstance(body, dict):
+    """A body with exactly `keys`, perhaps some `optional`, and perhaps the object that is to be ignored."""
+    fields = _exactly(body, what, keys, (*optional, _EXT))
+    if not isinstance(fields.get(_EXT, {}), dict):
+        raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
+    return fields
+
+
+def _exactly(
+    value: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> dict[str, JsonValue]:
+    """An object in a body, or a body, with exactly `keys` and perhaps some `optional`."""
+    if not isinstance(value, dict):
         raise MalformedError(what, tell("it is not an object"))
-    for key in body:
-        if key not in keys and key not in optional and key != _EXT:
+    for key in value:
+        if key not in keys and key not in optional:
             raise NotUnderstoodError(tell("{what} key", what=what), key)
     for key in keys:
-        if key not in body:
+        if key not in value:
             raise MalformedError(what, tell("{key} is missing", key=key))
-    if not isinstance(body.get(_EXT, {}), dict):
-        raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
-    return body
+    return value
 
 
 def _hex(value: JsonValue, what: str, digits: int = 64) -> str:
@@ -245,10 +254,10 @@ def _parse_terms(value: JsonValue) -> Terms:
         raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
     match value["name"]:
         case terms.SERVER_V1:
-            dealer = _fields(value, "dealer", ("name", "seed_commit"))
+            dealer = _exactly(value, "dealer", ("name", "seed_commit"))
             return ServerTerms(_hex(dealer["seed_commit"], "seed_commit"))
         case terms.DUPLICATE_V1:
-            dealer = _fields(value, "dealer", ("deal", "name", "seed_commit"))
+            dealer = _exactly(value, "dealer", ("deal", "name", "seed_commit"))
             return DuplicateTerms(_hex(dealer["deal"], "deal", 32), _hex(dealer["seed_commit"], "seed_commit"))
         case other:
             raise NotUnderstoodError(tell("dealer"), str(other))
@@ -258,7 +267,7 @@ def _parse_open(body: dict[str, JsonValue]) -> Open:
     fields = _fields(body, "open", ("entropy_commit", "invite", "key"))
     invite = None
     if fields["invite"] is not None:
-        given = _fields(fields["invite"], "invite", ("key", "name"))
+        given = _exactly(fields["invite"], "invite", ("key", "name"))
         if not isinstance(given["name"], str) or not is_name(given["name"]):
             raise MalformedError(tell("invite"), tell("name is not a player's name"))
         key = None if given["key"] is None else _key(given["key"], "invite key")
@@ -329,7 +338,7 @@ def _parse_cancel(body: dict[str, JsonValue]) -> Cancel:
 
 def _parse_end(body: dict[str, JsonValue]) -> End:
     fields = _fields(body, "end", ("openings", "result", "seed"))
-    result = _fields(fields["result"], "result", ("reason", "winner"))
+    result = _exactly(fields["result"], "result", ("reason", "winner"))
     reason, winner = result["reason"], result["winner"]
     if not isinstance(reason, str):
         raise MalformedError(tell("result"), tell("reason is not a word"))

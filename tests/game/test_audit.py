@@ -16,6 +16,7 @@ from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.forgery import append, changed_body, entry_number, only, pins, rewrite
 from tests.support.table import new_game, whole_game
 
@@ -79,6 +80,19 @@ def test_another_key_than_expected_names_nobody() -> None:
     assert only(audit(table.text, expected)) == (AuditStep.KEYS, 2, None)
 
 
+def test_a_weak_key_does_not_hide_what_comes_before_or_behind_it() -> None:
+    table = whole_game(2)
+    weak = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA" + "A" * 42
+    lines = rewrite(table, changed_body(table, 2, key=weak)).splitlines(keepends=True)
+    assert only(audit("".join(lines), pins(table))) == (AuditStep.KEYS, 2, None)
+    found = audit("".join([*lines[:7], lines[8], lines[7], "{}\n", *lines[9:]]), pins(table)).findings
+    assert [(finding.step, finding.entry) for finding in found] == [
+        (AuditStep.PARSE, 9),
+        (AuditStep.CHAIN, 7),
+        (AuditStep.KEYS, 2),
+    ]
+
+
 def test_a_foreign_signature_names_nobody() -> None:
     table = whole_game(2)
     number = entry_number(table, "move")
@@ -99,6 +113,16 @@ def test_receipts_that_go_back_in_time_convict_the_server() -> None:
     early = make_receipt(at="2026-11-20T11:00:00Z", game=entry.game, head=entry.head, seq=entry.seq)
     signed = SignedReceipt(early, table.server.sign(sshsig.RECEIPT, early.message))
     table.lines[6] = Line(entry, table.lines[6].sig, signed)
+    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, "server")
+
+
+def test_of_several_bad_receipts_the_first_ends_the_log() -> None:
+    table = whole_game(2)
+    table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, table.lines[5].receipt)
+    forged = table.lines[9].receipt
+    assert forged
+    table.lines[9] = Line(table.lines[9].entry, table.lines[9].sig, SignedReceipt(forged.receipt, table.lines[8].sig))
+    table.lines[12] = Line(table.lines[12].entry, table.lines[12].sig)
     assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, "server")
 
 
@@ -219,6 +243,7 @@ def test_a_stacked_deck_shows_as_an_impossible_move() -> None:
         (0, {"ruleset": {"name": "go", "version": 1}}),
         (0, {"ruleset": {"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 2}}),
         (1, {"colour": "red"}),
+        (1, {"invite": {"ext": {}, "key": None, "name": "bob"}}),
     ],
 )
 def test_a_later_version_is_not_understood_rather_than_forged(number: int, changes: dict[str, object]) -> None:
@@ -250,6 +275,15 @@ def test_signatures_can_be_verified_by_an_executor() -> None:
     table = whole_game(1)
     with ThreadPoolExecutor(2) as pool:
         assert audit(table.text, pins(table), each=pool.map) == audit(table.text, pins(table))
+
+
+def test_a_chance_that_decides_too_much_breaks_the_rules_and_not_the_deal() -> None:
+    table = whole_game(2, Hanamikoji("random"))
+    log = rewrite(table, changed_body(table, 5, first=1 - int(str(table.lines[5].entry.body["first"]))))
+    assert only(audit(log, pins(table))) == (AuditStep.DEAL, 5, "server")
+    running = new_game(2, Hanamikoji("random"))
+    log = rewrite(running, changed_body(running, 5, markers="AB"))
+    assert only(audit(log, pins(running))) == (AuditStep.REPLAY, 5, "server")
 
 
 def test_stage_words() -> None:

@@ -1,0 +1,182 @@
+"""The shell script of the specification: it finds what `hkoji audit` finds, and treats a log as data.
+
+A sample; `python -m scripts.agree_audits` compares the two on as many logs as one likes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hkoji.game.replay import replay
+from hkoji.log.keys import PublicKey
+from hkoji.log.line import parse_log
+from tests.support.damage import BYTES, FORGERIES, Case, cases, golden, tables
+from tests.support.drafts import draft, pins, seal
+from tests.support.stock import SCRIPT, by_hkoji, by_script, missing_tools, run
+from tests.support.table import Table
+
+NOBODY: Mapping[str, PublicKey] = {}
+
+
+@pytest.fixture(autouse=True)
+def _tools() -> None:
+    if missing := missing_tools():
+        pytest.fail(missing)
+
+
+def _differences(logs: list[Case], folder: Path) -> list[str]:
+    def compare(number: int) -> str:
+        case = logs[number]
+        path = folder / f"{number}.jsonl"
+        path.write_bytes(case.log)
+        script, hkoji = by_script(path, case.pins), by_hkoji(case.log, case.pins)
+        return "" if script.agrees(hkoji) else f"{case.name}: the script says {script}, hkoji says {hkoji}"
+
+    with ThreadPoolExecutor(4) as pool:
+        return [words for words in pool.map(compare, range(len(logs))) if words]
+
+
+def test_it_is_short_enough_to_be_read() -> None:
+    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 100
+    assert max(map(len, lines)) <= 120
+
+
+def test_it_agrees_on_every_fourth_sort_of_damage(tmp_path: Path) -> None:
+    logs = list(cases(random.Random(3)))
+    assert len(logs) == len(BYTES) + len(FORGERIES) + 1
+    assert _differences(logs[::4], tmp_path) == []
+
+
+def test_it_agrees_on_a_game_cut_anywhere(tmp_path: Path) -> None:
+    logs = [case for case in golden() if case.name.endswith("of resigned.jsonl")]
+    assert len(logs) > 10
+    assert _differences(logs[::4], tmp_path) == []
+
+
+@pytest.mark.parametrize("table", [tables()[0], tables()[4]], ids=["hanamikoji", "geishas-road"])
+def test_it_deals_the_cards_that_the_replay_deals(tmp_path: Path, table: Table) -> None:
+    path = tmp_path / "game.jsonl"
+    path.write_text(table.text)
+    done = run(path, pins(table))
+    assert done.returncode == 0, done
+    course = replay(parse_log(table.text)).course
+    assert course is not None
+    width = course.setup.ruleset.pack.width
+    rounds = [line for line in done.stdout.splitlines() if line.startswith("7 round")]
+    assert len(rounds) == len(course.dealt)
+    for line, dealt in zip(rounds, course.dealt, strict=True):
+        said = line.split("aside ", 1)[1].split(", ")
+        hands = dict(words.split(" ") for words in said[1:3])
+        first, drawn = said[3].split(" first ")
+        names = ("alice", "bob") if first == "alice" else ("bob", "alice")
+        draws = [drawn[at : at + width] for at in range(0, len(drawn), width)]
+        for name, cards in zip(("alice", "bob"), dealt, strict=True):
+            everything = hands[name] + "".join(draws[names.index(name) :: 2])
+            assert everything.startswith(cards), (name, line)
+        assert len(draws) == 8
+
+
+def test_what_a_log_says_is_never_run_printed_as_a_format_or_expanded(tmp_path: Path) -> None:
+    drafts = draft(tables()[2])
+    texts = [
+        "$(touch pwned)",
+        "`touch pwned`",
+        "%s%n%99999999d",
+        "-n hkoji",
+        "; touch pwned #",
+        "*",
+        "a[$(touch pwned)]",
+    ]
+    drafts[1].body["ext"] = {"comment": texts}
+    for it, text in zip(drafts[5:], texts, strict=False):
+        it.body["action"] = text
+    log = tmp_path / "log"
+    log.write_bytes(seal(drafts))
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    done = subprocess.run(
+        ["bash", str(SCRIPT), str(log)], cwd=folder, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done
+    assert not done.stderr
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        b"\x00\x00\n",
+        b"\x00" * 5000,
+        b"\xff\xfe\n",
+        b"{}\r\n",
+        b"[" * 100_000 + b"\n",
+        b'{"entry":' + b'{"a":' * 50_000 + b"\n",
+        b'{"entry":"' + b"9" * 2_200_000 + b'","sig":"AAAA"}\n',
+        b'{"entry":"' + b'\\"' * 900_000 + b'","sig":"AAAA"}\n',
+        b'{"entry":"' + b"[" * 900_000 + b'","sig":"AAAA"}\n',
+        b'{"entry":"' + b"9" * 900_000 + b'","sig":"' + b"A" * 1_000_000 + b'"}\n',
+        b"a" * 10_000_000,
+    ],
+    ids=["NULs", "only NULs", "no UTF-8", "CR", "deep", "deeper", "long", "quotes", "nested", "digits", "10 MB"],
+)
+def test_hostile_bytes_are_a_finding_like_any_other(tmp_path: Path, log: bytes) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(log)
+    script = by_script(path, NOBODY)
+    assert script.found == ((1, 0),)
+    assert script.agrees(by_hkoji(log, NOBODY))
+
+
+def test_usage(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(tables()[2].text.encode())
+    weak = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA" + "A" * 41
+    for arguments in (
+        [],
+        [tmp_path],
+        [tmp_path / "none"],
+        [path, "alice"],
+        [path, "alice=nothing"],
+        [path, f"a={weak}"],
+    ):
+        done = subprocess.run(["bash", SCRIPT, *arguments], capture_output=True, encoding="utf-8", check=False)
+        assert done.returncode == 2, done
+        assert done.stderr.startswith("audit.sh: ")
+        assert not done.stdout
+    key = tmp_path / "alice.pub"
+    key.write_text(f"{tables()[2].keys[0].public.text} alice@home\n")
+    done = subprocess.run(["bash", SCRIPT, path, f"alice={key}"], capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done
+    assert "alice as expected" in done.stdout
+
+
+def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(tables()[0].text.encode())
+    for tool in ("jq", "openssl", "ssh-keygen", "sha256sum", "od"):
+        broken = tmp_path / tool
+        broken.mkdir()
+        (broken / tool).write_text("#!/bin/sh\necho a reason >&2\nexit 1\n")
+        (broken / tool).chmod(0o755)
+        path = f"{broken}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", SCRIPT, log], env={**os.environ, "PATH": path}, capture_output=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == 2, (tool, done)
+        assert "FINDING" not in done.stdout, (tool, done)
+
+
+def test_a_tool_that_is_missing_is_no_audit(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["/bin/bash", SCRIPT, SCRIPT], env={"PATH": str(tmp_path)}, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 2, done
+    assert "jq is missing" in done.stderr

@@ -1,0 +1,76 @@
+"""The shell script of the specification, run on a log, and what `hkoji audit` says of the same steps."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from hkoji.game.audit import AuditStep, audit
+from hkoji.log.keys import PublicKey
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"
+TOOLS = ("bash", "jq", "openssl", "ssh-keygen", "sha256sum", "base64", "od")
+
+_FOUND = re.compile(r"([1-7]) \w+ +(FINDING|NOT UNDERSTOOD) at entry ([0-9]+): .+")
+
+
+def missing_tools() -> str:
+    """What the script needs and this machine has not, for people; empty if nothing."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    return f"docs/spec/audit.sh needs {', '.join(missing)}: install them to pass its tests" if missing else ""
+
+
+class Verdict(NamedTuple):
+    """What an audit says of steps 1 to 7. `exit` is the script's; `found` are (step, entry) in the order of the steps;
+    `rules_end` is the entry at which a step of the rules (8 or 9) stops, which the script cannot know."""
+
+    exit: int
+    found: tuple[tuple[int, int], ...]
+    holds: int
+    rules_end: int | None = None
+
+    def agrees(self, hkoji: Verdict) -> bool:
+        """Whether this verdict, the script's, and hkoji's say the same.
+
+        Where the rules have stopped hkoji, it has looked at no chance behind: step 7 goes along with step 8 there.
+        """
+        if hkoji.rules_end is None:
+            return (self.exit, self.found, self.holds) == (hkoji.exit, hkoji.found, hkoji.holds)
+        return hkoji.found == tuple(
+            place for place in self.found if not (place[0] == AuditStep.DEAL and place[1] >= hkoji.rules_end)
+        )
+
+
+def by_hkoji(log: bytes, pins: Mapping[str, PublicKey]) -> Verdict:
+    """What `hkoji audit` says, without the steps that need the rules."""
+    result = audit(log, pins)
+    known = [finding for finding in result.findings if finding.step <= AuditStep.DEAL]
+    rules = [finding.entry for finding in result.findings if finding.step > AuditStep.DEAL]
+    status = 1 if any(finding.understood for finding in known) else 3 if known else 0
+    found = tuple((int(finding.step), finding.entry or 0) for finding in known)
+    return Verdict(status, found, result.holds, rules[0] if rules else None)
+
+
+def run(path: Path, pins: Mapping[str, PublicKey]) -> subprocess.CompletedProcess[str]:
+    """The script over a file."""
+    given = [f"{name}={key.text}" for name, key in pins.items()]
+    return subprocess.run(
+        ["bash", str(SCRIPT), str(path), *given], capture_output=True, encoding="utf-8", timeout=600, check=False
+    )
+
+
+def by_script(path: Path, pins: Mapping[str, PublicKey]) -> Verdict:
+    """What the script says. Raises `AssertionError` if it says what no audit says."""
+    done = run(path, pins)
+    assert done.returncode in (0, 1, 3), done
+    assert not done.stderr, done
+    found = tuple((int(m[1]), int(m[3])) for line in done.stdout.splitlines() if (m := _FOUND.fullmatch(line)))
+    assert done.stdout.count("FINDING") + done.stdout.count("NOT UNDERSTOOD") == len(found), done
+    assert bool(found) == bool(done.returncode), done
+    holds = re.fullmatch(r"([0-9]+) of [0-9]+ entries hold.*", done.stdout.splitlines()[-1])
+    assert holds, done
+    return Verdict(done.returncode, found, int(holds[1]))
