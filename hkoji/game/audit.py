@@ -152,7 +152,6 @@ def audit(log: str | bytes, pins: Mapping[str, PublicKey] | None = None, *, each
 def _parse(log: str | bytes, pins: Mapping[str, PublicKey]) -> tuple[_Work, int]:
     """1: exact bytes, known kinds, exactly their keys. Weak keys are met here, and left for step 3."""
     work = _Work([], [], pins)
-    number = 0
     failed: HkojiError | None = None
     try:
         for line in parse_lines(log):
@@ -160,12 +159,12 @@ def _parse(log: str | bytes, pins: Mapping[str, PublicKey]) -> tuple[_Work, int]
             try:
                 body = parse_body(line.entry.kind, line.entry.body)
             except WeakKeyError as error:
-                work.weak[number] = error
+                work.weak[len(work.lines)] = error
             work.lines.append(line)
             work.bodies.append(body)
-            number += 1
     except HkojiError as error:
         failed = error
+    number = len(work.lines)
     entries = max(number + (failed is not None), _count_lines(log))
     if failed:
         work.fail(AuditStep.PARSE, number, failed)
