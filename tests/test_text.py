@@ -6,8 +6,8 @@ import json
 import pickle
 from gettext import NullTranslations
 
-from hkoji.errors import IllegalActionError, NotationError
-from hkoji.text import Text, plural, quoted, render, tell
+from hkoji.errors import IllegalActionError, NotationError, NotFoundError
+from hkoji.text import Text, all_of, any_of, plural, quoted, render, tell
 
 
 class Brackets(NullTranslations):
@@ -47,6 +47,21 @@ def test_what_was_quoted_is_looked_up_as_it_stands() -> None:
     for english in ("it is empty", "{", "{name} is missing", "100 %"):
         assert quoted(english) == english
         assert render(quoted(english), Brackets()) == f"<{english}>"
+
+
+def test_an_error_among_the_values_says_its_message() -> None:
+    error = NotFoundError(tell("game"), "27")
+    message = tell("not shown: {reason}", reason=error)
+    assert message == "not shown: no game '27'"
+    assert render(message, Brackets()) == "<not shown: <no <game> '27'>>"
+    assert render(tell("{reason}", reason=ValueError("x")), Brackets()) == "<x>"
+
+
+def test_names_are_joined_in_the_language() -> None:
+    assert any_of(["A"]) == all_of(["A"]) == "A"
+    assert any_of(["A", "B", "C"]) == "A or B or C"
+    assert all_of(["A", "B"]) == "A and B"
+    assert render(any_of(["A", "B", "C"]), Brackets()) == "<<A or B> or C>"
 
 
 def test_braces_in_values_are_left_alone() -> None:

@@ -26,8 +26,10 @@ TYPER: Final = (
     tell("Commands"),
     tell("required"),
     tell("Missing command."),
+    tell("No such command {name!r}.", name=""),
+    tell("default: {default}", default=""),
 )
-"""Words of Typer's that have no values."""
+"""What Typer asks gettext for, to have it in the catalogues."""
 
 
 _COMMANDS: Final = ("hkoji ", "printf ")

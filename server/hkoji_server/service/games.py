@@ -25,6 +25,7 @@ from hkoji.log.keys import PublicKey, Signer
 from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.rules.protocol import Ruleset, State
+from hkoji.text import tell
 from hkoji_server.service.ports import Ports
 from hkoji_server.service.referee import Referee
 from hkoji_server.store.contract import Append, NewGame, Query, Store, Summary
@@ -81,7 +82,7 @@ class Games:
         """
         entry = submission.entry
         if entry.game != game:
-            raise MalformedError("submission", "the entry belongs to another game than the address says")
+            raise MalformedError(tell("submission"), tell("the entry belongs to another game than the address says"))
         hosted, current = self._recall(game)
         while True:
             before = hosted
@@ -112,7 +113,7 @@ class Games:
         """A game's summary. Raises `NotFoundError`."""
         summary = self._store.summary(game)
         if summary is None:
-            raise NotFoundError("game", game)
+            raise NotFoundError(tell("game"), game)
         return summary
 
     def spectate(self, game: str) -> tuple[Summary, State]:
@@ -134,7 +135,7 @@ class Games:
             return lines[-1].entry.head, lines
         head = self._store.head(game)
         if head is None:
-            raise NotFoundError("game", game)
+            raise NotFoundError(tell("game"), game)
         return head[1], ()
 
     def view(self, game: str, player: str, after: int) -> OwnView:
@@ -143,7 +144,9 @@ class Games:
         course = hosted.course
         seat = course.setup.seat_of(player)
         if seat is None:
-            raise ForbiddenError(f"{player} does not play in game {game[:8]}", hint="anyone may see its public log")
+            raise ForbiddenError(
+                f"{player} does not play in game {game[:8]}", hint=tell("anyone may see its public log")
+            )
         view = host.view(hosted, seat)
         state = _seen(course, seat)
         decides = course.stage is Stage.PLAY and course.actor == seat
@@ -172,7 +175,7 @@ class Games:
             return hosted, False
         history = self._store.history(game)
         if history is None:
-            raise NotFoundError("game", game)
+            raise NotFoundError(tell("game"), game)
         hosted = host.resume(history.lines, history.secrets.seed, history.secrets.openings)
         self._remember(hosted)
         return hosted, True
@@ -243,7 +246,8 @@ class Games:
         player = self._store.player(entry.by)
         if player is None or player.key != body.key.text:
             raise ForbiddenError(
-                f"{entry.by} is not registered here with that key", hint="register with `hkoji register --server URL`"
+                f"{entry.by} is not registered here with that key",
+                hint=tell("register with `hkoji register --server URL`"),
             )
         if isinstance(body, bodies.Open) and course.stage is Stage.OPEN:
             history = self._store.history(entry.game)

@@ -13,6 +13,7 @@ from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.keys import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
+from hkoji.text import tell
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Player, Store
 
@@ -41,7 +42,7 @@ class Players:
         """
         statement = parse_registration(text)
         if statement.name == SERVER_NAME:
-            raise ExistsError("player", SERVER_NAME, hint="that name is reserved; choose another")
+            raise ExistsError(tell("player"), SERVER_NAME, hint=tell("that name is reserved; choose another"))
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
         self._check_origin(statement.origin)
@@ -52,14 +53,14 @@ class Players:
         if (holder.name, holder.key) == (player.name, player.key):
             return holder, False
         if holder.name == player.name:
-            raise ExistsError("player", player.name, hint="choose another name with `hkoji init NAME`")
-        raise ExistsError("key", statement.key.fingerprint, hint=f"it is registered as {holder.name}")
+            raise ExistsError(tell("player"), player.name, hint=tell("choose another name with `hkoji init NAME`"))
+        raise ExistsError(tell("key"), statement.key.fingerprint, hint=f"it is registered as {holder.name}")
 
     def player(self, name: str) -> Player:
         """A registered player. Raises `NotFoundError`."""
         player = self._store.player(name)
         if player is None:
-            raise NotFoundError("player", name, hint="register with `hkoji register --server URL`")
+            raise NotFoundError(tell("player"), name, hint=tell("register with `hkoji register --server URL`"))
         return player
 
     async def challenge(self) -> str:
@@ -81,7 +82,7 @@ class Players:
         sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
         # Only now, so that nobody can use up a challenge that another is signing.
         if not await self._store.take_challenge(_digest(statement.nonce), self._ports.at()):
-            raise LoginError("the challenge is not one of this service, has been used, or has expired")
+            raise LoginError(tell("the challenge is not one of this service, has been used, or has expired"))
         token = self._ports.entropy(32).hex()
         expires = self._ports.at(self._token_lifetime)
         await self._store.add_token(_digest(token), name, expires, self._ports.at())
@@ -95,7 +96,7 @@ class Players:
         """The name that a token logs in. Raises `LoginError`."""
         name = self._store.token(_digest(token), self._ports.at()) if token else None
         if name is None:
-            raise LoginError("this needs a login", hint="sign a challenge of POST /v1/login/challenge")
+            raise LoginError(tell("this needs a login"), hint=tell("sign a challenge of POST /v1/login/challenge"))
         return name
 
     def _check_origin(self, origin: str) -> None:
