@@ -7,7 +7,7 @@ as if each were alone, which is wrong and quick.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, permutations
 from math import sqrt, tanh
 from typing import Final, NamedTuple, TypeAlias
@@ -81,7 +81,7 @@ def hope(ahead: int, held: int, coming: int, marker: int) -> float:
     return tanh((ahead + HELD * _SUM[held] + KEPT * marker) / sqrt(_SQUARES[coming] + _SPREAD))
 
 
-@cache
+@lru_cache(maxsize=1 << 16)
 def worth(geisha: int, ahead: int, held: int, coming: int, kept: int, marker: int) -> float:
     """What a geisha is worth to a player: positive if she seems won."""
     return (prestige(geisha, coming | kept) + MARKER) * hope(ahead, held, coming, marker)
@@ -118,7 +118,7 @@ def _moved(geisha: int, number: int, light: int, dark: int) -> int:
     return after + ((dark if geisha & 24 else light) << 5)
 
 
-@cache
+@lru_cache(maxsize=1 << 15)
 def _changes(colour: int, key: int, marker: int, light: int, dark: int) -> _Changes:
     """What each held card of one colour would change; `key` is as made by `Judgement`."""
     geisha, ahead = key & 255, (key >> 8 & 255) - 64

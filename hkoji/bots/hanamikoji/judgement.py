@@ -8,7 +8,7 @@ it. As only the geisha in a move change, each move is a lookup and a short sum, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import sqrt, tanh
 from operator import itemgetter
 from typing import Final, TypeAlias
@@ -40,9 +40,15 @@ _Options: TypeAlias = tuple[tuple[Move, tuple[_Pick, ...]], ...]
 
 
 @cache
+def _option(move: Move) -> tuple[Move, tuple[_Pick, ...]]:
+    return move, tuple(_pick(move.cards, change) for change in move.changes)
+
+
+# There are many hands and each has many moves: those of the game at hand are enough to keep.
+@lru_cache(maxsize=1 << 14)
 def _options(hand: Hand, used: int) -> _Options:
     """All moves of a hand, each with what it may change."""
-    return tuple((move, tuple(_pick(move.cards, change) for change in move.changes)) for move in moves(hand, used))
+    return tuple(_option(move) for move in moves(hand, used))
 
 
 @cache

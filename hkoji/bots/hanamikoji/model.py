@@ -13,7 +13,7 @@ a trade-off changes nothing but what is known to be out of play.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -86,7 +86,7 @@ def read(action: str) -> Move:
     return Move(bit(number), cards, changes)
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def choices(number: int, hand: Hand) -> tuple[Move, ...]:
     """All moves of one number that a hand allows."""
     groups = sorted(set(combinations(names_of(hand), number)))
@@ -96,7 +96,7 @@ def choices(number: int, hand: Hand) -> tuple[Move, ...]:
     return tuple(dict.fromkeys(read(f"{number}{first}{second}") for first, second in pairs))
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def moves(hand: Hand, used: int) -> tuple[Move, ...]:
     """All moves open to a hand with the actions in the mask `used` gone."""
     return tuple(move for number in (1, 2, 3, 4) if not used & bit(number) for move in choices(number, hand))
