@@ -25,6 +25,8 @@ PACK: Final = Pack([f"{colour}{number}" for colour in COLOURS for number in NUMB
 KNOWN: Final = PACK.total
 """Mask of all known cards; what lies above it counts unknown ones."""
 
+_WEIGHTS: Final = tuple((name, PACK.weight(name)) for name in PACK.kinds)
+
 REVEAL, INTRIGUE, GIFT, COMPETITION = "R", "I", "G", "C"
 CODES: Final = (REVEAL, INTRIGUE, GIFT, COMPETITION)
 SIZES: Final = {REVEAL: 1, INTRIGUE: 2, GIFT: 3, COMPETITION: 4}
@@ -91,7 +93,7 @@ def write(code: str, names: tuple[str, ...]) -> str:
 @lru_cache(maxsize=1024)
 def actions(hand: Cards, used: int) -> tuple[str, ...]:
     """All actions open to a known hand with the actions in `used` gone, sorted."""
-    names = tuple(name for name in PACK.kinds if hand & PACK.weight(name))
+    names = tuple([name for name, weight in _WEIGHTS if hand & weight])
     parts = _parts(names)
     heads, tails = _halves(len(names), used)
     return tuple(map(add, heads(parts), tails(parts)))[:-_PADDING]
