@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from hkoji.errors import GameOverError, IllegalActionError, NotYourTurnError
 from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Replay, Step
-from hkoji.rules.events import DECISIONS, Act, Answer, Event, Order, Pick, Seat
-from hkoji.rules.protocol import Due
+from hkoji.rules.events import DECISIONS, Event, Seat
+from hkoji.rules.protocol import DECISION_KINDS
 from hkoji.text import tell
-
-_DECISIONS: Final[dict[Due, Callable[[Seat, str], Event]]] = {
-    Due.ACT: Act,
-    Due.ANSWER: Answer,
-    Due.ORDER: Order,
-    Due.PICK: Pick,
-}
 
 
 class Position(NamedTuple):
@@ -87,7 +79,7 @@ class Position(NamedTuple):
             hint = tell("nothing was sent; see all with `hkoji show {game}`", game=self.short)
         try:
             assert seat is not None
-            state.apply(_DECISIONS[state.due](seat, action))
+            state.apply(DECISION_KINDS[state.due](seat, action))
         except IllegalActionError as error:
             return IllegalActionError(action, error.reason, shape=error.shape or state.shape(), hint=hint)
         return IllegalActionError(action, tell("it is not among the legal moves"), shape=state.shape(), hint=hint)

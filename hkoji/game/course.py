@@ -21,28 +21,14 @@ from hkoji.errors import (
     NotYourTurnError,
 )
 from hkoji.game import bodies, terms
-from hkoji.game.dealer import Dealer
 from hkoji.game.hidden import Opening, entropy_commit, verify_openings
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.setup import FaceDown, Setup
 from hkoji.log.chain import GENESIS, verify_link
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.keys import PublicKey
-from hkoji.rules.events import (
-    Act,
-    Answer,
-    Chance,
-    Close,
-    Deal,
-    Decision,
-    Draw,
-    Event,
-    Order,
-    Outcome,
-    Pick,
-    Reveal,
-    Seat,
-)
-from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State
+from hkoji.rules.events import Chance, Close, Deal, Draw, Event, Outcome, Reveal, Seat
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, State
 from hkoji.text import tell
 
 
@@ -71,42 +57,6 @@ _STAGES: Final = {
     Stage.UNSEAL: tell("unseal"),
     Stage.OVER: tell("over"),
 }
-
-
-class Setup(NamedTuple):
-    """What is settled before the first card. Pairs are by seat, None until the log says."""
-
-    game: str
-    offer: bodies.Offer
-    names: tuple[str | None, str | None] = (None, None)
-    keys: tuple[PublicKey | None, PublicKey | None] = (None, None)
-    invite: bodies.Invite | None = None
-    entropy_commits: tuple[str | None, str | None] = (None, None)
-    entropy: tuple[str | None, str | None] = (None, None)
-
-    @property
-    def ruleset(self) -> Ruleset:
-        """The game and its options."""
-        return self.offer.ruleset
-
-    def dealer(self, seed: str | None) -> Dealer | None:
-        """The dealer, once the seed and whatever else it needs are known."""
-        return None if seed is None else self.offer.terms.dealer(self.game, self.ruleset, seed, self.entropy)
-
-    def seat_of(self, name: str) -> Seat | None:
-        """The seat of a player's name; None for anybody else."""
-        return self.names.index(name) if name in self.names else None
-
-
-class FaceDown(NamedTuple):
-    """A group of cards played face down and not opened yet."""
-
-    seq: int
-    part: int
-    seat: Seat
-    round: int
-    commit: str
-    counts: bool
 
 
 class Course(NamedTuple):
@@ -307,7 +257,7 @@ class Course(NamedTuple):
             )
         if len(set(body.commit)) != len(body.commit):
             raise MalformedError(tell("move"), tell("a commitment is repeated"))
-        event = _DECISIONS[state.due](seat, knowledge.complete(ruleset, seat, entry.seq, body.action))
+        event = DECISION_KINDS[state.due](seat, knowledge.complete(ruleset, seat, entry.seq, body.action))
         try:
             applied = state.apply(event)
         except IllegalActionError as error:
@@ -403,12 +353,6 @@ class Course(NamedTuple):
 _Applied = tuple[Course, tuple[Event, ...]]
 
 _SEED_SEATS: Final = {Stage.GUEST_SEED: 1, Stage.HOST_SEED: 0}
-_DECISIONS: Final[dict[Due, Callable[[Seat, str], Decision]]] = {
-    Due.ACT: Act,
-    Due.ANSWER: Answer,
-    Due.ORDER: Order,
-    Due.PICK: Pick,
-}
 _APPLY: Final[dict[type, Callable[[Course, Entry, Any, Knowledge], _Applied]]] = {  # Any: each takes its own body
     bodies.Open: Course._open,
     bodies.Join: Course._join,
