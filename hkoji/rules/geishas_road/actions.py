@@ -7,7 +7,7 @@ Source: rulebook (2021), "Gameplay": 1 Reveal, 2 Intrigue, 3 Gift, 4 Competition
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import combinations
 from operator import add, itemgetter
@@ -152,3 +152,14 @@ def pairs(offer: str) -> tuple[tuple[str, str], tuple[str, str]]:
 def public(action: str) -> str:
     """An action as the other seat sees it: an intrigue is only seen to be played."""
     return _HIDDEN if action[:1] == INTRIGUE else action
+
+
+def all_differ(places: Iterable[Cards]) -> bool:
+    """Whether no known card is in two of `places`."""
+    seen = 0
+    for place in places:
+        known = place & KNOWN
+        if seen & known:
+            return False
+        seen |= known
+    return True

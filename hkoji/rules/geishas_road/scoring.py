@@ -36,6 +36,17 @@ def move_markers(markers: str, tableaus: tuple[Cards, Cards]) -> str:
     return "".join(marker if side == MIDDLE else side for marker, side in zip(markers, won, strict=True))
 
 
+def free(markers: str) -> tuple[str, ...]:
+    """The colours of which the marker is in the middle."""
+    return tuple(colour for colour, marker in zip(COLOURS, markers, strict=True) if marker == MIDDLE)
+
+
+def mark(markers: str, colour: str, seat: Seat) -> str:
+    """The markers with that of `colour` on a seat's side."""
+    at = COLOURS.index(colour)
+    return f"{markers[:at]}{seat}{markers[at + 1 :]}"
+
+
 def prestige(lanterns: tuple[int, ...], won: str, seat: Seat) -> int:
     """A seat's prestige: the lanterns of the geisha it has won, `won` being the markers after they moved."""
     return sum(points for points, side in zip(lanterns, won, strict=True) if side == str(seat))

@@ -2,7 +2,8 @@
 
 The table `_MACHINE` says which event may come when; everything else raises and changes nothing. Hands and face-down
 cards may be unknown here; the road, the tableaus and all that follows from them are public, so answers and orders
-are the same for every observer. It does not know where cards come from: dealing and drawing are events.
+are the same for every observer. It does not know where cards come from: dealing and drawing are events. Kept in one
+module, though long, because it is one table with its steps.
 
 Source: rulebook (2021), "Gameplay", "Round End", "Preparing for the Next Round".
 """
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
 from hkoji.rules.cards import UNKNOWN, Cards
-from hkoji.rules.events import Act, Answer, Chance, Close, Deal, Draw, Event, Order, Outcome, Pick, Reveal, Seat
-from hkoji.rules.geishas_road import notation, scoring
+from hkoji.rules.closing import close
+from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Order, Outcome, Pick, Reveal, Seat
+from hkoji.rules.geishas_road import notation, plain, refusals, scoring
 from hkoji.rules.geishas_road.actions import (
     ALL_USED,
     BITS,
@@ -29,12 +31,13 @@ from hkoji.rules.geishas_road.actions import (
     REVEAL,
     SIZES,
     actions,
+    all_differ,
     read,
 )
 from hkoji.rules.geishas_road.road import Road, answers
 from hkoji.rules.pairs import Pair, hide_others, put
 from hkoji.rules.protocol import Due, Json
-from hkoji.text import all_of, any_of, tell
+from hkoji.text import any_of, tell
 
 if TYPE_CHECKING:
     from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -128,10 +131,7 @@ class GeishasRoadState(NamedTuple):
         return scoring.influence(self.tableaus[seat], self.counted or self.markers, seat)
 
     def _picks(self) -> tuple[str, ...]:
-        if self.round > 1:
-            return ("^0", "^1")
-        free = zip(COLOURS, self.markers, strict=True)
-        return tuple(f"!{colour}" for colour, marker in free if marker == scoring.MIDDLE)
+        return ("^0", "^1") if self.round > 1 else tuple(f"!{colour}" for colour in scoring.free(self.markers))
 
     def _left(self) -> tuple[str, str]:
         first, second = PACK.split(self.left)
@@ -143,18 +143,7 @@ class GeishasRoadState(NamedTuple):
         """The position after `event`. Raises `IllegalError` or `NotationError`; `self` never changes."""
         step = _MACHINE[self.due].get(type(event))
         if step is None:
-            if isinstance(event, Close) and self.due is not Due.OVER:
-                if not event.is_possible:
-                    raise self._contradiction(tell("a game is not closed by {reason!r}", reason=event.outcome.reason))
-                return self._replace(due=Due.OVER, actor=None, outcome=event.outcome)
-            raise IllegalEventError(
-                tell(
-                    "a {event} cannot happen now: {due} is due",
-                    event=type(event).__name__.lower(),
-                    due=self.due.value,
-                ),
-                due=self.due.value,
-            )
+            return self._replace(due=Due.OVER, actor=None, outcome=close(event, self.due))
         return step(self, event)
 
     def _chance(self, event: Chance) -> GeishasRoadState:
@@ -172,7 +161,7 @@ class GeishasRoadState(NamedTuple):
                 raise self._contradiction(
                     tell("two different markers are drawn, the starting player's and the other's")
                 )
-            markers = _mark(_mark(markers, drawn[0], first), drawn[1], 1 - first)
+            markers = scoring.mark(scoring.mark(markers, drawn[0], first), drawn[1], 1 - first)
         elif event.markers is not None:
             raise self._contradiction(tell("two different markers are drawn, the starting player's and the other's"))
         return self._replace(first=first, markers=markers, due=Due.DEAL)
@@ -184,7 +173,7 @@ class GeishasRoadState(NamedTuple):
             raise self._contradiction(
                 tell("a deal is two hands of {hand} and {draws} cards to draw", hand=HAND, draws=DRAWS)
             )
-        if not _all_differ((*hands, rest)):
+        if not all_differ((*hands, rest)):
             raise self._contradiction(tell("the deal has a card twice"))
         if self.round:
             due, first, actor = Due.PICK, None, self.loser
@@ -217,7 +206,7 @@ class GeishasRoadState(NamedTuple):
         if self.round > 1:
             first = int(choice[1])
             return self._replace(first=first, due=Due.DRAW, actor=first)
-        markers = _mark(self.markers, choice[1], seat)
+        markers = scoring.mark(self.markers, choice[1], seat)
         if seat == self.first:
             return self._replace(markers=markers, actor=1 - seat)
         return self._replace(markers=markers, due=Due.DRAW, actor=self.first)
@@ -258,7 +247,7 @@ class GeishasRoadState(NamedTuple):
             )
         left = PACK.take(hand, cards) if cards >= _X or hand >= _X else hand - cards
         if left is None or (hand < _X and hand & cards != cards):
-            raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
+            raise IllegalActionError(action, refusals.missing(hand, cards), shape=self.shape())
         hands, all_used = put(self.hands, seat, left), put(self.used, seat, used | mask)
         if hand >= _X:
             self._replace(hands=hands)._check_single(cards & KNOWN)
@@ -287,7 +276,7 @@ class GeishasRoadState(NamedTuple):
             )
         options = answers(self.offer, self.road)
         if answer not in options:
-            raise IllegalActionError(answer, self._why_not(answer, options), shape=options)
+            raise IllegalActionError(answer, refusals.wrong_answer(answer, self.offer, options), shape=options)
         taken = PACK.split(answer[1:])
         rest = tuple(name for name in PACK.split(self.offer[1:]) if name not in taken)
         tableaus, road = _lay(self.tableaus, seat, taken), self.road.walk(taken)
@@ -362,25 +351,11 @@ class GeishasRoadState(NamedTuple):
     def _check_single(self, shown: Cards) -> None:
         """Raises if one of the cards of `shown`, unknown until now, lies somewhere already."""
         places = (*self.hands, *self.tableaus, *self.intrigues, *self.discards, PACK.encode(self.deck))
-        if not _all_differ((*places, shown)):
+        if not all_differ((*places, shown)):
             raise self._contradiction(tell("a card would be in two places"))
 
     def _contradiction(self, reason: str) -> IllegalEventError:
         return IllegalEventError(reason, due=self.due.value)
-
-    @staticmethod
-    def _missing(hand: Cards, cards: Cards) -> str:
-        if cards >= _X and hand < _X:
-            return tell("unknown cards cannot be played from it")
-        if hand >= _X:
-            return tell("the hand has not that many cards")
-        return tell("the hand has not {cards}", cards=all_of(PACK.split(PACK.decode(cards & ~hand))))
-
-    def _why_not(self, answer: str, options: tuple[str, ...]) -> str:
-        turned = "-" + "".join(reversed(PACK.split(answer[1:]))) if answer[:1] == "-" else ""
-        if turned in options and self.offer[0] == COMPETITION:
-            return f"both orders come to the same here, so it is written {turned}"
-        return f"{self.offer} can be answered {' or '.join(options)}"
 
     # --- what others know -----------------------------------------------------------------------------------------
 
@@ -401,41 +376,8 @@ class GeishasRoadState(NamedTuple):
         )
 
     def to_json(self) -> dict[str, Json]:
-        """The position as plain data. Cards are text, lists of two are by seat, lists of five by colour.
-
-        `used` holds action letters, `markers` 0, 1 or null; `places` steps from home, `homes` homecomings and
-        `lanterns` prestige of each geisha this round; `light` and `dark` the lanterns that are left;
-        `influence` is in half points.
-        """
-        outcome: Json = None
-        if self.outcome is not None:
-            outcome = {"reason": self.outcome.reason, "winner": self.outcome.winner}
-        return {
-            "ruleset": self.ruleset.to_json(),
-            "round": self.round,
-            "first": self.first,
-            "due": self.due.value,
-            "actor": self.actor,
-            "hands": [PACK.decode(c) for c in self.hands],
-            "used": [[code for code in CODES if mask & BITS[code]] for mask in self.used],
-            "tableaus": [PACK.decode(c) for c in self.tableaus],
-            "intrigues": [PACK.decode(c) for c in self.intrigues],
-            "revealed": [bool(self.revealed & (1 << seat)) for seat in (0, 1)],
-            "discards": [PACK.decode(c) for c in self.discards],
-            "offer": self.offer or None,
-            "left": self.left or None,
-            "deck": self.deck,
-            "places": list(self.road.places),
-            "homes": list(self.road.homes),
-            "lanterns": list(self.road.lanterns),
-            "light": list(self.road.light),
-            "dark": list(self.road.dark),
-            "markers": [None if m == scoring.MIDDLE else int(m) for m in self.markers],
-            "influence": [list(self.influence(seat)) for seat in (0, 1)],
-            "wins": list(self.wins),
-            "loser": self.loser,
-            "outcome": outcome,
-        }
+        """The position as plain data, as `plain.describe` says; equal states give equal data."""
+        return plain.describe(self)
 
 
 def _lay(tableaus: Pair, seat: Seat, cards: tuple[str, ...]) -> Pair:
@@ -448,22 +390,6 @@ def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:
     if used[0] == used[1] == ALL_USED:
         return Due.REVEAL, None
     return Due.DRAW, 1 - acted
-
-
-def _mark(markers: str, colour: str, seat: Seat) -> str:
-    at = COLOURS.index(colour)
-    return f"{markers[:at]}{seat}{markers[at + 1 :]}"
-
-
-def _all_differ(places: tuple[Cards, ...]) -> bool:
-    """Whether no known card is in two of `places`."""
-    seen = 0
-    for place in places:
-        known = place & KNOWN
-        if seen & known:
-            return False
-        seen |= known
-    return True
 
 
 _Step = Callable[[GeishasRoadState, Any], GeishasRoadState]  # Any: each step takes just its own event's type

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
 from hkoji.rules.cards import UNKNOWN, Cards
-from hkoji.rules.events import Act, Answer, Chance, Close, Deal, Draw, Event, Outcome, Reveal, Seat
-from hkoji.rules.hanamikoji import notation, scoring
+from hkoji.rules.closing import close
+from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Outcome, Reveal, Seat
+from hkoji.rules.hanamikoji import notation, plain, scoring
 from hkoji.rules.hanamikoji.actions import (
     ALL_USED,
     NAMES,
@@ -113,18 +114,7 @@ class HanamikojiState(NamedTuple):
         """The position after `event`. Raises `IllegalError` or `NotationError`; `self` never changes."""
         step = _MACHINE[self.due].get(type(event))
         if step is None:
-            if isinstance(event, Close) and self.due is not Due.OVER:
-                if not event.is_possible:
-                    raise self._contradiction(tell("a game is not closed by {reason!r}", reason=event.outcome.reason))
-                return self._replace(due=Due.OVER, actor=None, outcome=event.outcome)
-            raise IllegalEventError(
-                tell(
-                    "a {event} cannot happen now: {due} is due",
-                    event=type(event).__name__.lower(),
-                    due=self.due.value,
-                ),
-                due=self.due.value,
-            )
+            return self._replace(due=Due.OVER, actor=None, outcome=close(event, self.due))
         return step(self, event)
 
     def _chance(self, event: Chance) -> HanamikojiState:
@@ -348,32 +338,8 @@ class HanamikojiState(NamedTuple):
         )
 
     def to_json(self) -> dict[str, Json]:
-        """The position as plain data. Cards are text, lists of two are by seat, lists of seven by geisha.
-
-        `used` holds action numbers, `markers` 0, 1 or null, `charm` and `geisha` the totals on each side.
-        """
-        outcome: Json = None
-        if self.outcome is not None:
-            outcome = {"reason": self.outcome.reason, "winner": self.outcome.winner}
-        return {
-            "ruleset": self.ruleset.to_json(),
-            "round": self.round,
-            "first": self.first,
-            "due": self.due.value,
-            "actor": self.actor,
-            "hands": [PACK.decode(c) for c in self.hands],
-            "used": [[n for n in NUMBERS if mask & bit(n)] for mask in self.used],
-            "rows": [PACK.decode(c) for c in self.rows],
-            "secrets": [PACK.decode(c) for c in self.secrets],
-            "trade_offs": [PACK.decode(c) for c in self.trade_offs],
-            "offer": self.offer or None,
-            "deck": self.deck,
-            "removed": PACK.decode(self.aside),
-            "markers": [None if m == scoring.NEUTRAL else int(m) for m in self.markers],
-            "charm": [scoring.charm(self.markers, seat) for seat in (0, 1)],
-            "geisha": [scoring.geisha(self.markers, seat) for seat in (0, 1)],
-            "outcome": outcome,
-        }
+        """The position as plain data, as `plain.describe` says; equal states give equal data."""
+        return plain.describe(self)
 
 
 def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:

@@ -1,0 +1,20 @@
+"""Events that no table of a game has a place for: an end from outside, which is possible at any time, and mistakes."""
+
+from __future__ import annotations
+
+from hkoji.errors import IllegalEventError
+from hkoji.rules.events import Close, Event, Outcome
+from hkoji.rules.protocol import Due
+from hkoji.text import tell
+
+
+def close(event: Event, due: Due) -> Outcome:
+    """The outcome, if `event` ends a running game from outside. Raises `IllegalEventError` for any other event."""
+    if not isinstance(event, Close) or due is Due.OVER:
+        raise IllegalEventError(
+            tell("a {event} cannot happen now: {due} is due", event=type(event).__name__.lower(), due=due.value),
+            due=due.value,
+        )
+    if not event.is_possible:
+        raise IllegalEventError(tell("a game is not closed by {reason!r}", reason=event.outcome.reason), due=due.value)
+    return event.outcome

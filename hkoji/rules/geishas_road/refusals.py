@@ -1,0 +1,24 @@
+"""Why a move of Geisha's Road is refused, in words: what the hand lacks, and how an offer can be answered."""
+
+from __future__ import annotations
+
+from hkoji.rules.cards import Cards
+from hkoji.rules.geishas_road.actions import COMPETITION, PACK
+from hkoji.text import all_of, any_of, tell
+
+
+def missing(hand: Cards, cards: Cards) -> str:
+    """Why `cards` cannot be played from `hand`, which has not all of them."""
+    if cards >= PACK.unknown and hand < PACK.unknown:
+        return tell("unknown cards cannot be played from it")
+    if hand >= PACK.unknown:
+        return tell("the hand has not that many cards")
+    return tell("the hand has not {cards}", cards=all_of(PACK.split(PACK.decode(cards & ~hand))))
+
+
+def wrong_answer(answer: str, offer: str, options: tuple[str, ...]) -> str:
+    """Why `answer` is none of the `options` for an offer: it may name the right cards in the other order."""
+    turned = "-" + "".join(reversed(PACK.split(answer[1:]))) if answer[:1] == "-" else ""
+    if turned in options and offer[0] == COMPETITION:
+        return tell("both orders come to the same here, so it is written {turned}", turned=turned)
+    return tell("{offer} can be answered {answers}", offer=offer, answers=any_of(options))
