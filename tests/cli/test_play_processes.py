@@ -43,7 +43,11 @@ class Pipe:
 
     def __init__(self, *words: str) -> None:
         self.process = subprocess.Popen(
-            [str(HKOJI), "play", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            [str(HKOJI), "play", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONFAULTHANDLER": "1"},
         )
 
     def until(self, *ends: str) -> str:
@@ -51,6 +55,9 @@ class Pipe:
         said = b""
         assert self.process.stdout is not None
         while not any(said.endswith(end.encode()) for end in ends):
+            if not select.select([self.process.stdout], [], [], 60)[0]:
+                self.process.send_signal(signal.SIGABRT)  # it says where it is
+                raise AssertionError(said.decode() + self.process.communicate()[0].decode())
             more = os.read(self.process.stdout.fileno(), 4096)
             assert more, said.decode()
             said += more
@@ -81,12 +88,18 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
     acknowledged: list[str] = []
     for _ in range(5):
         playing = Pipe("--level", "beginner")
-        said = playing.until(PROMPT)
+        said = playing.until(PROMPT, MORE)
+        if said.endswith(MORE):  # only the bot was left to move when the last one was killed
+            playing.kill()
+            break
         playing.type("moves")
         move = chance.choice(legal(playing.until(PROMPT)))
         playing.type(move)
-        assert playing.until(PROMPT, MORE).endswith(PROMPT)
+        over = playing.until(PROMPT, MORE).endswith(MORE)
         acknowledged.append(move)
+        if over:
+            playing.kill()
+            break
         playing.type("moves")
         playing.type(chance.choice(legal(playing.until(PROMPT))))
         time.sleep(chance.random() * 0.15)
@@ -131,18 +144,21 @@ def terminal(*words: str) -> Iterator[tuple[int, int]]:
 
 
 def read(screen: int, *ends: str) -> str:
-    said = ""
+    said, raw = "", b""
     while not any(said.endswith(end) for end in ends):
         assert select.select([screen], [], [], 30)[0], said
-        said += re.sub(r"\x1b\[\?2004[hl]", "", os.read(screen, 4096).decode("utf-8", "replace")).replace("\r", "")
+        raw += os.read(screen, 4096)
+        said = re.sub(r"\x1b\[\?2004[hl]|\r", "", raw.decode("utf-8", "replace"))
     return said
 
 
 def ended(pid: int, screen: int) -> int:
     """The exit code; what it still says is read, for a terminal holds only so much."""
     with contextlib.suppress(OSError):
-        while os.read(screen, 4096):
-            pass
+        while True:
+            assert select.select([screen], [], [], 30)[0]
+            if not os.read(screen, 4096):
+                break
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
