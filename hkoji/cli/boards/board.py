@@ -26,9 +26,6 @@ WIDTH: Final = 78
 SIDE: Final = 13
 """The width of the labels on the left."""
 _NAME: Final = 20
-_COMMAND: Final = 29
-_TYPED: Final = 12
-"""The width of a command, and of a move alone."""
 _NEWS: Final = 6
 _REASONS: Final = {
     "resign": tell("by resignation"),
@@ -234,8 +231,9 @@ class Board(ABC):
             yield from (f"{_('lately') if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
         yield self.style.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
-        typed = _TYPED if self.style.seated else _COMMAND
-        for what, command, then in self.choices():
+        choices = tuple(self.choices())
+        typed = max((len(command) for _what, command, _then in choices), default=0)
+        for what, command, then in choices:
             line = f"  {f'{what}  ':{SIDE + 2}}{command:{typed}}"
             yield f"{line}  {then}" if len(line) + len(then) + 2 <= WIDTH else line
 
