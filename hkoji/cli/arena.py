@@ -171,8 +171,8 @@ def _text(report: Report, *, plain: bool) -> str:
         _("Whoever started scored {score}.", score=_percent(figures.starter)),
         _(
             "{moves} moves and {games} games a second, in {seconds} s.",
-            moves=f"{figures.moves / report.seconds:.0f}",
-            games=f"{figures.games / report.seconds:.0f}",
+            moves=_figure(figures.moves / report.seconds),
+            games=_figure(figures.games / report.seconds),
             seconds=f"{report.seconds:.1f}",
         ),
     ]
@@ -233,4 +233,10 @@ def _times(side: Side) -> tuple[str, str]:
 
 
 def _time(milliseconds: float | None) -> str:
-    return "-" if milliseconds is None else f"{milliseconds:.3f}"
+    return "-" if milliseconds is None else _figure(milliseconds)
+
+
+def _figure(value: float) -> str:
+    """A number with three digits that say something, and no fewer than it has before the point."""
+    places = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:.{places}f}"
