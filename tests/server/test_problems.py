@@ -45,6 +45,7 @@ ELSEWHERE = {
     errors.NetworkError,
     errors.ServiceError,
     errors.BotError,
+    errors.SeatedBotError,
 }
 
 
