@@ -17,14 +17,16 @@ from hkoji.cli.introductions import introduction
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import Output
 from hkoji.cli.rulesets import make_ruleset
-from hkoji.cli.sitting import Sitting
+from hkoji.cli.sitting import Sitting, rounds_text
 from hkoji.client import Client, Home, Position
 from hkoji.client.files import read_json, write_file
 from hkoji.errors import CancelledError, NotFoundError, UsageError, shorten
 from hkoji.game.audit import audit
+from hkoji.game.replay import replay
 from hkoji.local.house import House, Seating
 from hkoji.local.seat import decide
 from hkoji.local.table import Table
+from hkoji.log.line import parse_lines
 from hkoji.rules.protocol import Json, Ruleset
 from hkoji.text import tell
 
@@ -175,12 +177,18 @@ def _say_what_to_look_at(talk: Dialogue, source: str) -> None:
 
 
 def _closing_words(talk: Dialogue, here: House, seating: Seating) -> None:
-    """What a finished game leaves: an audit, and the file for anyone to check it."""
+    """What a finished game leaves: the whole of it with all cards open, its audit, and the file for anyone to check."""
     from hkoji.cli.logs import audit_text
 
     data = here.log_file(seating.game).read_bytes()
     file = here.folder / "finished" / f"{seating.started[:10]}-{seating.opponent}-{seating.game[:8]}.jsonl"
     write_file(file, data)
+    whole = replay(parse_lines(data))
+    if whole.course is not None:
+        talk.say(_("The whole game, all cards open:"))
+        talk.say()
+        talk.say(rounds_text(whole.course.setup.ruleset, whole.events))
+        talk.say()
     talk.say(_("The audit of its log, as anyone can make it:"))
     talk.say()
     talk.say(audit_text(audit(data, here.player.pins(here.player.server))))

@@ -7,6 +7,7 @@ its affair. Nothing typed is lost or sent by mistake: what is no legal move is e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 from typing import Final
 
 from hkoji.cli import cards
@@ -16,6 +17,8 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.client import Client, Position
 from hkoji.decks import Deck
 from hkoji.errors import HkojiError
+from hkoji.rules.events import Event
+from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
 from hkoji.text import tell
 
@@ -97,7 +100,7 @@ class Sitting:
         elif word == "moves":
             self._list(position, position.legal)
         elif word in _ROUND_WORDS:
-            self._talk.say("\n".join(format_rounds(position.course.setup.ruleset, position.events)))
+            self._talk.say(rounds_text(position.course.setup.ruleset, position.events))
         elif word == "undo":
             self._talk.say(translate(_NO_UNDO))
         elif word == "hint":
@@ -183,6 +186,14 @@ class Sitting:
         else:
             move = _typed(position, self._advise(position))
             self._talk.say(_("A bot with your cards would play {move}", move=move))
+
+
+def rounds_text(ruleset: Ruleset, events: Sequence[Event]) -> str:
+    """A game in notation in lines of at most 78 columns, as they are read back too."""
+    lines = format_rounds(ruleset, events)
+    return "\n".join(
+        part for line in lines for part in wrap(line, _WIDTH, subsequent_indent="   ", break_on_hyphens=False)
+    )
 
 
 def _deck(position: Position) -> Deck:

@@ -54,6 +54,14 @@ def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
     assert games()[0]["status"] == "finished"
     assert "\x1b" not in done.out
     assert "thinking" not in done.out
+    # The whole game in notation, in lines of a screen's width, is the one that the log holds.
+    shown = done.out.partition("The whole game, all cards open:\n\n")[2].partition("\n\n")[0]
+    head = run("replay", file, "--notation").out
+    assert " ".join(shown.split()) in " ".join(head.split())
+    assert (
+        len(re.findall(r"^\d+\. =", shown, re.MULTILINE))
+        == json.loads(run("replay", file, "--json").out)["state"]["round"]
+    )
     text = done.out.partition("The audit of its log")[0]
     if not plain:
         assert max(map(len, text.splitlines())) <= 80
