@@ -67,6 +67,26 @@ def quoted(english: str) -> Text:
     return Text(english)
 
 
+class Dictated(Text):
+    """English from elsewhere together with the template and the values that it is said to be made of.
+
+    The template is only looked up: what no catalogue has is never formatted, and the English stands as it came.
+    """
+
+    __slots__ = ()
+
+    def __new__(  # what is made is no subclass of this
+        cls, english: str, template: str, values: Mapping[str, object], many: str = "", number: int = 1
+    ) -> Dictated:
+        """The message that reads `english`."""
+        made = str.__new__(cls, english)
+        made.template, made.values, made.many, made.number = template, values, many, number
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str, Mapping[str, object] | None, str, int]:  # type: ignore[override]
+        return str(self), self.template, self.values, self.many, self.number
+
+
 def any_of(names: Sequence[str]) -> str:
     """Names to choose from: `A or B or C`; as it is if there is only one."""
     return reduce(lambda first, last: tell("{first} or {last}", first=first, last=last), names)
@@ -87,7 +107,15 @@ def render(message: str, catalogue: Catalogue) -> str:
         template = catalogue.gettext(message.template)
     if message.values is None:
         return template
-    return template.format(**{name: _shown(value, catalogue) for name, value in message.values.items()})
+    shown = {name: _shown(value, catalogue) for name, value in message.values.items()}
+    if not isinstance(message, Dictated):
+        return template.format(**shown)
+    if template in (message.template, message.many):
+        return str(message)
+    try:
+        return template.format(**shown)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return str(message)
 
 
 def _shown(value: object, catalogue: Catalogue) -> object:

@@ -18,6 +18,7 @@ from hkoji.game.submission import Submission, format_submission
 from hkoji.log.line import Line, Signed, parse_log, read_line, read_signed
 from hkoji.log.publickey import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
+from hkoji.parts import assemble
 from hkoji.text import quoted, tell
 
 REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
@@ -163,8 +164,8 @@ def problem(answer: Answer) -> errors.HkojiError:
     if told is None:
         detail: str = tell("the service answered with status {status}", status=answer.status)
     else:
-        detail = quoted(errors.shorten(str(told), 300))
-    hint = quoted(errors.shorten(str(value.get("hint", "")), 300))
+        detail = _quoted(value, "detail")
+    hint = _quoted(value, "hint")
     if 300 <= answer.status < 400:
         where = errors.shorten(answer.location, 200) or "nowhere"
         return errors.ServiceError(
@@ -184,6 +185,14 @@ def problem(answer: Answer) -> errors.HkojiError:
         return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
     kind = _BY_STATUS.get(answer.status)
     return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
+
+
+def _quoted(value: dict[str, Any], name: str) -> str:  # Any: JSON
+    """What a problem says under `name`, to be shown in the reader's language where that is known."""
+    english = errors.shorten(str(value.get(name, "")), 300)
+    parts = value.get("parts")
+    made = assemble(english, parts.get(name)) if isinstance(parts, dict) else english
+    return quoted(english) if made is english else made
 
 
 class _TakenError(errors.HkojiError):

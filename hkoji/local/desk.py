@@ -23,6 +23,7 @@ from hkoji.log.entry import SERVER_NAME
 from hkoji.log.keys import PrivateKey, parse_public_key
 from hkoji.log.line import Line, format_log, line_to_json
 from hkoji.log.statement import make_login, parse_login, parse_registration
+from hkoji.parts import parts_of
 from hkoji.rules.registry import parse_ruleset
 from hkoji.text import tell
 
@@ -69,6 +70,7 @@ class Desk:
             status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
             value = {"code": error.code, "detail": str(error), "hint": error.hint, "status": status}
             value |= {name: getattr(error, name) for name in _DATA if hasattr(error, name)}
+            value["parts"] = parts_of(error)
         return Answer(status, (value if isinstance(value, str) else json.dumps(value)).encode())
 
     def _answer(

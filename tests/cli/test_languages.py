@@ -250,3 +250,10 @@ def test_the_service_s_own_words_are_translated_where_they_are_known(alice: Shel
     said = language.translate(error.message)
     language.use("en")
     assert (str(error), said) == ("log in first", "prima fai l'accesso")
+
+
+def test_the_service_s_words_with_values_are_translated_too(alice: Shell, bob: Shell) -> None:
+    """What only the service can know, it says in parts; here that the game is open to somebody else."""
+    game = str(alice("new", "--invite", "carol", "--json").json["game"])
+    assert "the game is open only to carol" in bob("join", game).err
+    assert "la partita è aperta solo a carol" in bob("join", game, "--lang", "it").err

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from hkoji import errors
+from hkoji.parts import parts_of
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -57,6 +58,11 @@ class Problem(BaseModel):
     action: str | None = Field(default=None, description="The decision that is not legal")
     shape: list[str] | None = Field(default=None, description="What a legal decision looks like, ? for a card")
     retry_after: int | None = Field(default=None, description="Seconds to wait")
+    parts: dict[str, Any] | None = Field(  # Any: JSON
+        default=None,
+        description="For readers in other languages: template and values of `detail` and of `hint`",
+        examples=[{"detail": {"text": "no {what} {name!r}", "values": {"what": "game", "name": "2714"}}}],
+    )
 
 
 _TITLES: Final = {
@@ -125,6 +131,8 @@ def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -
         members["actor"] = error.actor
     if place:
         members["seq"], members["head"] = place
+    if parts := parts_of(error):
+        members["parts"] = parts
     return answer(status, error.code, str(error), error.hint, members)
 
 
