@@ -44,11 +44,11 @@ for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and
 done
 if ((holds)); then note '2 chain' "head ${heads[holds - 1]} at entry $((holds - 1))"; fi
 for ((n = 0; n < holds; n++)); do # 3: no key is weak, none is another than expected, nobody has two
-    row && if [[ $key == - ]]; then continue; else points[$name]=$(point "$key"); fi
-    if [[ ${points[$name]} =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
+    row && if [[ $key == - ]]; then continue; else p=$(point "$key"); fi
+    if [[ $p =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
     elif [[ ${pins[$name]:-$key} != "$key" ]]; then finding '3 keys' "$n" "not the expected key of $name: $key"
     elif [[ ${keys[$name]:-} ]]; then finding '3 keys' "$n" "a second key of $name"
-    else keys[$name]=$key && note '3 keys' "$name ${pins[$name]:+as expected }$key"; fi
+    else keys[$name]=$key points[$name]=$p && note '3 keys' "$name ${pins[$name]:+as expected }$key"; fi
 done
 signed() { # NAME NAMESPACE SIGNATURE TEXT: whether it is NAME's signature of the text and a newline
     # SSHSIG, version 1, the key, the namespace, nothing reserved, sha512, ssh-ed25519; then only 64 bytes, R and S < L

@@ -55,6 +55,15 @@ def test_it_agrees_on_every_fourth_sort_of_damage(tmp_path: Path) -> None:
     assert _differences(logs[::4], tmp_path) == []
 
 
+def test_a_second_key_that_is_refused_takes_nothing_from_the_first(tmp_path: Path) -> None:
+    drafts = draft(tables()[2])
+    drafts[2].value["by"] = "server"
+    case = Case("a second key of the service", seal(drafts), pins(tables()[2]))
+    (tmp_path / "log").write_bytes(case.log)
+    assert by_script(tmp_path / "log", NOBODY).found == ((3, 2),)
+    assert _differences([case], tmp_path) == []
+
+
 def test_it_agrees_on_a_game_cut_anywhere(tmp_path: Path) -> None:
     logs = [case for case in golden() if case.name.endswith("of resigned.jsonl")]
     assert len(logs) > 10
