@@ -220,11 +220,14 @@ class TrustError(HkojiError):
 
 
 class AuditError(HkojiError):
-    """A log that does not hold. `step` is the numbered audit step, `seq` the entry, `signer` whose word is broken."""
+    """A log that does not hold. `step` is the numbered audit step, `seq` the entry, `signer` whose word is broken.
+
+    For many logs together they are None.
+    """
 
     code = "audit-failed"
 
-    def __init__(self, step: int, reason: str, *, seq: int | None, signer: str | None) -> None:
+    def __init__(self, step: int | None, reason: str, *, seq: int | None, signer: str | None) -> None:
         super().__init__(reason)
         self.step = step
         self.reason = reason

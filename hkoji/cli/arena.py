@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -20,6 +17,7 @@ from hkoji.bots.registry import BOTS, make_bot
 from hkoji.cli.exits import Exit
 from hkoji.cli.language import _, _n
 from hkoji.cli.output import Output
+from hkoji.cli.progress import progress
 from hkoji.errors import UsageError
 from hkoji.rules.protocol import Ruleset
 from hkoji.text import tell
@@ -104,12 +102,12 @@ def run(out: Output, plan: Plan, *, jobs: int, folder: Path | None) -> int:
     interrupted = False
     start = perf_counter()
     try:
-        with _progress(out, plan.deals) as advance, closing(play(plan, jobs=jobs, keep=export is not None)) as deals:
+        with progress(out, plan.deals) as advance, closing(play(plan, jobs=jobs, keep=export is not None)) as deals:
             for played in deals:
                 if export:
                     export.add(played)
                 tally.add(played)
-                advance()
+                advance(1)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -123,22 +121,6 @@ def run(out: Output, plan: Plan, *, jobs: int, folder: Path | None) -> int:
     if interrupted:
         out.say(tell("Interrupted: the figures are of what was played until then."))
     return Exit.INTERRUPTED if interrupted else Exit.OK
-
-
-@contextmanager
-def _progress(out: Output, deals: int) -> Iterator[Callable[[], None]]:
-    """What to call after each deal; shows a bar if the talk goes to a terminal."""
-    if out.plain or out.keep or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    with Progress(
-        BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("", total=deals)
-        yield lambda: bar.advance(task)
 
 
 # --- for people -------------------------------------------------------------------------------------------------------

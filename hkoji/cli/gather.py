@@ -6,17 +6,13 @@ cannot be read or does not hold is named, and the rest goes on. Signatures are n
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from datetime import datetime
-from itertools import chain, islice
-from pathlib import Path
+from itertools import islice
 from typing import BinaryIO, Final, NamedTuple
 
+from hkoji.cli.many import log_files, spread
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
 from hkoji.log.line import MAX_LINE_BYTES, Line, parse_line
@@ -43,36 +39,13 @@ Found = Record | Problem
 
 def gather(sources: Iterable[str], jobs: int = 1) -> Iterator[Found]:
     """Every log's record or problem, in the order of the sources whatever `jobs` is. `-` is standard input."""
-    files = chain.from_iterable(map(_files, sources))
+    files = log_files(sources)
     if jobs == 1:
         for file in files:
             yield from read_file(file)
         return
-    window: deque[Future[list[Found]]] = deque()
-    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        try:
-            while group := tuple(islice(files, _CHUNK)):
-                if "-" in group:
-                    window.append(Future())
-                    window[-1].set_result(_read_files(group))
-                else:
-                    window.append(pool.submit(_read_files, group))
-                if len(window) > 2 * jobs:
-                    yield from window.popleft().result()
-            while window:
-                yield from window.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _files(source: str) -> Iterator[str]:
-    """The log files of a source: of a folder all `*.jsonl` in it and below, by name."""
-    if source == "-" or not Path(source).is_dir():
-        yield source
-        return
-    for folder, below, names in os.walk(source):
-        below.sort()
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl"))
+    groups = iter(lambda: tuple(islice(files, _CHUNK)), ())
+    yield from spread(groups, _read_files, jobs, here=lambda group: "-" in group)
 
 
 def _read_files(files: Iterable[str]) -> list[Found]:

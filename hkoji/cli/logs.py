@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,10 +10,10 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import Output
 from hkoji.cli.play import read_input
 from hkoji.client import Client
-from hkoji.errors import AuditError, IllegalError, MalformedError, UsageError
+from hkoji.errors import AuditError, IllegalError, MalformedError
 from hkoji.game.audit import Audit, AuditStep, Finding, audit
 from hkoji.game.replay import Replay, replay
-from hkoji.log.keys import PublicKey, parse_public_key
+from hkoji.log.keys import PublicKey
 from hkoji.log.line import Line, format_log, parse_lines
 from hkoji.text import tell
 
@@ -48,20 +49,20 @@ def read_replay(client: Client, out: Output, source: str) -> Replay:
     return position.replay
 
 
-def show_audit(client: Client, out: Output, source: str, keys: list[str]) -> None:
-    """Audits a log. Raises `AuditError` naming step, entry and signer if it does not hold."""
-    pins = dict(parse_pin(pin) for pin in keys)
-    if is_file(source):
-        data = read_input(out, source)
-    else:
-        game = client.find(source)
-        data = format_log(client.log(game)).encode()
-        pins = {**client.pins(client.server_of(game)), **pins}
+def show_audit(out: Output, data: bytes, pins: Mapping[str, PublicKey]) -> None:
+    """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold."""
     result = audit(data, pins)
     out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
         first = result.findings[0]
-        raise AuditError(int(first.step), _summary(first), seq=first.entry, signer=first.signer)
+        raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
+
+
+def show_game_audit(client: Client, out: Output, game: str, pins: Mapping[str, PublicKey]) -> None:
+    """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
+    game = client.find(game)
+    known = client.pins(client.server_of(game))
+    show_audit(out, format_log(client.log(game)).encode(), {**known, **pins})
 
 
 _STEPS: Final = {
@@ -77,7 +78,7 @@ _STEPS: Final = {
 }
 
 
-def _summary(finding: Finding) -> str:
+def finding_text(finding: Finding) -> str:
     """A finding in one line: step, place, whose word is broken, why."""
     step, name, reason = int(finding.step), _STEPS[finding.step], finding.reason
     if finding.entry is None:
@@ -98,19 +99,6 @@ def _summary(finding: Finding) -> str:
     return tell(
         "step {step} ({name}), entry {entry}: {reason}", step=step, name=name, entry=finding.entry, reason=reason
     )
-
-
-def parse_pin(text: str) -> tuple[str, PublicKey]:
-    """`NAME=KEY`; the key as text or the path of a `.pub` file. Raises `UsageError`."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(
-            tell("{text!r} is not NAME=KEY", text=text),
-            hint=tell("as in --key 'alice=ssh-ed25519 AAAA…' or alice=alice.pub"),
-        )
-    if Path(value).is_file():
-        value = Path(value).read_text(encoding="ascii", errors="replace")
-    return name, parse_public_key(" ".join(value.split()[:2]))
 
 
 def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON

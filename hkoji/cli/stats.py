@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.cli.gather import Problem, gather
 from hkoji.cli.language import _, _n, translate
+from hkoji.cli.many import check_standard_input
 from hkoji.cli.output import Output, Style
 from hkoji.draw.charts import Bar, Chart, draw_charts
-from hkoji.errors import HkojiError, StorageError, UsageError
+from hkoji.errors import HkojiError, StorageError
 from hkoji.rules.geishas_road import actions as geishas_road
 from hkoji.rules.hanamikoji import actions as hanamikoji
 from hkoji.study.share import Share, Spread
@@ -42,8 +43,7 @@ class Problems(NamedTuple):
 
 def show_stats(out: Output, sources: list[str], jobs: int, plot: str | None) -> None:
     """Counts all logs. Raises `HkojiError` after the result if some were not counted."""
-    if sources.count("-") > 1 or ("-" in sources and out.keep):
-        raise UsageError(tell("standard input can be read once"), hint=tell("give - one time, and not in a batch"))
+    check_standard_input(sources, taken=out.keep)
     tally = Tally()
     problems = _fold(tally, sources, jobs)
     if plot is not None:

@@ -193,10 +193,14 @@ def test_ssh_keygen_verifies_every_entry_and_receipt(match: Path, tmp_path: Path
 
 
 def test_the_pages_other_commands_say_what_the_page_says(match: Path) -> None:
-    audited = run(block("while read"), match)
+    audited = run(block("hkoji audit") + " --json", match)
     assert audited.returncode == 0, audited
-    assert audited.stdout.count("entries hold; the game is finished.") == 4
-    assert "not pinned" not in audited.stdout
+    *told, last = map(json.loads, audited.stdout.splitlines())
+    assert [each["file"] for each in told] == [
+        f"./{name}" for name in sorted(contents(match)) if name.endswith("jsonl")
+    ]
+    assert all(party["pinned"] for each in told for party in each["parties"])
+    assert (last["summary"]["finished"], last["summary"]["ok"], last["summary"]["unpinned"]) == (4, True, 0)
     script = block("for table in a b; do head")
     done = run(script, match)
     assert done.returncode == 0, done
@@ -212,4 +216,4 @@ def test_one_changed_byte_fails(match: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(match, tmp_path / "match"))
     path = folder / "0001-a.jsonl"
     path.write_text(path.read_text().replace('\\"seq\\":5', '\\"seq\\":6', 1))
-    assert run(block("while read"), folder).returncode != 0
+    assert run(block("hkoji audit"), folder).returncode != 0

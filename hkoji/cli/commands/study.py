@@ -66,16 +66,32 @@ def stats(
     show_stats(out, files, jobs, plot)
 
 
-@commands.command(epilog="Example: hkoji audit game.jsonl --key 'alice=ssh-ed25519 AAAA…' --key bob=bob.pub")
+@commands.command(
+    epilog="Examples: hkoji audit game.jsonl --key 'alice=ssh-ed25519 AAAA…' --key bob=bob.pub; "
+    "hkoji audit match/ --keys match/keys.txt --jobs 4"
+)
 def audit(
-    source: Source,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES|GAME",
+            help="Log files, folders of *.jsonl, - for standard input; or one game.",
+            show_default=False,
+        ),
+    ],
     key: Annotated[
         list[str] | None, typer.Option("--key", metavar="NAME=KEY", help="A key you expect; text or a .pub file.")
     ] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option("--keys", metavar="FILE", help="Keys you expect: a file of lines NAME ssh-ed25519 AAAA…"),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="So many processes, for many logs.")] = 1,
     json: Json = False,
+    plain: Plain = False,
 ) -> None:
-    """Check every signature, card and move of a log."""
-    from hkoji.cli import logs
+    """Check every signature, card and move of a log, or of many logs and these against one another."""
+    from hkoji.cli import auditing
 
-    out.json = json
-    logs.show_audit(client(), out, source, key or [])
+    out.json, out.plain = json, plain
+    raise typer.Exit(auditing.show(client, out, sources, auditing.Wish(tuple(key or ()), tuple(keys or ()), jobs)))

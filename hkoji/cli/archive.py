@@ -1,0 +1,325 @@
+"""`hkoji audit` of many logs: each on its own, in several processes, and then against one another.
+
+Logs are the unit, not files, so that one file of many logs is shared out as well. Of a log nothing is held once it has
+been told; what later logs are compared with is in a `Ledger`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from hkoji.cli.exits import Exit
+from hkoji.cli.gather import Problem
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.ledger import Contradiction, Ledger, Place
+from hkoji.cli.logs import audit_json, finding_text
+from hkoji.cli.many import log_files, spread
+from hkoji.cli.output import Output, encode
+from hkoji.cli.progress import progress, shows_progress
+from hkoji.cli.split import Log, read_all
+from hkoji.errors import AuditError, HkojiError
+from hkoji.game.archive import Claims, claims
+from hkoji.game.audit import Audit, audit
+from hkoji.log.keys import PublicKey
+from hkoji.text import plural, tell
+
+_GROUP_LOGS: Final = 16
+_GROUP_BYTES: Final = 2**19
+
+Pins = Mapping[str, PublicKey]
+
+
+class Repeat(NamedTuple):
+    """A log whose very text was audited before, at `earlier`."""
+
+    place: Place
+    earlier: Place
+    size: int
+
+
+class Checked(NamedTuple):
+    """A log with its audit, and what it says that others may contradict."""
+
+    place: Place
+    audit: Audit
+    claims: Claims | None
+    size: int
+
+
+Item = Log | Problem | Repeat
+Found = Checked | Problem | Repeat
+
+
+class Summary:
+    """What an archive comes to: counts of logs, but `entries` and `holds` of entries."""
+
+    def __init__(self) -> None:
+        self.logs = self.finished = self.running = self.broken = self.not_understood = 0
+        self.repeated = self.contradictions = self.unreadable = self.unpinned = self.entries = self.holds = 0
+        self.interrupted = False
+
+    def add(self, result: Audit) -> None:
+        """Counts a log that was audited."""
+        self.logs += 1
+        self.entries += result.entries
+        self.holds += result.holds
+        if result.findings:
+            self.broken += 1
+            self.not_understood += not all(finding.understood for finding in result.findings)
+        elif result.finished:
+            self.finished += 1
+        else:
+            self.running += 1
+        self.unpinned += not all(party.pinned for party in result.parties)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all that was there could be read, and holds."""
+        return not (self.broken or self.contradictions or self.unreadable or self.interrupted) and bool(
+            self.logs or self.repeated
+        )
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """For programs."""
+        return {"ok": self.ok, **vars(self)}
+
+
+def show_archive(out: Output, sources: list[str], pins: Pins, jobs: int) -> int:
+    """Audits all logs of files and folders. The exit code; raises `AuditError` or `HkojiError` if it is not good."""
+    total = _size(log_files(sources)) if shows_progress(out) else 0
+    return show_logs(out, read_all(log_files(sources)), pins, jobs, total)
+
+
+def show_logs(out: Output, logs: Iterable[Log | Problem], pins: Pins, jobs: int, total: int = 0) -> int:
+    """The same for logs that are read already, or as they are asked for; `total` is their size for the bar."""
+    summary = Summary()
+    # JSON at a terminal would be broken by a bar.
+    hushed = out.json and sys.stdout.isatty()
+    try:
+        with (
+            closing(Ledger()) as ledger,
+            progress(out, total, sized=True, hidden=hushed or not total) as advance,
+            closing(_audited(logs, pins, jobs, ledger)) as results,
+        ):
+            for found in results:
+                _take(out, ledger, summary, found)
+                advance(0 if isinstance(found, Problem) else found.size)
+    except KeyboardInterrupt:
+        summary.interrupted = True
+    value = {"summary": summary.to_json()}
+    out.result(value, lambda: "\n".join(_text(summary)))
+    if summary.interrupted:
+        out.say(tell("Interrupted: the figures are of what was audited until then."))
+        return Exit.INTERRUPTED
+    _judge(summary)
+    return Exit.OK
+
+
+def _judge(summary: Summary) -> None:
+    if summary.broken:
+        raise AuditError(
+            None,
+            plural("{n} log does not hold", "{n} logs do not hold", summary.broken, n=summary.broken),
+            seq=None,
+            signer=None,
+        )
+    if summary.contradictions:
+        n = summary.contradictions
+        reason = plural("{n} contradiction between logs", "{n} contradictions between logs", n, n=n)
+        raise AuditError(None, reason, seq=None, signer=None)
+    if summary.unreadable:
+        n = summary.unreadable
+        raise HkojiError(
+            plural("{n} file or log could not be read", "{n} files or logs could not be read", n, n=n),
+            hint=tell("they are named in the result; what could be read holds"),
+        )
+    if not summary.ok:
+        raise HkojiError(
+            tell("there is no log to audit"), hint=tell("give log files, or folders with files named *.jsonl")
+        )
+
+
+# --- the work -----------------------------------------------------------------------------------------------------
+
+
+def _audited(logs: Iterable[Log | Problem], pins: Pins, jobs: int, ledger: Ledger) -> Generator[Found, None, None]:
+    items = map(partial(_new, ledger), logs)
+    work = partial(_work, dict(pins))
+    if jobs == 1:
+        yield from chain.from_iterable(map(work, ((item,) for item in items)))
+    else:
+        yield from spread(_groups(items), work, jobs, here=_idle)
+
+
+def _new(ledger: Ledger, item: Log | Problem) -> Item:
+    """An exact copy is not audited again."""
+    if isinstance(item, Problem) or not item.text:
+        return item
+    place = Place(item.file, item.line)
+    earlier = ledger.seen(item.text, place)
+    return Repeat(place, earlier, len(item.text)) if earlier else item
+
+
+def _groups(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
+    group: list[Item] = []
+    size = 0
+    for item in items:
+        group.append(item)
+        size += len(item.text) if isinstance(item, Log) else 0
+        if len(group) == _GROUP_LOGS or size >= _GROUP_BYTES:
+            yield tuple(group)
+            group, size = [], 0
+    if group:
+        yield tuple(group)
+
+
+def _idle(group: tuple[Item, ...]) -> bool:
+    return not any(isinstance(item, Log) for item in group)
+
+
+def _work(pins: Pins, group: tuple[Item, ...]) -> list[Found]:
+    return [_check(pins, item) if isinstance(item, Log) else item for item in group]
+
+
+def _check(pins: Pins, log: Log) -> Checked:
+    result = audit(log.text, pins)
+    return Checked(Place(log.file, log.line), result, claims(log.text, result), len(log.text))
+
+
+def _size(files: Iterable[str]) -> int:
+    """So many bytes are known to be there."""
+    total = 0
+    for file in files:
+        try:
+            total += os.stat(file).st_size if file != "-" else 0
+        except OSError:  # it is named when its turn comes
+            continue
+    return total
+
+
+# --- what is told of each -------------------------------------------------------------------------------------------
+
+
+def _take(out: Output, ledger: Ledger, summary: Summary, found: Found) -> None:
+    """Counts a result, and tells of it what is to be told: of each for programs, of what is not good for people."""
+    if isinstance(found, Problem):
+        summary.unreadable += 1
+        value = {"file": found.file, "line": found.line or None, "ok": False, "read": False, "reason": found.reason}
+        _tell(
+            out,
+            value,
+            lambda: _("{file}: {reason}", file=Place(found.file, found.line), reason=translate(found.reason)),
+        )
+        return
+    if isinstance(found, Repeat):
+        summary.repeated += 1
+        _tell(out, {**_place(found.place), "repeats": _place(found.earlier)}, None)
+        return
+    earlier, contradictions = ledger.add(found.claims, found.place) if found.claims else (None, [])
+    result = found.audit
+    if earlier and result.ok:
+        summary.repeated += 1
+        _tell(out, {**_place(found.place), "game": result.game, "repeats": _place(earlier)}, None)
+    else:
+        summary.add(result)
+        told = None if result.ok and result.finished else partial(_remark, found)
+        _tell(out, {**_place(found.place), **audit_json(result)}, told)
+    for each in contradictions:
+        summary.contradictions += 1
+        _tell(out, _contradiction_json(each), partial(_contradiction, each))
+
+
+def _tell(out: Output, value: Mapping[str, Any], text: Callable[[], str] | None) -> None:  # Any: JSON
+    if out.keep:
+        return
+    if out.json:
+        sys.stdout.write(encode(value) + "\n")
+    elif text:
+        sys.stdout.write(text() + "\n")
+    else:
+        return
+    sys.stdout.flush()
+
+
+def _place(place: Place) -> dict[str, Any]:  # Any: JSON
+    return {"file": place.file, "line": place.line}
+
+
+def _remark(found: Checked) -> str:
+    result = found.audit
+    if result.ok:
+        return _("{file}: all {n} entries hold; the game is still running.", file=found.place, n=result.entries)
+    reason = translate(finding_text(result.findings[0]))
+    return _(
+        "{file}: {n} of {total} entries hold: {reason}",
+        file=found.place,
+        n=result.holds,
+        total=result.entries,
+        reason=reason,
+    )
+
+
+def _contradiction_json(each: Contradiction) -> dict[str, Any]:  # Any: JSON
+    conflict = each.conflict
+    return {
+        "contradiction": conflict.against.value,
+        "game": each.game,
+        "entry": conflict.entry,
+        "signer": conflict.signer,
+        "reason": conflict.reason,
+        "logs": [_place(each.earlier), _place(each.later)],
+        "ok": False,
+    }
+
+
+def _contradiction(each: Contradiction) -> str:
+    conflict = each.conflict
+    reason = translate(conflict.reason)
+    if conflict.signer is None:
+        return _("{one} against {other}: {reason}", one=each.earlier, other=each.later, reason=reason)
+    return _(
+        "{one} against {other}: {who}: {reason}",
+        one=each.earlier,
+        other=each.later,
+        who=translate(conflict.signer),
+        reason=reason,
+    )
+
+
+def _text(summary: Summary) -> Iterator[str]:
+    """The summary for people."""
+    yield _n(
+        "{n} log, {holds} of {entries} entries hold",
+        "{n} logs, {holds} of {entries} entries hold",
+        summary.logs,
+        n=summary.logs,
+        holds=summary.holds,
+        entries=summary.entries,
+    )
+    rows = (
+        (_("finished games"), summary.finished),
+        (_("running games"), summary.running),
+        (_("do not hold"), summary.broken),
+        (_("not understood"), summary.not_understood),
+        (_("repeated"), summary.repeated),
+        (_("contradictions"), summary.contradictions),
+        (_("not readable"), summary.unreadable),
+    )
+    for name, number in rows:
+        if number:
+            yield f"  {name:17} {number}"
+    if summary.ok:
+        yield _("All hold.")
+    if summary.unpinned:
+        yield _n(
+            "In {n} log keys were not expected: give them with --key or --keys.",
+            "In {n} logs keys were not expected: give them with --key or --keys.",
+            summary.unpinned,
+            n=summary.unpinned,
+        )
