@@ -1,0 +1,333 @@
+"""A service that lies, and players who cheat: an honest desk or table, and lies small enough to be put together.
+
+A lie changes what the honest service was about to tell, whole log and view, before it is signed; the desk then signs
+it as a service that means it would. Without its lies it is `tests.support.desk.Desk`, so the same calls pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from hkoji import errors
+from hkoji.client.transport import Answer
+from hkoji.game import bodies, host
+from hkoji.game.audit import Audit, AuditStep, audit
+from hkoji.game.hidden import Opening
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.entry import make_entry
+from hkoji.log.keys import PrivateKey, PublicKey
+from hkoji.log.line import Line, SignedReceipt, format_log, line_to_json, sign_entry
+from hkoji.log.receipt import make_receipt
+from hkoji.log.statement import Dealt, make_view
+from tests.support import forgery
+from tests.support.desk import AT, Desk, Seat
+from tests.support.table import Table
+
+# --- the attacks ------------------------------------------------------------------------------------------------------
+
+
+class Attack(NamedTuple):
+    """A row of the table in docs/security.md: what is tried, by whom, what finds it and when, and who is named."""
+
+    what: str
+    who: str
+    found: str
+    named: str
+
+
+ATTACKS: dict[str, Attack] = {}
+"""All attacks by the name of their test."""
+
+_Test = TypeVar("_Test", bound=Callable[..., None])
+
+
+def attack(what: str, *, who: str, found: str, named: str) -> Callable[[_Test], _Test]:
+    """Notes that a test is one of this attack."""
+
+    def note(test: _Test) -> _Test:
+        ATTACKS[test.__name__] = Attack(what, who, found, named)
+        return test
+
+    return note
+
+
+# --- what a service tells ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Telling:
+    """What the service is about to tell of `game`: the whole log, and if a seat asks for its view, its cards.
+
+    After an entry was sent, `lines` are those that it has brought and `brought` is true. `view` replaces fields of the
+    view as it is signed.
+    """
+
+    desk: Desk
+    game: str
+    lines: list[Line]
+    dealt: tuple[Dealt, ...] = ()
+    brought: bool = False
+    view: dict[str, Any] = field(default_factory=dict)  # Any: fields of a view
+
+
+Lie = Callable[[Telling], None]
+
+
+class HostileDesk(Desk):
+    """An honest service, but for the `lies` that it is telling."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.lies: tuple[Lie, ...] = ()
+
+    def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> Answer:
+        """The honest answer, told with the lies."""
+        answer = super().answer(method, path, body, token)
+        parts = urlsplit(path)
+        match parts.path.strip("/").split("/")[1:]:
+            case ["games", game, "log" | "view" | "entries" as what] if self.lies and answer.status in (200, 201):
+                after = int(parse_qs(parts.query).get("after", ["-1"])[0])
+                return answer._replace(body=self._told(game, what, after, answer))
+        return answer
+
+    def _told(self, game: str, what: str, after: int, answer: Answer) -> bytes:
+        kept = self.games[game]
+        if what == "entries":
+            value = answer.json()
+            telling = Telling(self, game, kept.lines[-len(value["lines"]) :], brought=True)
+            self._lie(telling)
+            value["lines"] = [line_to_json(line) for line in telling.lines]
+            return json.dumps(value).encode()
+        telling = Telling(self, game, list(kept.lines))
+        if what == "log":
+            self._lie(telling)
+            return format_log(line for line in telling.lines if line.entry.seq > after).encode()
+        value = answer.json()
+        telling.dealt = host.view(kept.hosted, value["seat"]).dealt
+        self._lie(telling)
+        last = telling.lines[-1].entry
+        fields = {"dealt": telling.dealt, "game": game, "head": last.head, "seat": value["seat"], "seq": last.seq}
+        view = make_view(**{**fields, **telling.view})
+        value["view"] = {"text": view.text, "sig": encode_base64(self.key.sign(sshsig.VIEW, view.message))}
+        value["lines"] = [line_to_json(line) for line in telling.lines if line.entry.seq > after]
+        return json.dumps({**value, "seq": last.seq, "head": last.head}).encode()
+
+    def _lie(self, telling: Telling) -> None:
+        for lie in self.lies:
+            lie(telling)
+
+
+@contextmanager
+def lying(desk: HostileDesk, *lies: Lie) -> Iterator[None]:
+    """The desk tells `lies` for a while."""
+    before, desk.lies = desk.lies, lies
+    try:
+        yield
+    finally:
+        desk.lies = before
+
+
+# --- lies about the log -----------------------------------------------------------------------------------------------
+
+
+def ends_at(seq: int) -> Lie:
+    """The log ends with an entry that is not its last."""
+
+    def lie(telling: Telling) -> None:
+        if not telling.brought:
+            del telling.lines[seq + 1 :]
+
+    return lie
+
+
+def without(seq: int) -> Lie:
+    """An entry is left out."""
+
+    def lie(telling: Telling) -> None:
+        telling.lines[:] = [line for line in telling.lines if line.entry.seq != seq]
+
+    return lie
+
+
+def exchanged(seq: int) -> Lie:
+    """An entry and the one after it come in the other order."""
+
+    def lie(telling: Telling) -> None:
+        telling.lines[seq : seq + 2] = reversed(telling.lines[seq : seq + 2])
+
+    return lie
+
+
+def of_game(other: str) -> Lie:
+    """Another game's log, whole and true."""
+
+    def lie(telling: Telling) -> None:
+        telling.lines[:] = telling.desk.games[other].lines
+
+    return lie
+
+
+def told(lines: tuple[Line, ...]) -> Lie:
+    """This log and no other."""
+
+    def lie(telling: Telling) -> None:
+        telling.lines[:] = lines
+
+    return lie
+
+
+def instead_of(seq: int, body: bodies.Body, by: str = "server", key: PrivateKey | None = None) -> Lie:
+    """From `seq` on the log is another one: one entry, written for its place and receipted."""
+
+    def lie(telling: Telling) -> None:
+        if not telling.brought:
+            telling.lines[seq:] = [follow(telling.desk.key, telling.lines[seq - 1], body, by, key)]
+
+    return lie
+
+
+def added(*more: bodies.Body, by: str = "server", key: PrivateKey | None = None) -> Lie:
+    """Entries more than there are."""
+
+    def lie(telling: Telling) -> None:
+        for body in more if not telling.brought else ():
+            telling.lines.append(follow(telling.desk.key, telling.lines[-1], body, by, key))
+
+    return lie
+
+
+def receipt_of(seq: int, other: int) -> Lie:
+    """An entry comes with the receipt of another one."""
+
+    def lie(telling: Telling) -> None:
+        first = telling.desk.games[telling.game].lines
+        telling.lines[:] = [
+            line._replace(receipt=first[other].receipt) if line.entry.seq == seq else line for line in telling.lines
+        ]
+
+    return lie
+
+
+def signed_by(seq: int, key: PrivateKey) -> Lie:
+    """An entry comes with somebody else's signature."""
+
+    def lie(telling: Telling) -> None:
+        telling.lines[:] = [
+            line._replace(sig=sign_entry(line.entry, key)) if line.entry.seq == seq else line for line in telling.lines
+        ]
+
+    return lie
+
+
+# --- lies about cards -------------------------------------------------------------------------------------------------
+
+
+def hand(cards: str, round_number: int = 1) -> Lie:
+    """A seat is shown `cards` in a round, whatever it was dealt."""
+
+    def lie(telling: Telling) -> None:
+        telling.dealt = tuple(
+            Dealt(cards, each.round) if each.round == round_number else each for each in telling.dealt
+        )
+
+    return lie
+
+
+def view_of(**fields: Any) -> Lie:  # Any: fields of a view
+    """A view with other fields, as signed as any."""
+    return lambda telling: telling.view.update(fields)
+
+
+def another_card(cards: str) -> str:
+    """A hand like `cards` with another last card, such as could have been dealt."""
+    return cards[:-1] + next(card for card in "DEFG" if card != cards[-1] and cards.count(card) < 2)
+
+
+# --- writing entries that no referee has seen -------------------------------------------------------------------------
+
+
+def follow(
+    service: PrivateKey,
+    before: Line,
+    body: bodies.Body,
+    by: str = "server",
+    key: PrivateKey | None = None,
+    *,
+    at: str = AT,
+) -> Line:
+    """The entry after `before`, signed with `key` (by default the service's) and receipted."""
+    last = before.entry
+    kind = bodies.KINDS[type(body)]
+    entry = make_entry(at=at, body=body.to_json(), by=by, game=last.game, kind=kind, prev=last.head, seq=last.seq + 1)
+    receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
+    signed = SignedReceipt(receipt, service.sign(sshsig.RECEIPT, receipt.message))
+    return Line(entry, sign_entry(entry, key or service), signed)
+
+
+def key_of(player: Seat) -> PrivateKey:
+    """The private key of a player who cheats along."""
+    return PrivateKey.from_openssh((player.path / "id_ed25519").read_bytes())
+
+
+def other_cards(table: Table, number: int, cards: str) -> dict[int, dict[str, object]]:
+    """The changes to a log, for `forgery.rewrite`, by which a move's first hidden group was `cards` from the start."""
+    old = next(opening for opening in table.hosted.openings if (opening.seq, opening.part) == (number, 0))
+    forged = Opening(number, 0, cards, old.salt)
+    commit = [forged.commitment(table.game), *table.lines[number].entry.body["commit"][1:]]  # type: ignore[index, misc]
+    return {**forgery.changed_body(table, number, commit=commit), **reopened(table, forged)}
+
+
+def reopened(table: Table, opening: Opening) -> dict[int, dict[str, object]]:
+    """The changes to a log by which it publishes `opening` for that place."""
+    changes: dict[int, dict[str, object]] = {}
+    for line in table.lines:
+        given = line.entry.body.get("openings")
+        if isinstance(given, list):
+            place = (opening.seq, opening.part)
+            swapped = [opening.to_json() if (o["seq"], o["part"]) == place else o for o in given]  # type: ignore[index, call-overload]
+            changes[line.entry.seq] = {"body": {**line.entry.body, "openings": swapped}}
+    return changes
+
+
+# --- what becomes of it -----------------------------------------------------------------------------------------------
+
+
+def on_disk(player: Seat) -> dict[str, bytes]:
+    """Everything in a player's home: what was seen, pinned, signed and kept."""
+    return {
+        str(path.relative_to(player.path)): path.read_bytes()
+        for path in sorted(Path(player.path).rglob("*"))
+        if path.is_file() and path.name != "lock"
+    }
+
+
+def caught(desk: HostileDesk, player: Seat, act: Callable[[], object], reason: str, *lies: Lie) -> errors.TrustError:
+    """`act` of a client under `lies` fails, as often as it is tried, changes nothing in the player's home, and says
+    what to do; without the lies the very same act passes."""
+    before = on_disk(player)
+    with lying(desk, *lies):
+        for _ in range(2):
+            with pytest.raises(errors.TrustError, match=reason) as refusal:
+                act()
+            assert refusal.value.hint
+            assert on_disk(player) == before
+    act()
+    return refusal.value
+
+
+def convicted(honest: Table, log: str, step: AuditStep, entry: int, named: str | None) -> Audit:
+    """The audit of `log` finds one thing, there, and names exactly `named`; the honest log holds."""
+    pins: dict[str, PublicKey] = forgery.pins(honest)
+    assert audit(honest.text, pins).ok
+    result = audit(log, pins)
+    assert forgery.only(result) == (step, entry, named)
+    return result

@@ -1,0 +1,785 @@
+"""Every attack that docs/security.md lists, tried: what finds it, when, whom it names, and that nothing else changes.
+
+Each is one lie in a scenario that passes without it; the page's table and this module name each other.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hkoji import errors
+from hkoji.game import bodies, host
+from hkoji.game.audit import AuditStep, audit
+from hkoji.game.hidden import Opening, entropy_commit, seed_commit
+from hkoji.game.submission import Submission, parse_submission
+from hkoji.log import sshsig
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import format_log, parse_log, sign_entry, verify_receipt
+from hkoji.log.receipt import make_receipt
+from hkoji.rules.events import Outcome
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.log.curve import encode_point, encodings, small_order
+from tests.support.adversary import (
+    HostileDesk,
+    added,
+    another_card,
+    attack,
+    caught,
+    convicted,
+    ends_at,
+    exchanged,
+    follow,
+    hand,
+    instead_of,
+    key_of,
+    lying,
+    on_disk,
+    other_cards,
+    receipt_of,
+    reopened,
+    signed_by,
+    told,
+    view_of,
+    without,
+)
+from tests.support.desk import AT, URL, Seat, begin, play_on, seated
+from tests.support.drafts import other_than_ssh_keygen
+from tests.support.forgery import append, changed_body, entry_number, pins, rewrite
+from tests.support.table import Table, new_game, refused, whole_game
+
+CLIENT = "the client, at once"
+END = "the client, at the game's end"
+AUDIT = "the audit"
+BOTH = "the client, at once; the audit"
+LATER = "the client, at the game's end; the audit"
+REFEREE = "the service, at once"
+SERVICE = "the service"
+PLAYER = "a player"
+TOGETHER = "service and player together"
+NOBODY = "nobody"
+SENDER = "who sent it"
+
+STRANGER = PrivateKey.from_seed(b"\x07" * 32)
+EARLIER = "2026-11-20T11:00:00Z"
+
+
+def unseen(alice: Seat, bob: Seat) -> str:
+    """A game of which alice has not seen the last two entries, 6 and 7: bob's answer and action."""
+    game = begin(alice, bob)
+    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "3"))
+    alice.client.position(game)
+    for _ in range(2):
+        bob.client.move(game, next(each for each in bob.client.position(game).legal if each[0] in "-12"))
+    return game
+
+
+def forgotten(player: Seat, game: str) -> str:
+    """A player's log and view of a game are away: they are fetched and verified anew."""
+    for name in ("log.jsonl", "view.json"):
+        (player.folder(game) / name).unlink()
+    return game
+
+
+def revealed(desk: HostileDesk, alice: Seat, bob: Seat) -> tuple[str, int]:
+    """A game in its second round, which alice fetches anew, and the number of its first reveal."""
+    game = begin(alice, bob)
+    while not any(line.entry.kind == "reveal" for line in desk.games[game].lines):
+        play_on((alice, bob), game, 1)
+    number = next(line.entry.seq for line in desk.games[game].lines if line.entry.kind == "reveal")
+    return forgotten(alice, game), number
+
+
+def first_secret(table: Table, by: str = "alice") -> int:
+    """The number of a player's first card played face down."""
+    return next(line.entry.seq for line in table.lines if line.entry.body.get("action") == "1X" and line.entry.by == by)
+
+
+def short_hand() -> Table:
+    """A whole game in whose first round the host never holds one of the kinds."""
+    return next(table for table in map(whole_game, range(50)) if len(set(table.course.dealt[0][0])) < 7)
+
+
+def not_held(table: Table) -> str:
+    return next(card for card in "ABCDEFG" if card not in table.course.dealt[0][0])
+
+
+# --- the service: its log ---------------------------------------------------------------------------------------------
+
+
+@attack("a log that ends before what you have seen", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    alice.client.position(game)
+    reason = "the service's log ends at entry 5, and you have seen entry 7"
+    caught(desk, alice, lambda: alice.client.position(game), reason, ends_at(5))
+
+
+@attack("a fork: another entry in the place of one you have seen", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    alice.client.position(game)
+    fork = instead_of(7, bodies.Timeout(1, AT))
+    reason = "the service's entry 7 is another one than you have seen"
+    caught(desk, alice, lambda: alice.client.position(game), reason, fork)
+    longer = added(bodies.End((), Outcome("timeout", 0), None))
+    caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", fork, longer)
+
+
+@attack(
+    "a fork: each player is shown a log in which the other has run out of time",
+    who=SERVICE,
+    found="two copies laid side by side",
+    named=SERVICE,
+)
+def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """Each log holds by itself; the two receipts for one place are good signatures of one key, and convict it."""
+    game = unseen(alice, bob)
+    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    with lying(desk, instead_of(7, bodies.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
+        hers = alice.client.log(game)
+    his = bob.client.log(game)
+    known = {"server": desk.key.public}
+    assert audit(format_log(hers), known).ok
+    assert audit(format_log(his), known).ok
+    assert hers[:7] == his[:7]
+    one, other = hers[7], his[7]
+    assert one.entry.seq == other.entry.seq
+    assert one.entry.head != other.entry.head
+    for line in (one, other):
+        assert line.receipt
+        verify_receipt(line.receipt, line.entry, desk.key.public)
+    caught(desk, bob, lambda: bob.client.position(game), "another one than you have seen", told(hers))
+
+
+@attack("an entry left out, or the last one held back", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_an_entry_left_out(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    reason = "entry 6 of the log does not hold"
+    caught(desk, alice, lambda: alice.client.position(game), reason, without(6))
+
+
+@attack("entries in another order", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}")
+def test_entries_in_another_order(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    reason = "entry 6 of the log does not hold"
+    caught(desk, alice, lambda: alice.client.position(game), reason, exchanged(6))
+    table = whole_game(3)
+    lines = [*table.lines[:6], table.lines[7], table.lines[6], *table.lines[8:]]
+    convicted(table, format_log(lines), AuditStep.CHAIN, 6, None)
+
+
+@attack("a log with its beginning or middle cut away", who="anybody", found=AUDIT, named=NOBODY)
+def test_a_log_cut_in_the_middle() -> None:
+    table = whole_game(3)
+    convicted(table, format_log(table.lines[:6] + table.lines[7:]), AuditStep.CHAIN, 6, None)
+    convicted(table, format_log(table.lines[1:]), AuditStep.CHAIN, 0, None)
+
+
+@attack(
+    "a move of a player's that the player has not signed",
+    who=SERVICE,
+    found=BOTH,
+    named=f"{SERVICE}; by the audit {NOBODY}",
+)
+def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    reason = "an entry 7 that does not hold: the signature is not one of bob"
+    caught(desk, alice, lambda: alice.client.position(game), reason, signed_by(7, desk.key))
+    table = whole_game(3)
+    number = entry_number(table, "move")
+    lines = list(table.lines)
+    lines[number] = lines[number]._replace(sig=sign_entry(lines[number].entry, table.server))
+    convicted(table, format_log(lines), AuditStep.SIGNATURES, number, None)
+
+
+# --- the service: receipts and clocks ---------------------------------------------------------------------------------
+
+
+@attack("an old receipt for the move you send", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """The move stays in the outbox, and is sent again byte for byte."""
+    game = begin(alice, bob)
+    notation = alice.client.position(game).legal[0]
+    with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
+        alice.client.move(game, notation)
+    kept = (alice.folder(game) / "outbox.json").read_bytes()
+    with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
+        alice.client.move(game, notation)
+    assert (alice.folder(game) / "outbox.json").read_bytes() == kept
+    assert alice.client.move(game, notation).seq == 5
+    assert desk.games[game].lines[5].entry == parse_submission(kept).entry
+
+
+@attack("an entry with the receipt of another", who=SERVICE, found=BOTH, named=SERVICE)
+def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    reason = "an entry 7 that does not hold: .* the receipt is not for this entry"
+    caught(desk, alice, lambda: alice.client.position(game), reason, receipt_of(7, 6))
+    table = whole_game(3)
+    lines = list(table.lines)
+    lines[7] = lines[7]._replace(receipt=lines[6].receipt)
+    convicted(table, format_log(lines), AuditStep.RECEIPTS, 7, "server")
+
+
+@attack("receipts whose times go back", who=SERVICE, found=AUDIT, named=SERVICE)
+def test_receipts_that_go_back_in_time() -> None:
+    table = whole_game(3)
+    entry, lines = table.lines[6].entry, list(table.lines)
+    early = make_receipt(at=EARLIER, game=entry.game, head=entry.head, seq=entry.seq)
+    receipt = lines[6].receipt
+    assert receipt
+    signed = receipt._replace(receipt=early, sig=table.server.sign(sshsig.RECEIPT, early.message))
+    lines[6] = lines[6]._replace(receipt=signed)
+    convicted(table, format_log(lines), AuditStep.RECEIPTS, 6, "server")
+
+
+@attack("a timeout of who owes nothing", who=SERVICE, found=BOTH, named=SERVICE)
+def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    actor = desk.games[game].hosted.course.actor
+    assert actor is not None
+    lie = added(bodies.Timeout(1 - actor, AT))
+    caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", lie)
+    honest, table = new_game(3).play(6), new_game(3).play(6)
+    owing = table.course.actor
+    assert owing is not None
+    append(table, bodies.Timeout(1 - owing, AT))
+    convicted(honest, table.text, AuditStep.REPLAY, len(honest.lines), "server")
+
+
+@attack("a false result", who=SERVICE, found=BOTH, named=SERVICE)
+def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    bob.client.resign(game)
+    end = bodies.parse_body("end", desk.games[game].lines[-1].entry.body)
+    assert isinstance(end, bodies.End)
+    assert end.result == Outcome("resign", 0)
+    lie = instead_of(9, end._replace(result=Outcome("resign", 1)))
+    caught(desk, alice, lambda: alice.client.position(game), "entry 9 of the log does not hold: the result", lie)
+    table = whole_game(3)
+    number, outcome = len(table.lines) - 1, table.course.outcome
+    assert outcome
+    assert outcome.winner is not None
+    changes = changed_body(table, number, result={"reason": outcome.reason, "winner": 1 - outcome.winner})
+    convicted(table, rewrite(table, changes), AuditStep.RESULT, number, "server")
+
+
+# --- the service: cards -----------------------------------------------------------------------------------------------
+
+
+@attack("a hand that changes after it was shown", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    reason = "the service has shown you other cards in round 1 before"
+    caught(desk, alice, lambda: alice.client.position(game), reason, hand(another_card(cards)))
+
+
+@attack("a wrong hand, or the other's, shown as yours from the start", who=SERVICE, found=END, named=SERVICE)
+@pytest.mark.parametrize("others", [False, True])
+def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, others: bool) -> None:
+    game = forgotten(alice, begin(alice, bob))
+    dealt = desk.games[game].hosted.course.dealt[0]
+    cards = dealt[1] + "DEFG"[0] if others else another_card(dealt[0])
+    if others and cards.count("D") > 3:
+        cards = dealt[1] + "G"
+    with lying(desk, hand(cards)):
+        assert alice.client.position(game).course.dealt[0][0] == cards
+    bob.client.resign(game)
+    before = on_disk(alice)
+    for _ in range(2):
+        with pytest.raises(errors.TrustError, match="other cards in round 1"):
+            alice.client.position(game)
+    assert on_disk(alice) == before
+    signed = alice.client.home.path / "games" / game / "view.json"
+    assert cards in signed.read_text()  # the service's signature of it is kept: it convicts
+    assert bob.client.position(game).over
+
+
+@attack("the view of the other seat, of another game or of another moment", who=SERVICE, found=CLIENT, named=SERVICE)
+@pytest.mark.parametrize("fields", [{"seat": 1}, {"game": "0" * 32}, {"seq": 3}, {"head": "0" * 64}])
+def test_anothers_view(desk: HostileDesk, alice: Seat, bob: Seat, fields: dict[str, object]) -> None:
+    game = forgotten(alice, begin(alice, bob))
+    reason = "the cards of another seat, game or moment"
+    caught(desk, alice, lambda: alice.client.position(game), reason, view_of(**fields))
+
+
+@attack(
+    "a deck from another seed than the one committed to",
+    who=SERVICE,
+    found=LATER,
+    named=f"{SERVICE}; by the audit player and service",
+)
+@pytest.mark.parametrize("owns_up", [False, True])
+def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool) -> None:
+    """The end publishes the seed that was committed to, which gives other cards, or the other, which does not fit."""
+    committed = {}
+    for stacks in (True, False):
+        game = alice.client.new(Hanamikoji()).course.setup.game
+        kept = desk.games[game]
+        committed[game] = kept.hosted.seed
+        if stacks:
+            kept.hosted = kept.hosted._replace(seed="77" * 32)
+        bob.client.join(game)
+        alice.client.position(game)
+        before = on_disk(alice)
+        seed = kept.hosted.seed if owns_up else committed[game]
+        resigned = added(bodies.Resign(), by="bob", key=key_of(bob))
+        with lying(desk, resigned, added(bodies.End((), Outcome("resign", 0), seed))):
+            if stacks:
+                reason = "entry 6 of the log does not hold: .* seed" if owns_up else "other cards in round 1"
+                with pytest.raises(errors.TrustError, match=reason):
+                    alice.client.position(game)
+                assert on_disk(alice) == before
+            else:
+                assert alice.client.position(game).over
+    table = whole_game(17)
+    other = "77" * 32
+    end = len(table.lines) - 1
+    convicted(table, rewrite(table, changed_body(table, end, seed=other)), AuditStep.COMMITMENTS, end, "server")
+    # The other way round: committed to the other seed, dealt from this one. The first cards not held are entry 7's.
+    dealer = {"name": "server/v1", "seed_commit": seed_commit(table.game, other)}
+    changes = {**changed_body(table, 0, dealer=dealer), **changed_body(table, end, seed=other)}
+    convicted(table, rewrite(table, changes), AuditStep.REPLAY, 7, "bob and server")
+
+
+@attack("a starter or markers that chance has not given", who=SERVICE, found=AUDIT, named=SERVICE)
+def test_a_chance_of_its_own() -> None:
+    table = whole_game(2, Hanamikoji("random"))
+    number = entry_number(table, "chance")
+    first = table.lines[number].entry.body["first"]
+    assert isinstance(first, int)
+    log = rewrite(table, changed_body(table, number, first=1 - first))
+    convicted(table, log, AuditStep.DEAL, number, "server")
+
+
+@attack("cards opened before they are due", who=SERVICE, found=BOTH, named=SERVICE)
+def test_an_early_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "1"))
+    alice.client.position(game)
+    lie = added(bodies.RevealBody(desk.games[game].hosted.openings))
+    caught(desk, alice, lambda: alice.client.position(game), "entry 6 of the log does not hold", lie)
+    caught(desk, bob, lambda: bob.client.position(game), "entry 6 of the log does not hold", lie)
+    honest, table = _after_a_secret(), _after_a_secret()
+    append(table, bodies.RevealBody(table.hosted.openings))
+    convicted(honest, table.text, AuditStep.REPLAY, 6, "server")
+
+
+def _after_a_secret() -> Table:
+    table = new_game(3)
+    table.send(table.move(next(action for action in table.course.state.legal_actions() if action[0] == "1")))
+    return table
+
+
+@attack("the game goes on without the cards that are due", who=SERVICE, found=BOTH, named=SERVICE)
+def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """Neither can it let the time run out for somebody else meanwhile."""
+    game, number = revealed(desk, alice, bob)
+    reason = f"entry {number} of the log does not hold: the service has no timeout to write now"
+    lie = instead_of(number, bodies.Timeout(0, AT))
+    caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    table = whole_game(3)
+    number = entry_number(table, "reveal")
+    cut = Table(seed=3)
+    cut.lines, cut.game = table.lines[:number], table.game
+    append(cut, bodies.Timeout(0, AT))
+    convicted(table, cut.text, AuditStep.REPLAY, number, "server")
+
+
+@attack("other cards opened than were committed to", who=SERVICE, found=BOTH, named=SERVICE)
+def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game, number = revealed(desk, alice, bob)
+    reveal = bodies.parse_body("reveal", desk.games[game].lines[number].entry.body)
+    assert isinstance(reveal, bodies.RevealBody)
+    one, *rest = reveal.openings
+    forged = one._replace(cards="A" if one.cards != "A" else "B")
+    reason = f"entry {number} of the log does not hold: .* do not give the commitment"
+    lie = instead_of(number, bodies.RevealBody((forged, *rest)))
+    caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    table = whole_game(3)
+    secret = first_secret(table)
+    old = next(opening for opening in table.hosted.openings if opening.seq == secret)
+    changes = reopened(table, old._replace(cards="A" if old.cards != "A" else "B"))
+    convicted(table, rewrite(table, changes), AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
+
+
+@attack("cards left closed at the end", who=SERVICE, found=BOTH, named=SERVICE)
+def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "1"))
+    bob.client.resign(game)
+    forgotten(alice, game)
+    lines = desk.games[game].lines
+    end = bodies.parse_body("end", lines[-1].entry.body)
+    assert isinstance(end, bodies.End)
+    assert end.openings
+    reason = "the opening of entry 5 is missing"
+    lie = instead_of(len(lines) - 1, end._replace(openings=()))
+    caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    table = whole_game(17)
+    number = len(table.lines) - 1
+    openings = table.lines[number].entry.body["openings"]
+    assert isinstance(openings, list)
+    log = rewrite(table, changed_body(table, number, openings=openings[1:]))
+    convicted(table, log, AuditStep.COMMITMENTS, number, "server")
+
+
+# --- the service: keys ------------------------------------------------------------------------------------------------
+
+
+@attack(
+    "another key of a player you have played with", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}"
+)
+def test_another_key_of_a_player(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
+    begin(alice, bob)
+    desk.players.pop("bob")
+    impostor = seated(desk, "bob", tmp_path / "impostor")
+    game = impostor.client.new(Hanamikoji()).course.setup.game
+    before = on_disk(alice)
+    for _ in range(2):
+        with pytest.raises(errors.TrustError, match="bob plays with another key than before") as refusal:
+            alice.client.join(game)
+        assert "ask bob, by another way" in refusal.value.hint
+        assert on_disk(alice) == before
+    assert [line.entry.kind for line in desk.games[game].lines] == ["offer", "open"]
+    table = whole_game(3)
+    changes = changed_body(table, 2, key=STRANGER.public.text)
+    convicted(table, rewrite(table, changes), AuditStep.KEYS, 2, None)
+
+
+@attack("another key of the service's own", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_another_key_of_the_service(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    before, true = on_disk(alice), desk.key
+    desk.key = STRANGER
+    with pytest.raises(errors.TrustError, match="another service key"):
+        alice.client.new(Hanamikoji())
+    with pytest.raises(errors.TrustError, match="another key than before"):
+        alice.client.register(URL)
+    with pytest.raises(errors.TrustError, match="view does not hold"):
+        alice.client.position(game)
+    assert on_disk(alice) == before
+    desk.key = true
+    assert alice.client.position(game).course.seq == 7
+
+
+@attack("a login to be signed that is good at another service", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_a_login_for_another_service(desk: HostileDesk, alice: Seat) -> None:
+    desk.tokens.clear()
+    true, desk.origin = desk.origin, "https://other.example"
+    before = on_disk(alice)
+    with pytest.raises(errors.TrustError, match=r"sign a login for https://other\.example"):
+        alice.client.games()
+    assert on_disk(alice) == before
+    assert not desk.tokens
+    desk.origin = true
+    assert alice.client.games() == []
+
+
+# --- players ----------------------------------------------------------------------------------------------------------
+
+
+@attack("a commitment to cards that are not held", who=PLAYER, found=REFEREE, named=SENDER)
+def test_cards_that_are_not_held() -> None:
+    table = new_game(next(n for n in range(50) if len(set(new_game(n).course.dealt[0][0])) < 7))
+    absent = next(card for card in "ABCDEFG" if card not in table.course.dealt[0][0])
+    refused(table, table.move("1" + absent), errors.IllegalActionError)
+    table.send(table.move("1" + table.course.dealt[0][0][0]))
+
+
+@attack("a commitment opened to other cards", who=PLAYER, found=REFEREE, named=SENDER)
+def test_a_commitment_opened_to_other_cards() -> None:
+    table = new_game(3)
+    one, other = sorted(set(table.course.dealt[0][0]))[:2]
+    honest = table.move("1" + one)
+    forged = honest._replace(opening=(honest.opening[0]._replace(cards=other),))
+    refused(table, forged, errors.CommitmentError)
+    table.send(honest)
+
+
+@attack("a commitment used a second time", who=PLAYER, found=REFEREE, named=SENDER)
+def test_a_commitment_used_twice() -> None:
+    """Even when it hides the same cards with the same salt: it says of which move it is."""
+    table, first = _two_secrets()
+    commit = first.entry.body["commit"]
+    assert isinstance(commit, list)
+    honest = table.move("2" + _pair(table))
+    again = table.entry(1, bodies.Move("2XX", (str(commit[0]),)))
+    opening = Opening(again.entry.seq, 0, first.opening[0].cards, first.opening[0].salt)
+    refused(table, again._replace(opening=(opening,)), errors.CommitmentError)
+    refused(table, again._replace(opening=first.opening), errors.MalformedError)
+    table.send(honest)
+
+
+@attack("a salt used a second time", who=PLAYER, found=REFEREE, named=SENDER)
+def test_a_salt_used_twice() -> None:
+    table, first = _two_secrets()
+    again = table.move("2" + _pair(table), salt=first.opening[0].salt)
+    refused(table, again, errors.CommitmentError)
+    table.send(table.move("2" + _pair(table)))
+
+
+def _two_secrets() -> tuple[Table, Submission]:
+    """A game in which the host has played a card face down and it is the guest's turn, and that submission."""
+    table = new_game(3)
+    first = table.move(next(action for action in table.course.state.legal_actions() if action[0] == "1"))
+    table.send(first)
+    return table, first
+
+
+def _pair(table: Table) -> str:
+    return next(action for action in table.course.state.legal_actions() if action[0] == "2")[1:]
+
+
+@attack(
+    "a weak key, or one in another encoding than its canonical",
+    who=PLAYER,
+    found=BOTH.replace("client", "service"),
+    named=f"{SENDER}; by the audit {NOBODY}",
+)
+def test_a_weak_key() -> None:
+    import base64
+
+    points = [*sorted(map(encode_point, small_order())), *sorted(encodings())]
+    assert len(points) > 8
+    for point in points:
+        table = Table(seed=3)
+        table.open()
+        honest = table.entry(1, bodies.Join(entropy_commit(table.game, 1, table.entropy[1]), table.keys[1].public))
+        blob = base64.b64encode(b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20" + point).decode()
+        body = {**honest.entry.body, "key": f"ssh-ed25519 {blob}"}
+        weak = table.entry(1, bodies.Join("0" * 64, table.keys[1].public), body=body)
+        refused(table, weak, errors.WeakKeyError)
+        table.send(honest)
+        whole = whole_game(3)
+    changes = changed_body(whole, 2, key=f"ssh-ed25519 {blob}")
+    convicted(whole, rewrite(whole, changes), AuditStep.KEYS, 2, None)
+
+
+@attack(
+    "a signature in another form than its canonical, so that there are two of one",
+    who=PLAYER,
+    found=BOTH.replace("client", "service"),
+    named=f"{SENDER}; by the audit {NOBODY}",
+)
+@pytest.mark.parametrize(
+    "sign",
+    [
+        other_than_ssh_keygen(add_order=True),
+        other_than_ssh_keygen(more=b"\x00"),
+        other_than_ssh_keygen(reserved=b"x"),
+        other_than_ssh_keygen(algorithm="sha256"),
+        other_than_ssh_keygen(version=2),
+    ],
+    ids=["S + L", "bytes behind", "reserved", "sha256", "version 2"],
+)
+def test_a_signature_that_is_not_canonical(sign) -> None:  # type: ignore[no-untyped-def]
+    table = new_game(3)
+    honest = table.move(table.course.state.legal_actions()[0])
+    sig = sign(table.keys[0], sshsig.ENTRY, honest.entry.message)
+    refused(table, honest._replace(sig=sig), errors.SignatureError)
+    whole = whole_game(3)
+    lines = list(whole.lines)
+    lines[5] = lines[5]._replace(sig=sign(whole.keys[0], sshsig.ENTRY, lines[5].entry.message))
+    convicted(whole, format_log(lines), AuditStep.SIGNATURES, 5, None)
+    table.send(honest)
+
+
+@attack("an entry signed by another, or for another purpose", who=PLAYER, found=REFEREE, named=SENDER)
+def test_a_signature_of_another() -> None:
+    table = new_game(3)
+    honest = table.move(table.course.state.legal_actions()[0])
+    for key, namespace in ((table.keys[1], sshsig.ENTRY), (STRANGER, sshsig.ENTRY), (table.keys[0], sshsig.LOGIN)):
+        refused(table, honest._replace(sig=key.sign(namespace, honest.entry.message)), errors.SignatureError)
+    table.send(honest)
+
+
+@attack("an entry of another game or place, played again", who=PLAYER, found=REFEREE, named=SENDER)
+def test_an_entry_played_again() -> None:
+    table, other = new_game(3), new_game(4)
+    elsewhere = other.move(other.course.state.legal_actions()[0])
+    refused(table, elsewhere, errors.MalformedError)
+    honest = table.move(table.course.state.legal_actions()[0])
+    table.send(honest)
+    refused(table, honest, errors.ConflictError)
+
+
+@attack("an entry in the service's name, or of a kind that is the service's", who=PLAYER, found=REFEREE, named=SENDER)
+def test_an_entry_in_the_services_name() -> None:
+    table = new_game(3)
+    end = bodies.End((), Outcome("resign", 0), table.hosted.seed)
+    refused(table, table.entry(0, end), errors.ForbiddenError)
+    refused(table, table.entry(0, bodies.Timeout(1, AT)), errors.ForbiddenError)
+    refused(table, table.entry(0, bodies.Timeout(1, AT), by="server"), errors.MalformedError)
+    table.send(table.entry(0, bodies.Resign()))
+
+
+@attack("other entropy than committed to, once the other's is known", who=PLAYER, found=REFEREE, named=SENDER)
+def test_other_entropy_than_committed_to() -> None:
+    table = Table(seed=3)
+    table.open()
+    table.join()
+    refused(table, table.entry(1, bodies.Seed("ab" * 32)), errors.CommitmentError)
+    table.send(table.entry(1, bodies.Seed(table.entropy[1])))
+    refused(table, table.entry(0, bodies.Seed("ab" * 32)), errors.CommitmentError)
+    table.send(table.entry(0, bodies.Seed(table.entropy[0])))
+
+
+@attack("the host's commitment repeated by the guest, to cancel its entropy", who=PLAYER, found=REFEREE, named=SENDER)
+def test_the_hosts_commitment_repeated() -> None:
+    table = Table(seed=3)
+    table.open()
+    copied = table.course.setup.entropy_commits[0]
+    assert copied
+    refused(table, table.entry(1, bodies.Join(copied, table.keys[1].public)), errors.IllegalError)
+    table.join()
+
+
+@attack(
+    "entropy withheld, because of the other's or to stop the game",
+    who=PLAYER,
+    found="the log: a timeout",
+    named="the seat that owed it, which loses",
+)
+@pytest.mark.parametrize("seat", [0, 1])
+def test_entropy_withheld(seat: int) -> None:
+    """Nobody else can write in between, and what follows is the timeout of who withheld."""
+    table = Table(seed=3)
+    table.open()
+    table.join()
+    if seat == 0:
+        table.send(table.entry(1, bodies.Seed(table.entropy[1])))
+    assert table.course.actor == seat
+    other = table.entry(1 - seat, bodies.Seed(table.entropy[1 - seat]))
+    refused(table, other, errors.NotYourTurnError)
+    honest = format_log(table.lines)
+    append(table, bodies.Timeout(1 - seat, AT))
+    assert audit(table.text, pins(table)).findings[0].signer == "server"
+    table.lines = list(parse_log(honest))
+    append(table, bodies.Timeout(seat, AT))
+    append(table, bodies.End((), Outcome("timeout", 1 - seat), table.hosted.seed))
+    result = audit(table.text, pins(table))
+    assert result.ok
+    assert result.outcome == Outcome("timeout", 1 - seat)
+
+
+@attack("the head moved, to spoil a move that the other has signed offline", who=PLAYER, found=REFEREE, named=SENDER)
+def test_the_head_moved_under_a_signed_move() -> None:
+    table = new_game(3)
+    signed = table.move(table.course.state.legal_actions()[0])
+    for body in (bodies.Move("-A"), bodies.Seed(table.entropy[1]), bodies.Cancel()):
+        refused(table, table.entry(1, body), type(_refusal(table, body)))
+    join = bodies.Join(entropy_commit(table.game, 1, table.entropy[1]), table.keys[1].public)
+    refused(table, table.entry(1, join), errors.IllegalError)
+    table.send(signed)
+    gone = new_game(3)
+    signed = gone.move(gone.course.state.legal_actions()[0])
+    gone.send(gone.entry(1, bodies.Resign()))  # the only way, and it loses
+    refused(gone, signed, errors.ConflictError)
+    assert gone.course.outcome == Outcome("resign", 0)
+
+
+def _refusal(table: Table, body: bodies.Body) -> errors.HkojiError:
+    try:
+        table.send(table.entry(1, body))
+    except errors.IllegalError as error:
+        return error
+    raise AssertionError("it was taken")
+
+
+@attack(
+    "both seats taken by one name or key, or a seat that is another's by invitation",
+    who=PLAYER,
+    found=REFEREE,
+    named=SENDER,
+)
+def test_both_seats_or_anothers() -> None:
+    table = Table(seed=3)
+    table.open(bodies.Invite("bob", table.keys[1].public))
+    commit = entropy_commit(table.game, 1, table.entropy[1])
+    refused(table, table.entry(0, bodies.Join(commit, table.keys[0].public)), errors.IllegalError)
+    stranger = table.entry(1, bodies.Join(commit, STRANGER.public))
+    stranger = stranger._replace(sig=sign_entry(stranger.entry, STRANGER))
+    refused(table, stranger, errors.ForbiddenError)
+    table.join()
+
+
+# --- service and player together --------------------------------------------------------------------------------------
+
+
+@attack("cards that are not held, taken by the service", who=TOGETHER, found=AUDIT, named="player and service")
+def test_cards_not_held_and_taken() -> None:
+    table = short_hand()
+    number = first_secret(table)
+    log = rewrite(table, other_cards(table, number, not_held(table)))
+    convicted(table, log, AuditStep.REPLAY, number, "alice and server")
+
+
+@attack(
+    "a move against the rules or out of turn, taken by the service",
+    who=TOGETHER,
+    found=BOTH,
+    named=f"{SERVICE}; by the audit player and service",
+)
+@pytest.mark.parametrize("action", ["-A", "4AABB", "1X"])
+def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, action: str) -> None:
+    game = begin(alice, bob)
+    lie = added(bodies.Move(action), by="bob", key=key_of(bob))
+    alice.client.position(game)
+    caught(desk, alice, lambda: alice.client.position(game), "entry 5 of the log does not hold", lie)
+    honest, table = new_game(3), new_game(3)
+    table.lines.append(follow(table.server, table.lines[-1], bodies.Move(action), "bob", table.keys[1]))
+    convicted(honest, table.text, AuditStep.REPLAY, 5, "bob and server")
+
+
+@attack(
+    "other entropy than committed to, taken by the service",
+    who=TOGETHER,
+    found=BOTH,
+    named=f"{SERVICE}; by the audit {PLAYER}",
+)
+def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = alice.client.new(Hanamikoji()).course.setup.game
+    bob.client.join(game)
+    lie = instead_of(3, bodies.Seed("ab" * 32), by="bob", key=key_of(bob))
+    before = on_disk(alice)
+    caught(desk, alice, lambda: alice.client.position(game), "entry 3 of the log does not hold", lie)
+    assert on_disk(alice) != before
+    table = whole_game(3)
+    log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
+    convicted(table, log, AuditStep.COMMITMENTS, 3, "bob")
+
+
+@attack("a salt used twice, taken by the service", who=TOGETHER, found=AUDIT, named=SERVICE)
+def test_a_salt_used_twice_and_taken() -> None:
+    table = whole_game(17)
+    one, other = table.hosted.openings[:2]
+    forged = other._replace(salt=one.salt)
+    commit = list(table.lines[other.seq].entry.body["commit"])  # type: ignore[arg-type]
+    commit[other.part] = forged.commitment(table.game)
+    changes = {**changed_body(table, other.seq, commit=commit), **reopened(table, forged)}
+    number = len(table.lines) - 1
+    places = {(opening["seq"], opening["part"]) for opening in _openings(table, number)}
+    assert places & {(one.seq, one.part), (other.seq, other.part)}  # the later of the two is opened at the end
+    convicted(table, rewrite(table, changes), AuditStep.COMMITMENTS, number, "server")
+
+
+def _openings(table: Table, number: int) -> list[dict[str, Any]]:  # Any: JSON
+    openings: Any = table.lines[number].entry.body["openings"]
+    return list(openings)
+
+
+@attack("a commitment that cannot be opened, taken by the service", who=TOGETHER, found=BOTH, named=SERVICE)
+def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """The receipt was the service's word that it held the opening."""
+    table = whole_game(3)
+    secret = first_secret(table)
+    log = rewrite(table, changed_body(table, secret, commit=["ab" * 32]))
+    convicted(table, log, AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
+    game, number = revealed(desk, alice, bob)
+    lie = instead_of(number, bodies.RevealBody(()))
+    caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
