@@ -57,7 +57,7 @@ class Service:
         return self.pins.server_key or self.pins.pin_server(self.api.about().key)
 
     def register(self) -> None:
-        """Registers the player, and pins the service's key and origin.
+        """Registers the player, and pins the service's key and origin, and the player's own key under their name.
 
         Raises `TrustError` for a changed key, or an origin that is another service's.
         """
@@ -71,6 +71,7 @@ class Service:
         statement = make_registration(at=utc_now(), key=identity.key, name=identity.name, origin=about.origin)
         sig = identity.signer.sign(sshsig.REGISTER, statement.message)
         self.api.register(statement.text, encode_base64(sig))
+        self.pins.pin_players([(identity.name, identity.key)])
 
     # --- what anyone may see --------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hkoji import errors
+from hkoji.client.pins import Pins
 from hkoji.game import bodies, host
 from hkoji.game.audit import AuditStep, audit
 from hkoji.game.hidden import Opening, entropy_commit, seed_commit
@@ -449,6 +450,22 @@ def test_another_key_of_a_player(desk: HostileDesk, alice: Seat, bob: Seat, tmp_
     table = whole_game(3)
     changes = changed_body(table, 2, key=STRANGER.public.text)
     convicted(table, rewrite(table, changes), AuditStep.KEYS, 2, None)
+
+
+@attack("a game under your own name, with a key that is not yours", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_another_key_of_your_own(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
+    """Before she has played anything: the key is hers since she registered, and no log says otherwise."""
+    true = desk.players.pop("alice")
+    impostor = seated(desk, "alice", tmp_path / "impostor")
+    game = impostor.client.new(Hanamikoji()).course.setup.game
+    desk.players["alice"] = true
+    before = on_disk(alice)
+    for _ in range(2):
+        with pytest.raises(errors.TrustError, match="alice plays with another key than before"):
+            alice.client.position(game)
+        assert on_disk(alice) == before
+    assert Pins(alice.client.home, URL, lambda _: None).players == {"alice": key_of(alice).public}
+    assert begin(alice, bob) in desk.games
 
 
 @attack("another key of the service's own", who=SERVICE, found=CLIENT, named=SERVICE)
