@@ -106,10 +106,12 @@ class Table:
     # --- own entries ----------------------------------------------------------------------------------------------
 
     def take_offer(self, line: Line) -> Position:
-        """Keeps a new game's first line."""
+        """Keeps a new game's first line. Raises `TrustError` if the game was there before, or its cards are chosen."""
         if self.record.known() is not None:
             raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
-        return self.record.accept(None, (line,), None).position
+        position = self.record.accept(None, (line,), None).position
+        refuse_chosen_cards(position.course)
+        return position
 
     def open(self, invite: bodies.Invite | None) -> Position:
         """Opens the offered game, unless that has been done."""

@@ -16,6 +16,7 @@ from hkoji.game import bodies, host
 from hkoji.game.audit import AuditStep, audit
 from hkoji.game.hidden import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, parse_submission
+from hkoji.game.terms import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import format_log, parse_log, sign_entry, verify_receipt
@@ -345,6 +346,22 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
     dealer = {"name": "server/v1", "seed_commit": seed_commit(table.game, other)}
     changes = {**changed_body(table, 0, dealer=dealer), **changed_body(table, end, seed=other)}
     convicted(table, rewrite(table, changes), AuditStep.REPLAY, 7, "bob and server")
+
+
+@attack("a game of a dealer that lets the service choose the cards", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = host.offer
+
+    def offer(game: str, ruleset: Hanamikoji, seed: str, **more: object) -> host.Accepted:
+        return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as chosen:
+        chosen.setattr(host, "offer", offer)
+        with pytest.raises(errors.TrustError, match="dealer is duplicate/v1"):
+            alice.client.new(Hanamikoji())
+    (game,) = desk.games.values()
+    assert [line.entry.kind for line in game.lines] == ["offer"]  # nothing was signed
+    assert alice.client.new(Hanamikoji()).course.setup.game in desk.games
 
 
 @attack("a starter or markers that chance has not given", who=SERVICE, found=AUDIT, named=SERVICE)
