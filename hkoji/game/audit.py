@@ -359,10 +359,12 @@ def _replay(work: _Work) -> Course | None:
             course, _ = course.apply(line.entry, body, knowledge)
             moves += isinstance(body, bodies.Move)
         except HkojiError as error:
-            # A move that the rules forbid: its player has signed it, and the service has taken it. The log alone cannot
-            # tell a player who played cards not held from a service that had shown them another hand.
-            took = (SERVER_NAME,) if line.receipt and line.entry.by != SERVER_NAME else ()
-            work.fail(step, number, error, line.entry.by, *took)
+            # A move that the rules forbid: its player has signed it, and the service has taken it: by a receipt, which
+            # an export may leave out, or by going on from it. The log alone cannot tell a player who played cards not
+            # held from a service that had shown them another hand.
+            took = line.receipt is not None or any(later.entry.by == SERVER_NAME for later in lines[number + 1 :])
+            also = (SERVER_NAME,) if took and line.entry.by != SERVER_NAME else ()
+            work.fail(step, number, error, line.entry.by, *also)
             return course
     if course is None:
         return None

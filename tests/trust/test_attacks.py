@@ -446,6 +446,22 @@ def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     convicted(table, log, AuditStep.COMMITMENTS, number, "server")
 
 
+@attack(
+    "a wrong hand, and then a log without receipts, so that the player alone seems to have cheated",
+    who=SERVICE,
+    found=AUDIT,
+    named="player and service",
+)
+def test_a_player_framed_without_receipts() -> None:
+    """That the service went on from the move is its word for it, as good as a receipt."""
+    table = short_hand()
+    number = first_secret(table)
+    log = rewrite(table, other_cards(table, number, not_held(table)))
+    convicted(table, log, AuditStep.REPLAY, number, "alice and server")
+    bare = format_log(parse_log(log), receipts=False)
+    convicted(table, bare, AuditStep.REPLAY, number, "alice and server")
+
+
 # --- the service: keys ------------------------------------------------------------------------------------------------
 
 
