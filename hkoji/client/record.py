@@ -13,7 +13,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.position import Position, read_position
 from hkoji.client.service import Service
 from hkoji.client.vault import Stamp, Vault
-from hkoji.client.verify import verify_head, verify_lines
+from hkoji.client.verify import verify_game, verify_head, verify_lines
 from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
 from hkoji.game.course import Course
 from hkoji.game.hidden import Opening
@@ -81,11 +81,12 @@ class Record:
         lines = (*(known.lines if known else ()), *new)
         if not lines:
             raise NotFoundError(tell("game"), self.vault.game)
+        verify_game(new, self.vault.game)
         seat = find_seat(lines, self._identity.name, self._identity.key) if self._identity else None
         view = self._read_view(known, shown) if shown else known.view if known else None
         openings = (*self.vault.openings(), *(shown.openings if shown else ()))
         result = self._replay(known, lines, len(new), seat, view, openings)
-        verify_lines(result, new, self.service.key)
+        verify_lines(result, lines, len(new), self.service.key)
         if shown is not None:
             assert seat is not None
             assert view is not None

@@ -20,11 +20,28 @@ _EVIDENCE = tell(
 )
 
 
-def verify_lines(result: Replay, lines: Sequence[Line], server: PublicKey) -> None:
-    """Checks the signatures and receipts of `lines`, which are the last steps of `result`. Raises `TrustError`."""
+def verify_game(lines: Sequence[Line], game: str) -> None:
+    """Checks that `lines` are of the game that was asked for. Raises `TrustError`."""
+    for line in lines:
+        if line.entry.game != game:
+            raise TrustError(
+                tell(
+                    "the service answered with game {other} when asked for {game}",
+                    other=line.entry.game[:8],
+                    game=game[:8],
+                ),
+                hint=tell("nothing was accepted"),
+            )
+
+
+def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: PublicKey) -> None:
+    """Checks the signatures and receipts of the last `new` of `lines`, which are the steps of `result`.
+
+    Raises `TrustError`.
+    """
     from hkoji.log.line import verify_entry, verify_receipt
 
-    first = len(result.steps) - len(lines)
+    first = len(lines) - new
     if first == 0 and result.steps[0].course.setup.offer.server_key != server:
         raise TrustError(
             tell(
@@ -33,7 +50,7 @@ def verify_lines(result: Replay, lines: Sequence[Line], server: PublicKey) -> No
             ),
             hint=tell("nothing was accepted; ask the host of the service, by another way, what its key is"),
         )
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(lines[first:], first):
         step = result.steps[number]
         before = result.steps[number - 1].course if number else step.course
         try:

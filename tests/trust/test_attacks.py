@@ -38,6 +38,7 @@ from tests.support.adversary import (
     instead_of,
     key_of,
     lying,
+    of_game,
     on_disk,
     other_cards,
     receipt_of,
@@ -178,6 +179,23 @@ def test_a_log_cut_in_the_middle() -> None:
     table = whole_game(3)
     convicted(table, format_log(table.lines[:6] + table.lines[7:]), AuditStep.CHAIN, 6, None)
     convicted(table, format_log(table.lines[1:]), AuditStep.CHAIN, 0, None)
+
+
+@attack("another game's log, whole and true", who=SERVICE, found=CLIENT, named=SERVICE)
+def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
+    carol = seated(desk, "carol", tmp_path / "carol")
+    carol.client.games()  # has logged in
+    other = alice.client.new(Hanamikoji()).course.setup.game
+    wanted = bob.client.new(Hanamikoji()).course.setup.game
+    reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
+    caught(desk, carol, lambda: carol.client.position(wanted), reason, of_game(other))
+    count = [len(desk.games[game].lines) for game in (other, wanted)]
+    reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
+    dave = seated(desk, "dave", tmp_path / "dave")
+    with lying(desk, of_game(other)), pytest.raises(errors.TrustError, match=reason):
+        dave.client.join(wanted)
+    assert [len(desk.games[game].lines) for game in (other, wanted)] == count
+    assert dave.client.join(wanted).course.setup.game == wanted
 
 
 @attack(
