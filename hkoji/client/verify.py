@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hkoji.errors import HkojiError, TrustError
+from hkoji.game.bodies import Timeout
+from hkoji.game.clock import verify_since
 from hkoji.game.replay import Replay
 from hkoji.log.line import Line
 from hkoji.log.publickey import PublicKey
@@ -58,6 +60,8 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
             if line.receipt is None:
                 raise TrustError(tell("it has no receipt"))
             verify_receipt(line.receipt, line.entry, server)
+            if isinstance(step.body, Timeout):
+                verify_since(step.body, lines[number - 1])
         except HkojiError as error:
             raise TrustError(
                 tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),

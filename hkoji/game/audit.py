@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from hkoji.errors import CommitmentError, HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.game import bodies
 from hkoji.game.bodies import Body, parse_body
+from hkoji.game.clock import verify_since
 from hkoji.game.commitments import Commitments
 from hkoji.game.course import Course, Stage, begin
 from hkoji.game.knowledge import Knowledge
@@ -356,7 +357,10 @@ def _replay(work: _Work) -> Course | None:
                 step = AuditStep.REPLAY
             if isinstance(body, bodies.End):
                 step = AuditStep.RESULT
-            course, _ = course.apply(line.entry, body, knowledge)
+            after, _ = course.apply(line.entry, body, knowledge)
+            if isinstance(body, bodies.Timeout):
+                verify_since(body, lines[number - 1])
+            course = after
             moves += isinstance(body, bodies.Move)
         except HkojiError as error:
             # A move that the rules forbid: its player has signed it, and the service has taken it: by a receipt, which

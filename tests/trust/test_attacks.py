@@ -270,6 +270,29 @@ def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat
     convicted(honest, table.text, AuditStep.REPLAY, len(honest.lines), "server")
 
 
+@attack("a timeout counted from a time at which the clock did not start", who=SERVICE, found=BOTH, named=SERVICE)
+def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = unseen(alice, bob)
+    actor = desk.games[game].hosted.course.actor
+    assert actor is not None
+    caught(
+        desk,
+        alice,
+        lambda: alice.client.position(game),
+        f"an entry 8 that does not hold: the timeout counts from {EARLIER}",
+        added(bodies.Timeout(actor, EARLIER)),
+    )
+    with lying(desk, added(bodies.Timeout(actor, AT))):
+        assert alice.client.position(game).course.outcome == Outcome("timeout", 1 - actor)
+    honest, table = new_game(3).play(6), new_game(3).play(6)
+    owing = table.course.actor
+    assert owing is not None
+    append(honest, bodies.Timeout(owing, AT))
+    append(table, bodies.Timeout(owing, EARLIER))
+    result = convicted(honest, table.text, AuditStep.REPLAY, len(table.lines) - 1, "server")
+    assert result.outcome is None
+
+
 @attack("a false result", who=SERVICE, found=BOTH, named=SERVICE)
 def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)

@@ -1,0 +1,26 @@
+"""Since when a seat has been owing its entry: the one thing about clocks that a log can show.
+
+docs/spec/log.md, "Kinds" (`timeout`). How long a seat may take is not in the log and not known here.
+"""
+
+from __future__ import annotations
+
+from hkoji.errors import IllegalError
+from hkoji.game.bodies import Timeout
+from hkoji.log.line import Line
+from hkoji.text import tell
+
+
+def verify_since(timeout: Timeout, before: Line) -> None:
+    """Checks that a timeout counts from the receipt of the entry `before` it. Raises `IllegalError`.
+
+    Without receipts there is nothing to compare with.
+    """
+    if before.receipt is not None and before.receipt.receipt.at != timeout.since:
+        raise IllegalError(
+            tell(
+                "the timeout counts from {since}, and the clock has been running since {at}",
+                since=timeout.since,
+                at=before.receipt.receipt.at,
+            )
+        )
