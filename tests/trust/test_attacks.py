@@ -345,6 +345,10 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
     signed = alice.client.home.path / "games" / game / "view.json"
     assert cards in signed.read_text()  # the service's signature of it is kept: it convicts
     assert bob.client.position(game).over
+    honest = forgotten(alice, begin(alice, bob))
+    assert alice.client.position(honest).course.dealt[0][0] == desk.games[honest].hosted.course.dealt[0][0]
+    bob.client.resign(honest)
+    assert alice.client.position(honest).over
 
 
 @attack("the view of the other seat, of another game or of another moment", who=SERVICE, found=CLIENT, named=SERVICE)
@@ -819,15 +823,19 @@ def test_cards_not_held_and_taken() -> None:
     found=BOTH,
     named=f"{SERVICE}; by the audit player and service",
 )
-@pytest.mark.parametrize("action", ["-A", "4AABB", "1X"])
-def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, action: str) -> None:
+@pytest.mark.parametrize(("number", "action"), [(5, "-A"), (5, "3ABC"), (6, "-A"), (6, "3AAA"), (6, "4AAAA")])
+def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number: int, action: str) -> None:
+    """Entry 5 is alice's to write; 6 is bob's, who can neither answer what was not offered nor have three of a kind."""
     game = begin(alice, bob)
-    lie = added(bodies.Move(action), by="bob", key=key_of(bob))
-    alice.client.position(game)
-    caught(desk, alice, lambda: alice.client.position(game), "entry 5 of the log does not hold", lie)
     honest, table = new_game(3), new_game(3)
+    if number == 6:
+        alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "1"))
+        honest, table = _after_a_secret(), _after_a_secret()
+    alice.client.position(game)
+    lie = added(bodies.Move(action), by="bob", key=key_of(bob))
+    caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
     table.lines.append(follow(table.server, table.lines[-1], bodies.Move(action), "bob", table.keys[1]))
-    convicted(honest, table.text, AuditStep.REPLAY, 5, "bob and server")
+    convicted(honest, table.text, AuditStep.REPLAY, number, "bob and server")
 
 
 @attack(
