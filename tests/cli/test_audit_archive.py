@@ -260,6 +260,17 @@ def test_a_fork_is_told_once_and_with_receipts_if_there_are_any(tmp_path: Path) 
     assert found == [(["1", "2"], False), (["2", "5"], True)]
 
 
+def test_a_log_that_goes_on_without_receipts_brings_no_news_of_a_fork(tmp_path: Path) -> None:
+    one, other = fork_of(72)
+    (tmp_path / "1.jsonl").write_text(format_log(one.lines[:-1]))
+    (tmp_path / "2.jsonl").write_text(other.text)
+    (tmp_path / "3.jsonl").write_text(format_log(one.lines, receipts=False))
+    logs, summary = told(run("audit", str(tmp_path), "--json"))
+    (found,) = (log for log in logs if "contradiction" in log)
+    assert [Path(place["file"]).stem for place in found["logs"]] == ["1", "2"]
+    assert (found["signer"] is not None, summary["logs"], summary["repeated"]) == (True, 3, 0)
+
+
 def test_two_seeds_for_one_deal_are_found(tmp_path: Path) -> None:
     """Two tables of one deal, of two games, each flawless, and the cards are not the same."""
 
