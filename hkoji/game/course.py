@@ -140,6 +140,13 @@ class Course(NamedTuple):
         after, events = _APPLY[type(body)](self, entry, body, knowledge)
         return after._replace(seq=entry.seq, head=entry.head), events
 
+    def verify_chance(self, body: bodies.ChanceBody, knowledge: Knowledge) -> None:
+        """Checks what chance has decided in the next entry, if seed and entropy are known. Raises `CommitmentError`."""
+        dealer = self.setup.dealer(knowledge.seed)
+        given = dealer.chance() if dealer else None
+        if given and (given.first, given.markers) != (body.first, body.markers):
+            raise CommitmentError(tell("chance is not what the committed seed gives"), seq=self.seq + 1, part=0)
+
     # --- who may append what ----------------------------------------------------------------------------------
 
     def _check_author(self, entry: Entry, body: bodies.Body) -> None:
@@ -232,6 +239,7 @@ class Course(NamedTuple):
         decided = {name for name in ("first", "markers") if getattr(body, name) is not None}
         if decided != set(self.setup.ruleset.chance()):
             raise IllegalError(tell("it decides something else than chance has to"))
+        self.verify_chance(body, knowledge)
         event = Chance(body.first, body.markers)
         return self._replace(stage=Stage.PLAY, state=self.state.apply(event))._advance(knowledge, (event,))
 

@@ -414,8 +414,20 @@ def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeyp
     assert alice.client.new(Hanamikoji()).course.setup.game in desk.games
 
 
-@attack("a starter or markers that chance has not given", who=SERVICE, found=AUDIT, named=SERVICE)
-def test_a_chance_of_its_own() -> None:
+@attack("a starter or markers that chance has not given", who=SERVICE, found=LATER, named=SERVICE)
+def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob, Hanamikoji("random"))
+    chance = bodies.parse_body("chance", desk.games[game].lines[5].entry.body)
+    assert isinstance(chance, bodies.ChanceBody)
+    assert chance.first is not None
+    forgotten(alice, game)
+    lies = (
+        instead_of(5, bodies.ChanceBody(1 - chance.first, None)),
+        added(bodies.Resign(), by="bob", key=key_of(bob)),
+        added(bodies.End((), Outcome("resign", 0), desk.games[game].hosted.seed)),
+    )
+    reason = "entry 5 of the log does not hold: .* chance is not what the committed seed gives"
+    caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
     table = whole_game(2, Hanamikoji("random"))
     number = entry_number(table, "chance")
     first = table.lines[number].entry.body["first"]
