@@ -8,8 +8,6 @@ All randomness comes from the seed and the number of events seen, so a decision 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from math import ceil, log2
 from typing import Final
 
 from hkoji.bots.geishas_road.beliefs import Beliefs, World
@@ -36,6 +34,7 @@ from hkoji.bots.geishas_road.model import (
     step,
 )
 from hkoji.bots.geishas_road.worth import RoundWorth
+from hkoji.bots.halving import Effort, halve
 from hkoji.bots.protocol import Seen
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road import scoring
@@ -43,26 +42,15 @@ from hkoji.rules.geishas_road.actions import COLOURS, KNOWN, PACK
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
 
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much work a decision gets: it is counted, not timed, so that play is the same everywhere."""
-
-    turns: int
-    """Turns played in all playouts together."""
-    width: int = 16
-    """Decisions that are tried at all, the best at a glance."""
-
-
-LEVELS: Final = {
-    "easy": Effort(0),
-    "normal": Effort(600),
-    "hard": Effort(3_500),
-}
-"""`easy` plays the best move at a glance."""
-
 ENOUGH: Final = 400
 """Worlds that a pass needs at most, however short the playouts."""
+
+LEVELS: Final = {
+    "easy": Effort(0, ENOUGH),
+    "normal": Effort(600, ENOUGH),
+    "hard": Effort(3_500, ENOUGH),
+}
+"""`easy` plays the best move at a glance."""
 
 
 class GeishasRoadSearch:
@@ -134,20 +122,12 @@ class _Search:
         own = Side(0, 0, 0, 0)  # nothing of the other side's hand is known at a glance
         looks = {action: self._judges[0].value(*self._after(action, own)[::2]) for action in actions}
         tried = sorted(actions, key=lambda action: -looks[action])[: self._effort.width]
-        return self._halve(tried) if self._effort.turns else tried[0]
+        if not self._effort.turns:
+            return tried[0]
+        return halve(tried, self._effort, self._turns, self._beliefs.any, self._value)
 
-    def _halve(self, tried: list[str]) -> str:
-        """Plays out all of `tried` in the same worlds, and again the better half of them, until one is left."""
-        won = dict.fromkeys(tried, 0.0)
-        share = self._effort.turns // (ceil(log2(len(tried))) or 1)
-        while len(tried) > 1:
-            number = min(ENOUGH, max(1, share // (max(1, self._turns) * len(tried))))
-            for _ in range(number):
-                world = self._beliefs.any()
-                for action in tried:
-                    won[action] += self._worth.of(*self._play(action, world))
-            tried = sorted(tried, key=lambda action: -won[action])[: (len(tried) + 1) // 2]
-        return tried[0]
+    def _value(self, action: str, world: World) -> float:
+        return self._worth.of(*self._play(action, world))
 
     def _play(self, action: str, world: World) -> End:
         """The end of the round after `action`, in `world`."""

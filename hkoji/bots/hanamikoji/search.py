@@ -8,10 +8,9 @@ All randomness comes from the seed and the number of events seen, so a decision 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from math import ceil, log2
 from typing import Final
 
+from hkoji.bots.halving import Effort, halve
 from hkoji.bots.hanamikoji.beliefs import Beliefs, World
 from hkoji.bots.hanamikoji.judgement import Judgement
 from hkoji.bots.hanamikoji.model import ALL_CARDS, Lead, Move, Side, from_pack, hand_of, play_out, read
@@ -21,26 +20,15 @@ from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.state import HanamikojiState
 
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much work a decision gets: it is counted, not timed, so that play is the same everywhere."""
-
-    turns: int
-    """Turns played in all playouts together."""
-    width: int = 16
-    """Moves that are tried at all, the best at a glance."""
-
-
-LEVELS: Final = {
-    "easy": Effort(0),
-    "normal": Effort(3_000),
-    "hard": Effort(12_000),
-}
-"""`easy` plays the best move at a glance."""
-
 ENOUGH: Final = 800
 """Worlds that a pass needs at most, however short the playouts."""
+
+LEVELS: Final = {
+    "easy": Effort(0, ENOUGH),
+    "normal": Effort(3_000, ENOUGH),
+    "hard": Effort(12_000, ENOUGH),
+}
+"""`easy` plays the best move at a glance."""
 
 
 class HanamikojiSearch:
@@ -100,20 +88,12 @@ class _Search:
             named = {read(action): action for action in actions}
             ranked = sorted((worth, named[move]) for worth, move in self._judges[0].rank(side))
         tried = [action for _, action in reversed(ranked)][: self._effort.width]
-        return self._halve(tried) if self._effort.turns else tried[0]
+        if not self._effort.turns:
+            return tried[0]
+        return halve(tried, self._effort, self._turns, self._beliefs.any, self._value)
 
-    def _halve(self, tried: list[str]) -> str:
-        """Plays out all of `tried` in the same worlds, and again the better half of them, until one is left."""
-        won = dict.fromkeys(tried, 0.0)
-        share = self._effort.turns // (ceil(log2(len(tried))) or 1)
-        while len(tried) > 1:
-            number = min(ENOUGH, max(1, share // (max(1, self._turns) * len(tried))))
-            for _ in range(number):
-                world = self._beliefs.any()
-                for action in tried:
-                    won[action] += self._worth[self._play(action, world)]
-            tried = sorted(tried, key=lambda action: -won[action])[: (len(tried) + 1) // 2]
-        return tried[0]
+    def _value(self, action: str, world: World) -> float:
+        return self._worth[self._play(action, world)]
 
     def _play(self, action: str, world: World) -> Lead:
         """The lead at the end of the round after `action`, in `world`."""
