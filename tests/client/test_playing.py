@@ -191,10 +191,11 @@ def test_the_host_cannot_join_and_a_full_game_is_taken(alice: Seat, bob: Seat, t
 def test_moves_are_refused_here_before_anything_is_sent(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
     game = begin(alice, bob)
     position = alice.client.position(game)
-    absent = next(card for card in "ABCDEFG" if f"1{card}" not in position.legal)
+    # No hand of seven holds two of each geisha's cards.
+    absent = next(card for card in "ABCDEFG" if f"2{card}{card}" not in position.legal)
     desk.requests.clear()
     with pytest.raises(IllegalActionError) as illegal:
-        alice.client.move(game, f"1{absent}")
+        alice.client.move(game, f"2{absent}{absent}")
     assert illegal.value.shape == ("1?", "2??", "3???", "4????")
     assert "nothing was sent" in illegal.value.hint
     with pytest.raises(NotationError):
