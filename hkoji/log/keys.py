@@ -6,6 +6,7 @@ or an agent that never shows it. Where keys are kept is not known here; randomne
 
 from __future__ import annotations
 
+from binascii import a2b_base64
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KEY_TYPE", "PrivateKey", "PublicKey", "Signer", "parse_public_key"]
 
+_BEGIN: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+_END: Final = b"-----END OPENSSH PRIVATE KEY-----"
 _MAKE_ONE: Final = tell("make a key with `ssh-keygen -t ed25519`")
 _USE_AGENT: Final = tell("add the key to ssh-agent with `ssh-add`, or use a key file without passphrase")
 
@@ -57,15 +60,21 @@ class PrivateKey:
     def from_openssh(data: bytes, password: bytes | None = None) -> PrivateKey:
         """Reads an OpenSSH private key file; `password` is not looked at if the file has none.
 
-        Raises `MalformedError` if it is no such file, `LoginError` if it cannot be used here: another kind of key, or
-        a passphrase that is missing or wrong.
+        Raises `MalformedError` if it is no such file or is damaged, `LoginError` if it cannot be used here: another
+        kind of key, or a passphrase that is missing or wrong.
         """
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         key = _load(data, password)
         if not isinstance(key, Ed25519PrivateKey):
             raise LoginError(tell("the key in the file is not an Ed25519 key"), hint=_MAKE_ONE)
-        return _private_key(key)
+        private = _private_key(key)
+        # That the two public keys in the file are one has been looked at, but not that they are this key's: damage to
+        # the private bytes would make another key of it, and nobody would know until a signature is refused.
+        if private.public.blob not in _decoded(data):
+            reason = tell("its private key and its public key do not go together")
+            raise MalformedError(tell("key file"), reason, hint=tell("restore the file from a backup"))
+        return private
 
     def to_openssh(self) -> bytes:
         """An OpenSSH private key file, without passphrase and comment."""
@@ -80,6 +89,11 @@ class PrivateKey:
 
 def _private_key(key: Ed25519PrivateKey) -> PrivateKey:
     return PrivateKey(key, PublicKey(key.public_key().public_bytes_raw()))
+
+
+def _decoded(data: bytes) -> bytes:
+    """What a key file holds in base64, of which the public key is never encrypted (OpenSSH's PROTOCOL.key)."""
+    return a2b_base64(data.partition(_BEGIN)[2].partition(_END)[0])
 
 
 def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
