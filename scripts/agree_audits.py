@@ -42,7 +42,7 @@ def main() -> None:
     verdicts: Counter[str] = Counter()
     differences = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
-        for number, case, script, hkoji in _compare(logs, Path(folder), pool):
+        for number, case, script, hkoji in compare(logs, Path(folder), pool):
             verdicts[_word(hkoji)] += 1
             if script.agrees(hkoji):
                 continue
@@ -57,7 +57,9 @@ def main() -> None:
     sys.exit(differences > 0)
 
 
-def _compare(logs: list[Case], folder: Path, pool: ThreadPoolExecutor) -> Iterator[tuple[int, Case, Verdict, Verdict]]:
+def compare(logs: list[Case], folder: Path, pool: ThreadPoolExecutor) -> Iterator[tuple[int, Case, Verdict, Verdict]]:
+    """The number of each log, the log, what the script says of it and what `hkoji audit` says."""
+
     def script(number: int) -> Verdict:
         path = folder / f"{number}.jsonl"
         path.write_bytes(logs[number].log)
