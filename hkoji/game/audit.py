@@ -8,7 +8,7 @@ Expected keys come from outside, never from the log alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -289,13 +289,15 @@ def _receipts(work: _Work, each: Each) -> None:
         if forged:
             work.fail(AuditStep.RECEIPTS, number, forged)
             return
-        reason = None
         if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
-            reason = tell("the receipt is for another entry")
-        elif receipt.at < at:
-            reason = tell("the receipt's time {at} is before {last}", at=receipt.at, last=at)
-        if reason:
-            work.fail(AuditStep.RECEIPTS, number, HkojiError(reason), SERVER_NAME)
+            # Whoever holds the file can put true receipts beside other entries. Only two words for one place convict.
+            twice = (receipt.game, receipt.seq) == (entry.game, entry.seq) and _taken(work.lines, number)
+            error = HkojiError(tell("the receipt is for another entry"))
+            work.fail(AuditStep.RECEIPTS, number, error, *((SERVER_NAME,) if twice else ()))
+            return
+        if receipt.at < at:
+            error = HkojiError(tell("the receipt's time {at} is before {last}", at=receipt.at, last=at))
+            work.fail(AuditStep.RECEIPTS, number, error, SERVER_NAME)
             return
         at = receipt.at
     if number + 1 < len(work.lines):
@@ -303,6 +305,11 @@ def _receipts(work: _Work, each: Each) -> None:
         work.fail(AuditStep.RECEIPTS, number + 1, MalformedError(tell("log"), reason))
         return
     work.notes[AuditStep.RECEIPTS] = tell("{n} receipts", n=len(work.lines))
+
+
+def _taken(lines: Sequence[Line], number: int) -> bool:
+    """Whether the service has written an entry, or gone on from it."""
+    return any(line.entry.by == SERVER_NAME for line in lines[number:])
 
 
 def _first_failure(work: _Work, step: AuditStep, results: Iterable[HkojiError | None]) -> int | None:
@@ -365,7 +372,7 @@ def _replay(work: _Work) -> Course | None:
             # A move that the rules forbid: its player has signed it, and the service has taken it: by a receipt, which
             # an export may leave out, or by going on from it. The log alone cannot tell a player who played cards not
             # held from a service that had shown them another hand.
-            took = line.receipt is not None or any(later.entry.by == SERVER_NAME for later in lines[number + 1 :])
+            took = line.receipt is not None or _taken(lines, number)
             also = (SERVER_NAME,) if took and line.entry.by != SERVER_NAME else ()
             work.fail(step, number, error, line.entry.by, *also)
             return course

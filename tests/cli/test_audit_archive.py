@@ -16,7 +16,9 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.gather import Problem
 from hkoji.cli.split import Log, split
 from hkoji.game.audit import audit
-from hkoji.log.line import MAX_LINE_BYTES, format_log
+from hkoji.log import sshsig
+from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log
+from hkoji.log.receipt import make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.shell import Done, run
@@ -177,15 +179,17 @@ def test_what_does_not_hold_is_named_with_the_reason_and_the_rest_goes_on(folder
 
 
 def test_a_signer_whose_word_is_broken_is_named(tmp_path: Path) -> None:
-    """The service gives a receipt for another entry."""
+    """The service gives a receipt with a time before that of the last."""
     game = whole_game(3, ROW)
     lines = list(game.lines)
-    lines[9] = lines[9]._replace(receipt=lines[8].receipt)
+    entry = lines[9].entry
+    early = make_receipt(at="2026-11-20T11:59:59Z", game=entry.game, head=entry.head, seq=entry.seq)
+    lines[9] = lines[9]._replace(receipt=SignedReceipt(early, game.server.sign(sshsig.RECEIPT, early.message)))
     (tmp_path / "a.jsonl").write_text(format_log(lines))
     (tmp_path / "b.jsonl").write_text(whole_game(4).text)
     pin = f"server={game.server.public.text}"
     done = run("audit", str(tmp_path / "a.jsonl"), str(tmp_path / "missing"), "--key", pin)
-    assert "step 5 (receipts), entry 9: server: the receipt is for another entry" in done.out
+    assert "step 5 (receipts), entry 9: server: the receipt's time 2026-11-20T11:59:59Z is before" in done.out
     (finding,) = told(run("audit", str(tmp_path), "--json"))[0][0]["findings"]
     assert finding["signer"] == f"server with the unpinned key {game.server.public.fingerprint}"
 

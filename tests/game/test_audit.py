@@ -18,7 +18,7 @@ from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.forgery import append, changed_body, entry_number, only, pins, rewrite
-from tests.support.table import new_game, whole_game
+from tests.support.table import AT, Table, new_game, whole_game
 
 
 def test_an_honest_rewriting_holds() -> None:
@@ -101,10 +101,31 @@ def test_a_foreign_signature_names_nobody() -> None:
     assert only(audit(table.text, pins(table))) == (AuditStep.SIGNATURES, number, None)
 
 
-def test_a_receipt_for_another_entry_convicts_the_server() -> None:
+def test_a_receipt_for_another_entry_names_nobody() -> None:
+    """Whoever holds an honest log can do this to it."""
     table = whole_game(2)
     table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, table.lines[5].receipt)
-    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, "server")
+    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, None)
+
+
+@pytest.mark.parametrize("went_on", [False, True])
+def test_a_receipt_for_another_entry_of_that_place_convicts_a_server_that_went_on(went_on: bool) -> None:
+    """A player may sign two entries for one place; only the service may not put its word on both."""
+    table = whole_game(2)
+    other = receipt(table, 6, head="ab" * 32)
+    table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, other)
+    log = format_log(table.lines[: None if went_on else 7])
+    assert only(audit(log, pins(table))) == (AuditStep.RECEIPTS, 6, "server" if went_on else None)
+    own = entry_number(table, "end")
+    table = whole_game(2)
+    table.lines[own] = Line(table.lines[own].entry, table.lines[own].sig, receipt(table, own, head="ab" * 32))
+    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, own, "server")
+
+
+def receipt(table: Table, number: int, **changes: str) -> SignedReceipt:
+    entry = table.lines[number].entry
+    made = make_receipt(**{"at": AT, "game": entry.game, "head": entry.head, "seq": entry.seq, **changes})  # type: ignore[arg-type] # fields by name
+    return SignedReceipt(made, table.server.sign(sshsig.RECEIPT, made.message))
 
 
 def test_receipts_that_go_back_in_time_convict_the_server() -> None:
@@ -123,7 +144,7 @@ def test_of_several_bad_receipts_the_first_ends_the_log() -> None:
     assert forged
     table.lines[9] = Line(table.lines[9].entry, table.lines[9].sig, SignedReceipt(forged.receipt, table.lines[8].sig))
     table.lines[12] = Line(table.lines[12].entry, table.lines[12].sig)
-    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, "server")
+    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, None)
 
 
 def test_one_missing_receipt_is_found_and_none_at_all_is_allowed() -> None:

@@ -238,7 +238,7 @@ def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Se
     assert desk.games[game].lines[5].entry == parse_submission(kept).entry
 
 
-@attack("an entry with the receipt of another", who=SERVICE, found=BOTH, named=SERVICE)
+@attack("an entry with the receipt of another", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}")
 def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: .* the receipt is not for this entry"
@@ -246,7 +246,7 @@ def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -
     table = whole_game(3)
     lines = list(table.lines)
     lines[7] = lines[7]._replace(receipt=lines[6].receipt)
-    convicted(table, format_log(lines), AuditStep.RECEIPTS, 7, "server")
+    convicted(table, format_log(lines), AuditStep.RECEIPTS, 7, None)
 
 
 @attack("receipts whose times go back", who=SERVICE, found=AUDIT, named=SERVICE)
