@@ -1,15 +1,22 @@
 """Hypothesis profiles: `default` is the same on every run, `long` goes further (HYPOTHESIS_PROFILE=long).
 
-Tests speak English and have no settings, whoever runs them. The game of the recipe joins them all.
+Each test draws the same randomness whenever it runs (`tests.support.chance`). Tests speak English and have no settings,
+whoever runs them. The game of the recipe joins them all.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.toy import register
+from tests.support import chance
+
+chance.install()
+
+from tests.toy import register  # noqa: E402 # it loads who draws
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile(
@@ -23,3 +30,21 @@ for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_
 os.environ["HKOJI_CONFIG"] = os.devnull
 
 register()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture of the test."""
+    chance.begin(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """What several tests share is the same whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    before = chance.begin(f"{fixturedef.baseid}::{fixturedef.argname}")
+    try:
+        return (yield)
+    finally:
+        chance.go_on(before)

@@ -224,13 +224,13 @@ def test_an_interrupt_leaves_the_figures_of_what_was_played(jobs: str, tmp_path:
         text=True,
         start_new_session=True,
     )
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while len(list(folder.glob("*.jsonl"))) < 6:
         assert process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process
-    printed, said = process.communicate(timeout=60)
+    printed, said = process.communicate(timeout=300)
     assert process.returncode == Exit.INTERRUPTED
     assert said.splitlines() == ["Interrupted: the figures are of what was played until then."]
     found = json.loads(printed)

@@ -16,6 +16,7 @@ from hkoji.log.line import parse_log
 from hkoji.rules.events import Answer
 from hkoji.rules.protocol import DECISION_KINDS, Due
 from hkoji.rules.transcript import parse_transcript
+from tests.support.agent import add_key, running_agent
 from tests.support.service import HKOJI, Service, serving
 
 
@@ -34,7 +35,7 @@ class Shell:
             text=True,
             input=stdin,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == code, (words, done)
         assert "Traceback" not in done.stderr
@@ -142,8 +143,7 @@ def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path)
     assert "[Ruleset " in text
     assert stranger.json("replay", str(export), "--at", "6")["at"] == 6
     assert stranger.json("replay", str(export))["text"].count("\n1. =") == 1
-    damaged = export.read_text().replace("3ABC", "3ABD", 1) if "3ABC" in export.read_text() else None
-    broken = damaged or export.read_text().replace('\\"seq\\":6', '\\"seq\\":7', 1)
+    broken = export.read_text().replace('\\"seq\\":6', '\\"seq\\":7', 1)
     done = stranger.run("audit", "-", stdin=broken, code=8)
     assert "step" in done.stderr
     assert "entry" in done.stderr
@@ -163,6 +163,10 @@ def seeks_orders(seen: dict[str, Any]) -> str:  # Any: JSON
             answers = (after.apply(Answer(1 - seen["actor"], answer)) for answer in after.legal_actions())
             found = action if any(answered.due is Due.ORDER for answered in answers) else None
     return found or first_legal(seen)
+
+
+def has_orders(rounds: list[str]) -> bool:
+    return any(">" in line for line in rounds)
 
 
 def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path) -> None:
@@ -187,7 +191,7 @@ def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell],
     rounds = last["rounds"][:-1]
     assert len(rounds) in (2, 3)
     assert [len(re.findall(r" [!^]", line)) for line in rounds] == [2, 1, 1][: len(rounds)]
-    assert any(">" in line for line in rounds)
+    ordered = has_orders(rounds)
     export = tmp_path / "game.jsonl"
     export.write_text(host.run("export", game).stdout)
     stranger = Shell(tmp_path / "stranger")
@@ -195,6 +199,13 @@ def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell],
     assert (audit["ok"], audit["finished"]) == (True, True)
     assert stranger.json("replay", str(export))["text"].splitlines()[-len(rounds) - 1 :] == last["rounds"]
     assert "with two rounds" in stranger.run("replay", str(export), "--at", str(last["seq"])).stdout
+    for _ in range(4):
+        if ordered:
+            break
+        game = begin(host, guest, "--ruleset", "geishas-road")
+        finish(host, guest, game, seeks_orders)
+        ordered = has_orders(guest.json("show", game)["rounds"])
+    assert ordered  # of a thousand games one has none, however they are sought
 
 
 def test_audit_takes_expected_keys(players: tuple[Shell, Shell], tmp_path: Path) -> None:
@@ -270,10 +281,10 @@ def test_waiting(players: tuple[Shell, Shell]) -> None:
     assert "still waiting" in guest.fails(3, "wait", game, "--timeout", "0")
     host.json("show", game)
     waiter = subprocess.Popen(
-        [str(HKOJI), "wait", game, "--timeout", "30", "--json"], env=guest.environment, stdout=subprocess.PIPE
+        [str(HKOJI), "wait", game, "--timeout", "300", "--json"], env=guest.environment, stdout=subprocess.PIPE
     )
     host.run("move", game, next(a for a in host.json("show", game)["legal"] if a[0] == "1"))
-    out, _ = waiter.communicate(timeout=30)
+    out, _ = waiter.communicate(timeout=300)
     assert waiter.returncode == 0
     assert json.loads(out)["actor"] == 1
 
@@ -339,44 +350,21 @@ def test_an_own_ssh_key_and_an_agent(tmp_path: Path, service: Service) -> None:
     shell.run("init", "keyed", "--key", str(key))
     shell.run("register", "--server", service.url)
     assert shell.json("whoami")["key"] == " ".join((tmp_path / "id.pub").read_text().split()[:2])
-    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.DEVNULL)
-    try:
-        locked = tmp_path / "locked"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "sesame", "-f", str(locked)], check=True)
+    locked = tmp_path / "locked"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "sesame", "-f", str(locked)], check=True)
+    with running_agent() as agent:
         bare = Shell(tmp_path / "bare", SSH_AUTH_SOCK="")
-        other = Shell(tmp_path / "other", SSH_AUTH_SOCK=str(tmp_path / "agent"))
-        while not (tmp_path / "agent").exists():
-            assert agent.poll() is None
+        other = Shell(tmp_path / "other", SSH_AUTH_SOCK=str(agent))
         bare.run("init", "agentless", "--key", f"{locked}.pub")
         assert "no agent runs" in bare.run("register", "--server", service.url, code=4).stderr
         other.run("init", "agented", "--key", f"{locked}.pub")
         assert "ssh-add" in other.run("register", "--server", service.url, code=4).stderr
-        subprocess.run(
-            ["ssh-add", "-q", str(locked)],
-            env={
-                **os.environ,
-                "SSH_AUTH_SOCK": str(tmp_path / "agent"),
-                "DISPLAY": "",
-                "SSH_ASKPASS_REQUIRE": "force",
-                "SSH_ASKPASS": str(_askpass(tmp_path)),
-            },
-            check=True,
-        )
+        add_key(agent, locked, "sesame")
         other.run("register", "--server", service.url)
         assert len(other.json("new")["game"]) == 32
-    finally:
-        agent.terminate()
-        agent.wait()
     rsa = tmp_path / "rsa"
     subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(rsa)], check=True)
     assert "ed25519" in Shell(tmp_path / "rsa-home").fails(4, "init", "rsaman", "--key", str(rsa)).lower()
-
-
-def _askpass(folder: Path) -> Path:
-    script = folder / "askpass"
-    script.write_text("#!/bin/sh\necho sesame\n")
-    script.chmod(0o700)
-    return script
 
 
 def test_another_key_of_the_service_is_refused(players: tuple[Shell, Shell], tmp_path: Path, service: Service) -> None:

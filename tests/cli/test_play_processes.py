@@ -146,7 +146,7 @@ def terminal(*words: str) -> Iterator[tuple[int, int]]:
 def read(screen: int, *ends: str) -> str:
     said, raw = "", b""
     while not any(said.endswith(end) for end in ends):
-        assert select.select([screen], [], [], 30)[0], said
+        assert select.select([screen], [], [], 60)[0], said
         raw += os.read(screen, 4096)
         said = re.sub(r"\x1b\[\?2004[hl]|\r", "", raw.decode("utf-8", "replace"))
     return said
@@ -156,7 +156,7 @@ def ended(pid: int, screen: int) -> int:
     """The exit code; what it still says is read, for a terminal holds only so much."""
     with contextlib.suppress(OSError):
         while True:
-            assert select.select([screen], [], [], 30)[0]
+            assert select.select([screen], [], [], 60)[0]
             if not os.read(screen, 4096):
                 break
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -194,7 +194,7 @@ def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch:
 
     def shell(name: str, *words: str) -> str:
         monkeypatch.setenv("HKOJI_HOME", str(tmp_path / name))
-        done = subprocess.run([str(HKOJI), *words], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run([str(HKOJI), *words], capture_output=True, text=True, check=True, timeout=300)
         return done.stdout
 
     with serving(tmp_path / "data") as service:

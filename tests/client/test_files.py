@@ -6,7 +6,7 @@ import os
 import stat
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -88,16 +88,27 @@ def test_damaged_json_is_said_to_be_so(tmp_path: Path) -> None:
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     program = (
-        "import sys,time;from pathlib import Path;from hkoji.client.files import locked\n"
-        "with locked(Path(sys.argv[1])): print('in', flush=True); time.sleep(0.4); print('out', flush=True)"
+        "import sys;from pathlib import Path;from hkoji.client.files import locked\n"
+        "with locked(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read(); print('out', flush=True)"
     )
-    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], **pipes) as other:  # type: ignore[call-overload] # by name
+        assert other.stdin is not None
         assert other.stdout is not None
         assert other.stdout.readline() == "in\n"
-        started = time.monotonic()
-        with locked(tmp_path):
-            assert other.stdout.readline() == "out\n"
-        assert time.monotonic() - started > 0.2
+        came_in = threading.Event()
+
+        def wait() -> None:
+            with locked(tmp_path):
+                came_in.set()
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        assert not came_in.wait(0.3)
+        other.stdin.close()
+        assert other.stdout.readline() == "out\n"
+        assert came_in.wait(60)
+        waiting.join(60)
 
 
 def test_concurrent_settings_are_all_kept(tmp_path: Path) -> None:
@@ -106,7 +117,7 @@ def test_concurrent_settings_are_all_kept(tmp_path: Path) -> None:
         "for n in range(20): Home(Path(sys.argv[1])).update_config(**{f'{sys.argv[2]}{n}': 'x'})"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "abc"]
-    assert [process.wait(30) for process in running] == [0, 0, 0]
+    assert [process.wait(300) for process in running] == [0, 0, 0]
     config = read_json(tmp_path / "config.json")
     assert len(config) == 60
 

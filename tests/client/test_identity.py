@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import struct
@@ -19,6 +18,7 @@ from hkoji.client.identity import Identity, create, load
 from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
 from hkoji.log import sshsig
 from hkoji.log.keys import PrivateKey
+from tests.support.agent import add_key, running_agent, socket_path
 from tests.support.desk import URL, Desk, Seat, begin, play_on
 
 SEED = bytes(range(32))
@@ -41,17 +41,11 @@ def keygen(path: Path, passphrase: str = "", kind: str = "ed25519") -> Path:
 
 
 @pytest.fixture
-def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A running ssh-agent; its socket's path is short enough wherever the tests run."""
-    folder = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
-    process = subprocess.Popen(["ssh-agent", "-D", "-a", str(folder / "s")], stdout=subprocess.DEVNULL)
-    while not (folder / "s").exists():
-        assert process.poll() is None
-    monkeypatch.setenv("SSH_AUTH_SOCK", str(folder / "s"))
-    yield
-    process.terminate()
-    process.wait(10)
-    shutil.rmtree(folder)
+def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A running ssh-agent."""
+    with running_agent() as path:
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+        yield path
 
 
 def test_a_new_key_is_made_and_found_again(tmp_path: Path) -> None:
@@ -100,11 +94,11 @@ def test_an_existing_key_is_used_where_it_lies(tmp_path: Path) -> None:
 
 
 @needs_ssh
-def test_a_key_in_the_agent_signs_and_is_never_read(tmp_path: Path, agent: None) -> None:
+def test_a_key_in_the_agent_signs_and_is_never_read(tmp_path: Path, agent: Path) -> None:
     locked = keygen(tmp_path / "locked", "secret")
     with pytest.raises(LoginError, match="does not sign"):
         signs(create(Home(tmp_path / "early"), "alice", locked, b""))
-    _add(locked, "secret")
+    add_key(agent, locked, "secret")
     for number, file in enumerate((locked, locked.with_suffix(".pub"))):
         home = Home(tmp_path / f"home{number}")
         create(home, "alice", file, b"")
@@ -114,9 +108,9 @@ def test_a_key_in_the_agent_signs_and_is_never_read(tmp_path: Path, agent: None)
 
 
 @needs_ssh
-def test_a_whole_game_with_a_key_in_the_agent(tmp_path: Path, agent: None, desk: Desk, bob: Seat) -> None:
+def test_a_whole_game_with_a_key_in_the_agent(tmp_path: Path, agent: Path, desk: Desk, bob: Seat) -> None:
     key = keygen(tmp_path / "key")
-    _add(key)
+    add_key(agent, key)
     private = key.read_bytes()
     key.unlink()
     alice = Seat(desk, "alice", tmp_path / "alice")
@@ -161,11 +155,8 @@ def test_without_an_agent_one_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_
         struct.pack(">I", 88) + b"\x0e" + struct.pack(">I", 83) + b"x" * 83,
     ],
 )
-def test_an_agent_may_say_anything(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, answer: bytes
-) -> None:
-    path = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip()) / "s"
-    with socket.socket(socket.AF_UNIX) as listener:
+def test_an_agent_may_say_anything(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
 
@@ -180,8 +171,7 @@ def test_an_agent_may_say_anything(
         monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
         with pytest.raises(LoginError):
             AgentSigner(PrivateKey.from_seed(SEED).public).sign(sshsig.LOGIN, b"")
-        thread.join(5)
-    shutil.rmtree(path.parent)
+        thread.join(60)
 
 
 @pytest.mark.parametrize(
@@ -196,12 +186,3 @@ def test_damaged_settings_are_said_to_be_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(StorageError, match="damaged"):
         load(Home(tmp_path))
-
-
-def _add(key: Path, passphrase: str = "") -> None:
-    """ssh-add asks for a passphrase through a program."""
-    asking = key.with_name("ask")
-    asking.write_text(f"#!/bin/sh\necho {passphrase}\n")
-    asking.chmod(0o700)
-    environment = {**os.environ, "SSH_ASKPASS": str(asking), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
-    subprocess.run(["ssh-add", "-q", str(key)], check=True, env=environment, stdin=subprocess.DEVNULL)

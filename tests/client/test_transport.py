@@ -36,7 +36,7 @@ def listening(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}", got
-        thread.join(5)
+        thread.join(60)
 
 
 def test_a_connection_is_kept() -> None:
@@ -100,13 +100,20 @@ def test_a_silent_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
             Transport(f"http://127.0.0.1:{listener.getsockname()[1]}").request("GET", "/x")
 
 
-def test_nobody_there() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    with pytest.raises(NetworkError, match="Connection refused"):
-        Transport(url).request("GET", "/x")
+def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:  # by who does not listen
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(NetworkError, match="Connection refused"):
+            Transport(url).request("GET", "/x")
     with pytest.raises(NetworkError):
+        Transport("http://" + "x" * 64).request("GET", "/x")
+
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(NetworkError, match="not known"):
         Transport("http://no.such.host.invalid").request("GET", "/x")
 
 

@@ -70,7 +70,7 @@ class Service:
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
     ) -> Answer:  # Any: JSON
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"Content-Type": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -84,12 +84,12 @@ class Service:
     def stop(self) -> None:
         """Asks it to stop, and waits."""
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
 
     def kill(self) -> None:
         """Ends it at once."""
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
 
 
 def start(data: Path, *, port: int = 0, log_level: str = "info", program: Sequence[str] = (str(HKOJI),)) -> Service:
@@ -102,10 +102,10 @@ def start(data: Path, *, port: int = 0, log_level: str = "info", program: Sequen
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
-        for line in log.read_text().splitlines():
-            if line.startswith("hkoji is serving on "):
+        for line in log.read_text().splitlines(keepends=True):
+            if line.startswith("hkoji is serving on ") and line.endswith("\n"):
                 return Service(process, line.split()[4].rstrip(","), data, log)
         time.sleep(0.02)
     process.kill()

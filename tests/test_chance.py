@@ -1,0 +1,63 @@
+"""Randomness of tests: everything that draws in this process draws from the test's own seed."""
+
+from __future__ import annotations
+
+import secrets
+from inspect import signature
+from pathlib import Path
+
+import pytest
+from hkoji_server.service.ports import Ports
+
+from hkoji.client import Client
+from hkoji.local.house import House
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support import chance
+from tests.support.service import Player
+
+
+@pytest.fixture(scope="module")
+def shared() -> str:
+    return secrets.token_hex()
+
+
+def drawn(name: str) -> tuple[object, ...]:
+    before = chance.begin(name)
+    found = (secrets.token_bytes(5), secrets.token_hex(5), secrets.randbits(48))
+    chance.go_on(before)
+    return found
+
+
+def test_the_same_name_draws_the_same_and_another_another() -> None:
+    assert drawn("a test") == drawn("a test")
+    assert not set(drawn("a test")) & set(drawn("another"))
+
+
+def test_who_draws_draws_here() -> None:
+    for kind in (Client, House):
+        assert signature(kind).parameters["entropy"].default is chance.token_bytes
+    assert Ports().entropy is chance.token_bytes
+
+
+def test_a_game_at_home_is_dealt_the_same_again(tmp_path: Path) -> None:
+    seen = []
+    for folder in ("one", "two"):
+        before = chance.begin("the same")
+        house = House(tmp_path / folder)
+        seating = house.begin(Hanamikoji(), "random")
+        seen.append((seating.game, seating.seed, house.player.identity.key, Player(None, "bob").key.public))  # type: ignore[arg-type] # asks nothing
+        chance.go_on(before)
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("_", range(2))
+def test_what_is_shared_takes_nothing_from_the_test(shared: str, _: int, request: pytest.FixtureRequest) -> None:
+    own = secrets.token_hex()
+    chance.begin(request.node.nodeid)
+    assert (secrets.token_hex(), secrets.token_hex() == shared) == (own, False)
+
+
+def test_another_seed_for_all_tests_is_another_course(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = drawn("a test")
+    monkeypatch.setenv(chance.ENVIRONMENT, "7")
+    assert drawn("a test") != usual
