@@ -1,0 +1,195 @@
+"""What a service has acknowledged, kept by those to whom it was said; and what a database says afterwards.
+
+The database is read as it lies on disk, with SQL of its own, and judged by a naive reading of docs/spec/log.md that
+shares nothing with the store, the referee or the log package.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+Row = tuple[Any, ...]  # Any: column values
+Dump = dict[str, dict[Row, Row]]
+"""Rows by table and key."""
+
+_QUERIES: Final = {
+    "entry": (2, "SELECT game, seq, text, sig, receipt, receipt_sig FROM entry ORDER BY game, seq"),
+    "opening": (3, "SELECT game, seq, part, cards, salt FROM opening ORDER BY game, seq, part"),
+    "game": (1, "SELECT game, seq, head, status, host, guest, to_move FROM game"),
+    "secret": (1, "SELECT game, offered_to, seed FROM secret"),
+    "player": (1, "SELECT name, text, sig FROM player"),
+    "token": (1, "SELECT digest, name FROM token"),
+    "challenge": (1, "SELECT digest, expires FROM challenge"),
+    "service": (1, "SELECT id, private_key FROM service"),
+}
+
+
+class Fact(NamedTuple):
+    """A row that must be there, and what it must begin with; or, if `there` is False, one that must not be there.
+
+    `since` is the place in a record of writes at which it was said.
+    """
+
+    table: str
+    key: Row
+    row: Row
+    since: int = 0
+    there: bool = True
+
+
+def dumped(path: Path) -> Dump:
+    """All that is kept at `path`."""
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("BEGIN")
+        return {
+            table: {row[:width]: row[width:] for row in connection.execute(query)}
+            for table, (width, query) in _QUERIES.items()
+        }
+    finally:
+        connection.close()
+
+
+@dataclass
+class Ledger:
+    """Facts, in the order in which they were told, and the texts of all entries that were sent."""
+
+    facts: list[Fact] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, facts: Iterable[Fact]) -> None:
+        """Keeps what has been acknowledged."""
+        with self.lock:
+            self.facts.extend(facts)
+
+    def sending(self, text: str) -> None:
+        """Notes that an entry is about to be sent."""
+        with self.lock:
+            self.sent.add(text)
+
+
+def lines_told(lines: Iterable[dict[str, Any]], since: int = 0) -> Iterator[Fact]:  # Any: JSON
+    """The facts in lines with receipts."""
+    for line in lines:
+        entry = json.loads(line["entry"])
+        receipt = line["receipt"]
+        row = (line["entry"], base64.b64decode(line["sig"]), receipt["text"], base64.b64decode(receipt["sig"]))
+        yield Fact("entry", (entry["game"], entry["seq"]), row, since)
+
+
+def openings_told(game: str, openings: Iterable[dict[str, Any]], since: int = 0) -> Iterator[Fact]:  # Any: JSON
+    """The facts in openings that came with an entry that has been acknowledged."""
+    for each in openings:
+        yield Fact("opening", (game, each["seq"], each["part"]), (each["cards"], each["salt"]), since)
+
+
+def lost(dump: Dump, facts: Iterable[Fact]) -> Iterator[str]:
+    """What was acknowledged and is not so."""
+    for fact in facts:
+        found = dump[fact.table].get(fact.key)
+        if not fact.there:
+            if found is not None:
+                yield f"{fact.table} {fact.key} was used up and is there again"
+        elif found is None:
+            yield f"{fact.table} {fact.key} was acknowledged and is lost"
+        elif found[: len(fact.row)] != fact.row:
+            yield f"{fact.table} {fact.key} was acknowledged and has changed"
+
+
+def half_done(dump: Dump, sent: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
+    """Whatever no sequence of whole transactions can leave behind. `sent` tells entries that players have sent."""
+    games: dict[str, list[str]] = {}
+    for (game, seq), row in dump["entry"].items():
+        texts = games.setdefault(game, [])
+        if seq != len(texts):
+            yield f"entry {seq} of {game} follows entry {len(texts) - 1}"
+        texts.append(row[0])
+        if (head := _head(row[0])) != _receipt(row[2])["head"]:
+            yield f"entry {seq} of {game} has another's receipt: {head}"
+    for table in ("game", "secret"):
+        if set(games) != {key[0] for key in dump[table]}:
+            yield f"games with entries and rows of {table} are not the same"
+    committed: set[Row] = set()
+    for game, texts in games.items():
+        yield from _chain(game, texts, sent)
+        yield from _summary(game, texts, dump["game"].get((game,)))
+        for seq, text in enumerate(texts):
+            for part, commitment in enumerate(_commitments(text)):
+                committed.add((game, seq, part))
+                opening = dump["opening"].get((game, seq, part))
+                if opening is None or _commitment(game, seq, part, *opening) != commitment:
+                    yield f"the opening of entry {seq}, part {part}, of {game} is missing or another"
+    if strays := set(dump["opening"]) - committed:
+        yield f"openings without entries: {sorted(strays)}"
+    if len(dump["service"]) > 1:
+        yield "two identities"
+
+
+def _chain(game: str, texts: list[str], sent: Callable[[str], bool]) -> Iterator[str]:
+    before, at = "0" * 64, ""
+    for seq, text in enumerate(texts):
+        entry = _entry(text)
+        if (entry["game"], entry["seq"], entry["prev"]) != (game, seq, before):
+            yield f"entry {seq} of {game} does not follow the one before"
+        if entry["by"] != "server" and not sent(text):
+            yield f"entry {seq} of {game} was sent by nobody"
+        if entry["by"] == "server" and entry["at"] < at:
+            yield f"time runs backwards at entry {seq} of {game}"
+        before, at = _head(text), entry["at"] if entry["by"] == "server" else at
+    kinds = [_entry(text)["kind"] for text in texts]
+    if kinds[-1] in ("resign", "cancel"):
+        yield f"{game} stops at a {kinds[-1]}, and what the server owes is missing"
+
+
+def _summary(game: str, texts: list[str], row: Row | None) -> Iterator[str]:
+    if row is None:
+        return
+    seq, head, status, host, guest, _ = row
+    by_kind = {entry["kind"]: entry for text in texts if (entry := _entry(text))["kind"] in ("open", "join", "end")}
+    expected = (
+        len(texts) - 1,
+        _head(texts[-1]),
+        by_kind["open"]["by"] if "open" in by_kind else None,
+        by_kind["join"]["by"] if "join" in by_kind else None,
+    )
+    if (seq, head, host, guest) != expected:
+        yield f"the list says {(seq, head, host, guest)} of {game}, and its log {expected}"
+    stages = {"end": "finished", "join": "playing", "open": "open"}
+    wanted = next((status for kind, status in stages.items() if kind in by_kind), "offered")
+    if status != wanted:
+        yield f"the list says that {game} is {status}, and its log that it is {wanted}"
+
+
+@lru_cache(maxsize=20_000)
+def _entry(text: str) -> dict[str, Any]:  # Any: JSON
+    return dict(json.loads(text))
+
+
+@lru_cache(maxsize=20_000)
+def _receipt(text: str) -> dict[str, Any]:  # Any: JSON
+    return dict(json.loads(text))
+
+
+@lru_cache(maxsize=20_000)
+def _head(text: str) -> str:
+    return sha256(text.encode() + b"\n").hexdigest()
+
+
+def _commitments(text: str) -> tuple[str, ...]:
+    entry = _entry(text)
+    return tuple(entry["body"].get("commit", ())) if entry["kind"] == "move" else ()
+
+
+@lru_cache(maxsize=20_000)
+def _commitment(game: str, seq: int, part: int, cards: str, salt: str) -> str:
+    return sha256(f"hkoji.hidden.v1\n{game}\n{seq}\n{part}\n{cards}\n{salt}\n".encode()).hexdigest()

@@ -1,0 +1,262 @@
+"""Players who keep a service busy and remember what it has told them: pairs, each playing one game after another.
+
+A pair does one thing after another and never forgets what it has signed: after an answer that did not come, or one that
+said "not now", it sends the same bytes again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import random
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hkoji.game import bodies
+from hkoji.game.hidden import entropy_commit
+from hkoji.game.submission import Submission
+from hkoji.game.view import replay_own
+from hkoji.log import sshsig
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line, parse_log
+from hkoji.log.statement import make_registration, parse_login, parse_view
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.ledger import Fact, Ledger, lines_told, openings_told
+from tests.support.service import Answer, Asked, Player
+
+AWAY: Final = (OSError, http.client.HTTPException)
+"""What a client meets when the service goes away."""
+
+
+class NotNowError(Exception):
+    """The service has said that it cannot: nothing has happened, and the same may be asked again."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        super().__init__(f"{answer.status} {answer.body[:300]!r}")
+
+
+class WrongError(Exception):
+    """The service has said what it must not say."""
+
+
+class Wire:
+    """A kept connection to the service on a loopback port. For one thread."""
+
+    def __init__(self, port: Callable[[], int]) -> None:
+        self._port = port
+        self._connection: http.client.HTTPConnection | None = None
+
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
+    ) -> Answer:  # Any: JSON
+        """One request. Raises one of `AWAY`."""
+        headers = {"Content-Type": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        sent = raw if raw is not None else json.dumps(body) if body else None
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection("127.0.0.1", self._port(), timeout=20)
+        try:
+            self._connection.request(method, path, sent, headers)
+            response = self._connection.getresponse()
+            found = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        except BaseException:
+            self.close()
+            raise
+        if found.headers.get("connection") == "close":
+            self.close()
+        return found
+
+    def close(self) -> None:
+        """The next request opens another one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+@dataclass
+class Pair:
+    """Two players at one game after another. `step` does the next thing; all that is random comes from `rng`."""
+
+    number: int
+    asked: Asked
+    ledger: Ledger
+    rng: random.Random
+    longest: int = 40
+    """After so many entries somebody resigns."""
+    game: str | None = None
+    games: list[str] = field(default_factory=list)
+    pending: Submission | None = None
+    retried: int = 0
+    accepted: int = 0
+
+    def __post_init__(self) -> None:
+        self.players = tuple(
+            Player(
+                self.asked,
+                f"{side}-{self.number}",
+                PrivateKey.from_seed(self.rng.randbytes(32)),
+                self.rng.randbytes(32).hex(),
+            )
+            for side in ("host", "guest")
+        )
+        self._statements: dict[str, dict[str, str]] = {}
+        self._registered: set[str] = set()
+        self._old = False
+
+    def reach(self, asked: Asked) -> None:
+        """Goes on with another service, which has the same data."""
+        self.asked = asked
+        for player in self.players:
+            player.service = asked
+
+    def step(self) -> None:
+        """The next thing. Raises one of `AWAY`, `NotNowError`, `WrongError`."""
+        for player in self.players:
+            if player.name not in self._registered:
+                self._register(player)
+                return
+            if not player.token:
+                self._login(player)
+                return
+        if self.pending is None:
+            self.pending = self._next()
+            self._old = False
+        if self.pending is not None:
+            self._send(self.pending)
+
+    def _send(self, submission: Submission) -> None:
+        self.ledger.sending(submission.entry.text)
+        again = self._old
+        self._old = True  # from here on it may have arrived
+        answer = self._answered(
+            self.asked.ask("POST", f"/v1/games/{submission.entry.game}/entries", submission.to_json()),
+            (200, 201) if again else (201,),
+        )
+        self.retried += again
+        self.accepted += 1
+        told = answer.json["lines"]
+        since = int(answer.headers.get("x-position", 0))
+        game = submission.entry.game
+        self.ledger.add(lines_told(told, since))
+        self.ledger.add(openings_told(game, [each.to_json() for each in submission.opening], since))
+        self.pending = None
+        if again or self.rng.random() < 0.05:
+            self.repeat(submission, answer)
+        if "end" in {json.loads(line["entry"])["kind"] for line in told}:
+            self.game = None
+
+    def repeat(self, submission: Submission, first: Answer) -> None:
+        """The same entry again must bring the same receipt, to the byte."""
+        path = f"/v1/games/{submission.entry.game}/entries"
+        answer = self._answered(self.asked.ask("POST", path, submission.to_json()), (200,))
+        if answer.body != first.body:
+            raise WrongError(f"another answer to entry {submission.entry.seq} of {submission.entry.game}")
+
+    def _next(self) -> Submission | None:
+        """What is to be sent next. None if the game has just been offered."""
+        host, guest = self.players
+        if self.game is None:
+            ruleset: Ruleset = GeishasRoad() if self.number % 4 == 3 else Hanamikoji()
+            asked = {"ruleset": ruleset.to_json()}
+            offer = self._answered(self.asked.ask("POST", "/v1/offers", asked, host.token), (201,))
+            since = int(offer.headers.get("x-position", 0))
+            self.ledger.add(lines_told([offer.json["line"]], since))
+            self.game = str(offer.json["game"])
+            self.ledger.add([Fact("secret", (self.game,), (host.name,), since)])
+            self.games.append(self.game)
+        lines = self.lines(self.game)
+        kinds = [line.entry.kind for line in lines]
+        last = lines[-1].entry
+        head = (last.seq, last.head)
+        if kinds[-1] == "end":  # an entry that was not answered has ended it
+            self.game = None
+            return None
+        if "open" not in kinds:
+            opened = bodies.Open(entropy_commit(self.game, 0, host.entropy), host.key.public, None)
+            return host.entry(self.game, head, opened)
+        if "join" not in kinds:
+            joined = bodies.Join(entropy_commit(self.game, 1, guest.entropy), guest.key.public)
+            return guest.entry(self.game, head, joined)
+        if (seeds := kinds.count("seed")) < 2:
+            seed_of = guest if seeds == 0 else host
+            return seed_of.entry(self.game, head, bodies.Seed(seed_of.entropy))
+        return self._decide(self.game, lines)
+
+    def _decide(self, game: str, lines: tuple[Line, ...]) -> Submission:
+        last = lines[-1].entry
+        if last.seq >= self.longest:
+            return self.rng.choice(self.players).entry(game, (last.seq, last.head), bodies.Resign())
+        for player in self.players if self.rng.random() < 0.5 else self.players[::-1]:
+            answer = self._answered(self.asked.ask("GET", f"/v1/games/{game}/view", token=player.token), (200,))
+            view = parse_view(answer.json["view"]["text"])
+            openings = player.openings.get(game, [])
+            own = replay_own(lines, view.seat, view, openings)
+            if own.course is None:
+                raise WrongError(f"the view of {game} does not go with its log")
+            if own.course.actor == view.seat:
+                return player.make_move(own.course, self.rng.choice(own.course.state.legal_actions()))
+        raise WrongError(f"nobody is to move in {game}")
+
+    def lines(self, game: str) -> tuple[Line, ...]:
+        """The log as it is now."""
+        return parse_log(self._answered(self.asked.ask("GET", f"/v1/games/{game}/log"), (200,)).body)
+
+    def _register(self, player: Player) -> None:
+        origin = self._answered(self.asked.ask("GET", "/v1/service"), (200,)).json["origin"]
+        if player.name not in self._statements:
+            statement = make_registration(
+                at="2026-11-20T12:00:00Z", key=player.key.public, name=player.name, origin=origin
+            )
+            sig = player.signed(statement.text, sshsig.REGISTER)
+            self._statements[player.name] = {"text": statement.text, "sig": sig}
+        signed = self._statements[player.name]
+        answer = self._answered(self.asked.ask("POST", "/v1/players", signed), (200, 201))
+        since = int(answer.headers.get("x-position", 0))
+        self.ledger.add([Fact("player", (player.name,), (signed["text"], signed["sig"]), since)])
+        self._registered.add(player.name)
+
+    def _login(self, player: Player) -> None:
+        answer = self._answered(self.asked.ask("POST", "/v1/login/challenge"), (201,))
+        text = answer.json["text"]
+        nonce = hashlib.sha256(parse_login(text).nonce.encode()).hexdigest()
+        sent = {"name": player.name, "text": text, "sig": player.signed(text, sshsig.LOGIN)}
+        answer = self._answered(self.asked.ask("POST", "/v1/login", sent), (200,))
+        since = int(answer.headers.get("x-position", 0))
+        token = answer.json["token"]
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        self.ledger.add(
+            [Fact("token", (digest,), (player.name,), since), Fact("challenge", (nonce,), (), since, False)]
+        )
+        player.token = token
+
+    def _answered(self, answer: Answer, wanted: Iterable[int]) -> Answer:
+        if answer.status in wanted:
+            return answer
+        if answer.status >= 500:
+            raise NotNowError(answer)
+        raise WrongError(f"{answer.status} {answer.body[:300]!r}")
+
+
+def busy(
+    pairs: Iterable[Pair], stop: Callable[[Pair], bool], failed: Callable[[Pair, Exception], None]
+) -> list[threading.Thread]:
+    """Starts a thread for each pair, which goes on until `stop` or an error."""
+
+    def play(pair: Pair) -> None:
+        try:
+            while not stop(pair):
+                pair.step()
+        except Exception as error:
+            failed(pair, error)
+
+    threads = [threading.Thread(target=play, args=(pair,), daemon=True) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    return threads

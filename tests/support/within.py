@@ -1,0 +1,79 @@
+"""The service in this process, for clients in threads: the real application and store, without sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hkoji_server.app import create_app
+from hkoji_server.service.ports import Ports
+from hkoji_server.settings import Settings
+
+from tests.support.inside import Clock, Inside, drawn
+from tests.support.service import Answer
+
+
+class Within:
+    """A running application. Each answer's header `x-position` is what `position` was when it began to go out."""
+
+    def __init__(self, data: Path, ports: Ports, position: Callable[[], int]) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._position = position
+        app = create_app(Settings(data=data, log_level="error"), ports, address="http://inside")
+        self._inside = Inside(app, asyncio.Runner(), Clock(), data)
+        self._lifespan = app.router.lifespan_context(app)
+        self._app, self._inside.app = app, self._noted  # type: ignore[assignment] # an ASGI application is what is needed
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+
+    def start(self) -> None:
+        """Raises what the application raises at its start."""
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._lifespan.__aenter__(), self.loop).result()
+
+    def stop(self) -> None:
+        """A clean stop."""
+        try:
+            asyncio.run_coroutine_threadsafe(self._lifespan.__aexit__(None, None, None), self.loop).result()
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Ends the thread and stops nothing."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
+    ) -> Answer:  # Any: JSON
+        """One request, from any thread."""
+        import json
+
+        sent = raw if raw is not None else json.dumps(body).encode() if body else b""
+        answer = self._inside._answer(method, path, sent, token)
+        return asyncio.run_coroutine_threadsafe(answer, self.loop).result()
+
+    async def _noted(self, scope: Any, receive: Any, send: Any) -> None:  # Any: ASGI
+        async def noted(message: Any) -> None:  # Any: an ASGI message
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"x-position", b"%d" % self._position())]}
+            await send(message)
+
+        await self._app(scope, receive, noted)
+
+
+@contextmanager
+def within(
+    data: Path, *, seed: str = "one", clock: Callable[[], Any] | None = None, position: Callable[[], int] = int
+) -> Iterator[Within]:  # Any: a time
+    """A service for the length of a block, stopped cleanly at its end."""
+    service = Within(data, Ports(clock or Clock(), drawn(seed)), position)
+    service.start()
+    try:
+        yield service
+    finally:
+        service.stop()
