@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from hkoji import errors
-from hkoji.client.transport import Answer, Transport
+from hkoji.client.transport import MOST_BYTES, Answer, Transport
 from hkoji.game.hidden import Opening, parse_opening
 from hkoji.game.submission import Submission, format_submission
+from hkoji.log.canonical import is_hex
 from hkoji.log.line import Line, Signed, parse_log, read_line, read_signed
 from hkoji.log.publickey import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
@@ -89,10 +90,15 @@ class Api:
     def games(
         self, filters: Mapping[str, str | None], token: str | None = None, *, mine: bool = False
     ) -> list[dict[str, Any]]:  # Any: JSON
-        """All games that match, page by page: the public list, or the own. Filters that are None do not count."""
+        """All games that match, page by page: the public list, or the own. Filters that are None do not count.
+
+        A list that does not end is a service's way to keep its clients for ever: every page must have games, and all
+        of them together no more bytes than one answer may have.
+        """
         chosen = {name: value for name, value in filters.items() if value is not None}
         found: list[dict[str, Any]] = []
         after: str | None = None
+        size = 0
         while True:
             query = urlencode({**chosen, "limit": _PAGE, **({"after": after} if after else {})})
             answer = self._request("GET", f"/v1/{'me/' if mine else ''}games?{query}", token=token)
@@ -100,6 +106,9 @@ class Api:
                 page = answer.json()
                 found.extend(_summary(value) for value in page["games"])
                 after = None if page["next"] is None else _text(page["next"])
+                size += len(answer.body)
+                if after and (not page["games"] or size > MOST_BYTES):
+                    raise ValueError("its list of games does not end")
             if not after:
                 return found
 
@@ -237,5 +246,7 @@ def _summary(value: Any) -> dict[str, Any]:  # Any: JSON
     if type(value["round"]) is not int or not isinstance(value["ruleset"], dict):
         raise TypeError("a game's summary")
     _text(value["ruleset"]["name"])
-    _text(value["game"])
+    # The client names a folder after it: it is an id, and no way to another place.
+    if not is_hex(value["game"], 32):
+        raise ValueError("a game's id is 32 hex digits")
     return dict(value)

@@ -161,7 +161,8 @@ class Client:
             return wanted
         found = {game for game in self.home.games() if game.startswith(wanted)}
         if not found and len(wanted) >= 4:
-            found = {each["game"] for each in self.service().list_games(prefix=wanted)}
+            listed = self.service().list_games(prefix=wanted)
+            found = {each["game"] for each in listed if each["game"].startswith(wanted)}
         if not found:
             raise NotFoundError(tell("game"), prefix, hint=self._known())
         if len(found) > 1:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hkoji.client import table
+from hkoji.client import api, table
 from hkoji.client.home import Home
 from hkoji.client.identity import create
-from hkoji.client.transport import Answer
-from hkoji.errors import HkojiError, LoginError, NotUnderstoodError, ServiceError, TrustError
+from hkoji.client.transport import Answer, Transport
+from hkoji.errors import HkojiError, LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
 from hkoji.game import bodies, host
 from hkoji.game.terms import DuplicateTerms
 from hkoji.log import sshsig
@@ -429,6 +430,73 @@ def test_a_summary_cannot_write_to_the_terminal(alice: Seat, bob: Seat, desk: De
     desk.tamper = tamper
     with pytest.raises(ServiceError):
         alice.client.games()
+
+
+def _on_list(desk: Desk, change: Callable[[dict[str, Any]], None]) -> list[str]:
+    """Changes each list of games on its way. The lists that are asked for, as they are."""
+    asked: list[str] = []
+
+    def tamper(_method: str, path: str, answer: Answer) -> Answer:
+        if "games?" not in path:
+            return answer
+        asked.append(path)
+        assert len(asked) < 100
+        value = answer.json()
+        change(value)
+        return answer._replace(body=json.dumps(value).encode())
+
+    desk.tamper = tamper
+    return asked
+
+
+@pytest.mark.parametrize("game", ["../../../outside", "/outside", "{tmp}/outside", "27" * 15, "27" * 17, "A" * 32, ""])
+def test_a_games_id_is_no_way_out_of_the_folder(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path, game: str) -> None:
+    begin(alice, bob)
+    evil = game.format(tmp=tmp_path)
+    asked = _on_list(desk, lambda value: value.update(games=[{**_listed(desk), "game": evil}]))
+    before = set(tmp_path.parent.rglob("*"))
+    for call in (bob.client.games, lambda: bob.client.find("abcd"), lambda: bob.client.games(everybody=True)):
+        with pytest.raises(ServiceError, match="not understood"):
+            call()
+    assert len(asked) == 3
+    assert set(tmp_path.parent.rglob("*")) == before
+
+
+def test_a_game_that_begins_otherwise_than_asked_is_not_the_one(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    carol = "abcd" if not game.startswith("abcd") else "dcba"
+    shutil.rmtree(bob.folder(game))
+    # As a service may that does not look at the prefix.
+    asked = _on_list(desk, lambda value: value.update(games=[{**_listed(desk), "game": game}]))
+    with pytest.raises(NotFoundError):
+        bob.client.find(carol)
+    assert bob.client.find(game[:6]) == game
+    assert len(asked) == 2
+
+
+def _listed(desk: Desk) -> dict[str, Any]:
+    page: dict[str, Any] = desk.answer("GET", "/v1/games", None, None).json()
+    return dict(page["games"][0])
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_list_of_games_that_does_not_end_is_given_up(
+    alice: Seat, bob: Seat, desk: Desk, empty: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(alice, bob)
+    games = [] if empty else [_listed(desk)]
+    asked: list[str] = []
+
+    class Endless(Transport):
+        def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+            asked.append(path)
+            assert len(asked) < 100
+            return Answer(200, json.dumps({"games": games, "next": f"{AT}~{len(asked):032x}"}).encode())
+
+    monkeypatch.setattr(api, "MOST_BYTES", 4000)
+    with pytest.raises(ServiceError, match="does not end"):
+        api.Api(Endless(URL)).games({})
+    assert len(asked) == 1 if empty else 2 < len(asked) < 20
 
 
 @pytest.mark.parametrize(
