@@ -9,6 +9,7 @@ can lie for this observer can come out. Of the rules it uses only which cards of
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -17,15 +18,23 @@ from hkoji.rules.protocol import Ruleset
 
 
 def redistribute(
-    ruleset: Ruleset, events: tuple[Event, ...], observer: Seat | None, chance: random.Random
+    ruleset: Ruleset,
+    events: tuple[Event, ...],
+    observer: Seat | None,
+    chance: random.Random,
+    opened: Collection[int] = (),
 ) -> tuple[Event, ...]:
-    """A course of events that `observer` (None: a spectator) cannot tell from `events`."""
+    """A course of events that `observer` (None: a spectator) cannot tell from `events`.
+
+    `opened` are the places in `events` of actions whose hidden cards have all been opened since, as a game's end does.
+    """
     starts = [at for at, event in enumerate(events) if isinstance(event, Deal)]
     out = list(events[: starts[0]] if starts else events)
     for start, end in pairwise([*starts, len(events)]):
         deal, *rest = events[start:end]
         assert isinstance(deal, Deal)
-        out.extend(_Round(ruleset, deal, rest, observer, chance).events())
+        known = {at - start - 1 for at in opened if start < at < end}
+        out.extend(_Round(ruleset, deal, rest, observer, chance, known).events())
     return tuple(out)
 
 
@@ -44,9 +53,15 @@ class _Play:
 
 class _Round:
     def __init__(
-        self, ruleset: Ruleset, deal: Deal, rest: list[Event], observer: Seat | None, chance: random.Random
+        self,
+        ruleset: Ruleset,
+        deal: Deal,
+        rest: list[Event],
+        observer: Seat | None,
+        chance: random.Random,
+        opened: Collection[int],
     ) -> None:
-        self.ruleset, self.rest, self.chance = ruleset, rest, chance
+        self.ruleset, self.rest, self.chance, self.opened = ruleset, rest, chance, opened
         self.hidden = [seat for seat in SEATS if seat != observer]
         split = ruleset.pack.split
         self.dealt = tuple([_Slot(kind) for kind in split(hand)] for hand in deal.hands)
@@ -88,7 +103,8 @@ class _Round:
         play = self.plays.setdefault(at, _Play())
         for group in self.ruleset.hidden(event.action):
             cards = self.ruleset.pack.split(group.cards)
-            play.groups.append([self._from(hand, card if group.counts and shown_later else None) for card in cards])
+            known = at in self.opened or (group.counts and shown_later)
+            play.groups.append([self._from(hand, card if known else None) for card in cards])
             for card in cards:
                 names.remove(card)
         for card in names:

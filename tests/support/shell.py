@@ -7,12 +7,20 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from unittest.mock import patch
 
 from hkoji.cli.main import main
 from hkoji.cli.output import out
+from hkoji.client import Client
 from tests.support.desk import Seat
+
+
+class Player(Protocol):
+    """Whoever has a client: for each command a fresh one."""
+
+    @property
+    def client(self) -> Client: ...
 
 
 class Done(NamedTuple):
@@ -52,7 +60,7 @@ class _Screen(io.StringIO):
         return True
 
 
-def run(*words: str, seat: Seat | None = None, stdin: str = "", terminal: bool = False) -> Done:
+def run(*words: str, seat: Player | None = None, stdin: str = "", terminal: bool = False) -> Done:
     """Runs `hkoji` with these words, for a player or for nobody in particular."""
     screen, keyboard = (_Screen, _Input) if terminal else (io.StringIO, io.TextIOWrapper)
     printed, said = screen(), screen()

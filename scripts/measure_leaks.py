@@ -1,0 +1,88 @@
+"""Does the service tell anybody what they cannot know? It is asked in very many moments of random games.
+
+    python -m scripts.measure_leaks --states 2000 --seed 1
+    python -m scripts.measure_leaks --states 100000 --seed 1 --jobs 2
+
+A state is a moment of a game, a viewer, and another deal that this viewer cannot tell from the true one; every answer
+must be the same in both (docs/quality.md, "Nothing leaks"). Prints each answer that was not, and how much was
+compared; ends with 1 if there was one. The same seed and number of states ask the same, with any number of jobs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.support.leaks import Tally
+
+_CHUNK = 2000
+_EVERY = 200
+_SHOWN = 20
+
+
+def main() -> None:
+    """Compares, and says what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--states", type=int, default=2000, help="how many states to compare")
+    parser.add_argument("--seed", type=int, default=1, help="another seed, other games")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    parser.add_argument("--kinds", action="store_true", help="also count the answers by what was asked")
+    given = parser.parse_args()
+    os.environ["HKOJI_CONFIG"] = os.devnull  # the command speaks as if nobody had set anything
+    from tests.support.leaks import Tally
+
+    tally = Tally()
+    started, spent = time.monotonic(), 0.0
+    for found, took in _all(given.states, given.seed, given.jobs):
+        tally.add(found)
+        spent += took
+        for leak in found.leaks:
+            print(f"{leak.place}: {leak.what}", flush=True)
+        if sys.stderr.isatty():
+            print(f"\r{tally.states} states, {len(tally.leaks)} leaks", end="", file=sys.stderr, flush=True)
+    if given.kinds:
+        for kind, count in sorted(tally.kinds.items()):
+            print(f"{count:8} {kind}")
+    by_hand = sum(count for kind, count in tally.kinds.items() if kind.startswith("hkoji"))
+    statuses = Counter(kind.rpartition(": ")[2] for kind in tally.kinds.elements() if not kind.startswith("hkoji"))
+    print(f"{tally.states} states, {tally.early} before the first card, {tally.alike} with the same deal by chance")
+    print(
+        f"{tally.answers - by_hand} answers over HTTP: {', '.join(f'{n} of {s}' for s, n in sorted(statuses.items()))}"
+    )
+    print(f"{by_hand} outputs of the command and its files")
+    print(f"{len(tally.leaks)} differ")
+    wall = time.monotonic() - started
+    print(f"{wall:.0f} s, {spent:.0f} s of them working: {1000 * spent / max(1, tally.states):.1f} ms a state")
+    sys.exit(bool(tally.leaks))
+
+
+def _all(states: int, seed: int, jobs: int) -> Iterator[tuple[Tally, float]]:
+    work = [
+        (seed * 1000 + number, min(_CHUNK, states - start)) for number, start in enumerate(range(0, states, _CHUNK))
+    ]
+    if jobs == 1:
+        yield from map(_some, work)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
+        yield from pool.imap(_some, work)
+
+
+def _some(work: tuple[int, int]) -> tuple[Tally, float]:
+    """The tally of a part, and the seconds of processor time that it took."""
+    from tests.support.leaks import sample
+    from tests.support.leaks_cli import look
+
+    started = time.process_time()
+    tally = sample(*work, look=look, every=_EVERY)
+    return tally, time.process_time() - started
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Decks that a test chooses: the one thing about a service's game that no request can bring about.
+
+What is dealt follows from a seed by HMAC, so the deal that a test wants has a seed that nobody can find. Here a seed
+is given the deals of a course of events; the dealers give those, and the true ones for every other seed. All else,
+the commitments to the seed included, is done by the code as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from hkoji.game.dealer import DuplicateDealer, ServerDealer
+from hkoji.rules.events import Chance, Deal, Event
+
+Dealt = tuple[Chance | None, tuple[Deal, ...]]
+
+
+def dealt(events: tuple[Event, ...]) -> Dealt:
+    """What chance and the decks are in a course of events."""
+    chance = next((event for event in events if isinstance(event, Chance)), None)
+    return chance, tuple(event for event in events if isinstance(event, Deal))
+
+
+@contextmanager
+def chosen_deals() -> Iterator[dict[str, Dealt]]:
+    """A table from seeds (64 hex digits) to what they deal; while the block runs, both dealers look into it."""
+    chosen: dict[str, Dealt] = {}
+    with (
+        patch.object(ServerDealer, "deal", _dealing(chosen, ServerDealer.deal)),
+        patch.object(DuplicateDealer, "deal", _dealing(chosen, DuplicateDealer.deal)),
+        patch.object(ServerDealer, "chance", _deciding(chosen, ServerDealer.chance)),
+        patch.object(DuplicateDealer, "chance", _deciding(chosen, DuplicateDealer.chance)),
+    ):
+        yield chosen
+
+
+def _dealing(chosen: dict[str, Dealt], true):  # type: ignore[no-untyped-def] # a method of either dealer
+    def deal(self, round_number: int) -> Deal:  # type: ignore[no-untyped-def] # either dealer
+        if self.seed not in chosen:
+            given: Deal = true(self, round_number)
+            return given
+        deals = chosen[self.seed][1]
+        # The story ends before a later round; the game may not know that.
+        return deals[round_number - 1] if round_number <= len(deals) else deals[-1]
+
+    return deal
+
+
+def _deciding(chosen: dict[str, Dealt], true):  # type: ignore[no-untyped-def] # a method of either dealer
+    def chance(self) -> Chance | None:  # type: ignore[no-untyped-def] # either dealer
+        decided: Chance | None = chosen[self.seed][0] if self.seed in chosen else true(self)
+        return decided
+
+    return chance

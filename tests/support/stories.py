@@ -1,0 +1,145 @@
+"""Stories: random games to be told in several worlds at once, up to some moment, for viewers who know a part of them.
+
+A story is what everybody sees of a game and what happened in truth. For each viewer it can be told otherwise: with
+other cards, salts and entropy in every place that the viewer cannot see, and never differently in one that they can
+(tests/support/redistribution.py). It ends before its game publishes its seed: after that nobody is kept in the dark.
+Games dealt by `duplicate/v1` go on to their end, which publishes what lay face down and no more.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from hkoji.rules.events import DECISIONS, Act, Deal, Decision, Event, Reveal, Seat
+from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State
+from tests.support.redistribution import redistribute
+from tests.support.rules import GAMES, folds, random_game
+
+VIEWERS: Final = ("host", "guest", "outside")
+SEATS_OF: Final[dict[str, Seat | None]] = {"host": 0, "guest": 1, "outside": None}
+OPENING: Final = ("offer", "open", "join", "seed 1", "seed 0")
+_RULESETS: Final = {game.name: game.rulesets for game in GAMES if game.name != "showdown"}
+
+
+@dataclass(frozen=True)
+class Story:
+    """A game's first steps: `OPENING`, or its beginning, then `decisions`, then perhaps `last`."""
+
+    name: str
+    ruleset: Ruleset
+    duplicate: bool
+    invited: str | None
+    """Whom the host invites: None, by "name", or by name and "key"."""
+    opening: tuple[str, ...]
+    events: tuple[Event, ...]
+    last: str | None = None
+    """`cancel`, `resign 0` or `resign 1`."""
+
+    @cached_property
+    def steps(self) -> tuple[str, ...]:
+        """All that is done by somebody, in order; decisions are counted from 0."""
+        moves = tuple(f"move {number}" for number in range(len(self.decisions)))
+        return (*self.opening, *moves, *((self.last,) if self.last else ()))
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Where in `events` the decisions are."""
+        return tuple(at for at, event in enumerate(self.events) if isinstance(event, DECISIONS))
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The decisions as they were in truth."""
+        return decisions(self.events)
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """The true position after each event; the first before any."""
+        return tuple(folds(self.ruleset, self.events))
+
+    def position(self, step: int) -> State:
+        """The true position after a step: with all that follows of itself."""
+        made = step + 1 - len(self.opening)
+        if made < 0 or "seed 0" not in self.opening:
+            return self.states[0]
+        at = self.places[made] if made < len(self.places) else len(self.events)
+        return self.states[at]
+
+    @cached_property
+    def over(self) -> bool:
+        """Whether the game ends within the story, by whatever."""
+        return bool(self.last) or (bool(self.events) and self.states[-1].due is Due.OVER)
+
+    @cached_property
+    def opened(self) -> frozenset[tuple[int, int]]:
+        """The groups of face-down cards that have been opened when the story ends: decision and part."""
+        found = set()
+        for number, at in enumerate(self.places):
+            event = self.events[at]
+            if not isinstance(event, Act):
+                continue
+            for part, group in enumerate(self.ruleset.hidden(event.action)):
+                if self.over or (group.counts and _revealed(self.events, at, event.seat)):
+                    found.add((number, part))
+        return frozenset(found)
+
+    def told_to(self, viewer: str, chance: random.Random) -> tuple[Event, ...]:
+        """Events that `viewer` cannot tell from the true ones."""
+        everything: Collection[int] = self.places if self.over else ()
+        return redistribute(self.ruleset, self.events, SEATS_OF[viewer], chance, everything)
+
+
+def decisions(events: tuple[Event, ...]) -> tuple[Decision, ...]:
+    """The decisions in a course of events."""
+    return tuple(event for event in events if isinstance(event, DECISIONS))
+
+
+def _revealed(events: tuple[Event, ...], at: int, seat: Seat) -> bool:
+    """Whether what `seat` put down at place `at` is turned up later in its round."""
+    for event in events[at:]:
+        if isinstance(event, Deal):
+            return False
+        if isinstance(event, Reveal) and event.seat == seat:
+            return True
+    return False
+
+
+def sample_story(name: str, chance: random.Random) -> Story:
+    """A story of either game, with any options, of any length."""
+    game = chance.choice(sorted(_RULESETS))
+    ruleset = chance.choice(_RULESETS[game])
+    duplicate = chance.random() < 0.2
+    invited = chance.choice((None, None, "name", "key"))
+    if chance.random() < 0.1:
+        opening = OPENING[: chance.randint(1, len(OPENING) - 1)]
+        last = None
+        if duplicate and opening[-1] != "offer":
+            last = "cancel" if opening[-1] == "open" else f"resign {chance.randrange(2)}"
+        return Story(name, ruleset, duplicate, invited, opening, (), last)
+    events = random_game(ruleset, chance.getrandbits(64)).events
+    states = tuple(folds(ruleset, events))
+    places = [at for at, event in enumerate(events) if isinstance(event, DECISIONS)]
+    # With the last decision a game publishes its seed, unless it is sealed; one that was broken off would go on.
+    most = len(places) if duplicate and states[-1].due is Due.OVER else len(places) - 1
+    count = most if chance.random() < 0.5 else chance.randint(0, most)
+    events = events[: places[count]] if count < len(places) else events
+    over = count == len(places)
+    last = f"resign {chance.randrange(2)}" if duplicate and not over and chance.random() < 0.5 else None
+    return Story(name, ruleset, duplicate, invited, OPENING, events, last)
+
+
+def finished_story(name: str, chance: random.Random) -> Story:
+    """A whole game, to its end, that is the same in every world."""
+    while True:
+        ruleset = chance.choice(_RULESETS[chance.choice(sorted(_RULESETS))])
+        events = random_game(ruleset, chance.getrandbits(64)).events
+        if next(reversed(tuple(folds(ruleset, events)))).due is Due.OVER:
+            return Story(name, ruleset, False, None, OPENING, events)
+
+
+def actor_of(state: State) -> Seat | None:
+    """The seat that decides in a position; None if none does."""
+    return state.actor if state.due in DECISION_DUE else None

@@ -1,0 +1,261 @@
+"""Worlds: the real application with a chosen deal, and what of its answers may differ from another world's.
+
+Two worlds are the same service with the same key, time, players and public game; they differ in what one viewer cannot
+know: cards, salts, entropy that has not been revealed, other people's tokens. So the hashes over those differ, and the
+signatures over the hashes. A world knows exactly which: each of them is computed here, by the test, from the entries
+and from its own secrets, and has a name, as in `<head 3 of 0>`. An answer is compared with these names in the place of
+the bytes. Any other token, however random it looks, stands as it is and must be the same in both worlds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from fastapi import FastAPI
+from hkoji_server.app import create_app
+from hkoji_server.service.ports import Ports
+from hkoji_server.settings import Settings
+from hkoji_server.store.sqlite import SqliteStore
+
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import entry_namespace
+from hkoji.log.receipt import make_receipt
+from tests.support.inside import Clock
+
+TRUTH: Final = "truth"
+"""The world that the others are compared with."""
+ADDRESS: Final = "http://inside"
+_TOKEN: Final = re.compile(rb"[0-9a-f]{64}|U1NIU0lH[A-Za-z0-9+/]{64,}={0,2}")
+_TIMED: Final = re.compile(r'"(ms|timestamp)": ("[^"]*"|[0-9.]+)')
+
+
+class Request(NamedTuple):
+    """A request, whole. `name` is what it is called in reports."""
+
+    name: str
+    method: str
+    path: str
+    token: str | None = None
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Answer(NamedTuple):
+    """An answer, with every header as it was sent, in order, and what the service wrote to its log meanwhile."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    log: str
+
+    @property
+    def json(self) -> Any:  # Any: JSON
+        return json.loads(self.body)
+
+
+class Journal:
+    """What the process writes to stderr, in place of it."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Notes it."""
+        self.parts.append(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
+
+    def take(self) -> str:
+        """What has been written since the last call."""
+        text = "".join(self.parts)
+        self.parts.clear()
+        return text
+
+
+class Draws:
+    """The service's randomness. What it is depends on what it is for, and on the world if it is a secret of the world.
+
+    Identifiers (16 bytes) are public, so the same everywhere.
+    """
+
+    def __init__(self, session: str, world: str) -> None:
+        self._session, self._world = session, world
+        self.use("start")
+
+    def use(self, label: str, *, secret: bool = False) -> None:
+        """What follows is drawn for this."""
+        self._label, self._secret, self._count = label, secret, 0
+
+    def __call__(self, size: int) -> bytes:
+        self._count += 1
+        whose = self._world if self._secret and size != 16 else TRUTH
+        return sha256(f"{self._session} {whose} {self._label} {self._count}".encode()).digest()[:size]
+
+
+@dataclass
+class World:
+    """A running application. Open with `start`, and close with `stop`, in one event loop."""
+
+    name: str
+    session: str
+    data: Path
+    journal: Journal
+    level: str = "debug"
+    clock: Clock = field(default_factory=Clock)
+    names: dict[bytes, bytes] = field(default_factory=dict)
+    """The tokens that may differ, and their names."""
+    secrets: set[str] = field(default_factory=set)
+    """What must not stand in any log."""
+    logged: list[str] = field(default_factory=list)
+
+    async def start(self) -> World:
+        """Runs the application's start."""
+        self.draws = Draws(self.session, self.name)
+        settings = Settings(data=self.data, log_level=self.level)  # type: ignore[arg-type] # one of the levels
+        self.app: FastAPI = create_app(settings, Ports(self.clock, self.draws), address=ADDRESS)
+        self._lifespan = self.app.router.lifespan_context(self.app)
+        await self._lifespan.__aenter__()
+        self.store = SqliteStore(settings.database)  # as another process would have it
+        identity = self.store.identity()
+        assert identity
+        self.key = PrivateKey.from_openssh(identity[0].encode())
+        self.secrets.update(identity[0].splitlines()[1:-1])
+        return self
+
+    async def stop(self) -> None:
+        """Runs the application's end."""
+        self.store.close()
+        await self._lifespan.__aexit__(None, None, None)
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    async def ask(self, request: Request) -> Answer:
+        """One request over ASGI, as the HTTP server would pass it on."""
+        address, _, query = request.path.partition("?")
+        headers = [(b"host", b"inside"), (b"content-length", str(len(request.body)).encode())]
+        headers += [(name.encode(), value.encode()) for name, value in request.headers]
+        if request.body and not any(name == "content-type" for name, _ in request.headers):
+            headers.append((b"content-type", b"application/json"))
+        if request.token:
+            headers.append((b"authorization", f"Bearer {request.token}".encode()))
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": request.method,
+            "scheme": "http",
+            "path": address,
+            "raw_path": address.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": headers,
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 8000),
+        }
+        body: bytes | None = request.body
+        said: list[Any] = []
+
+        async def receive() -> Any:  # Any: an ASGI message
+            nonlocal body
+            if body is None:
+                await asyncio.Event().wait()
+            given, body = body, None
+            return {"type": "http.request", "body": given, "more_body": False}
+
+        async def send(message: Any) -> None:
+            said.append(message)
+
+        self.journal.take()
+        await self.app(scope, receive, send)
+        log = self.journal.take()
+        if log:
+            self.logged.append(log)
+        content = b"".join(part.get("body", b"") for part in said[1:])
+        return Answer(said[0]["status"], tuple(map(tuple, said[0]["headers"])), content, log)
+
+    # --- what may differ ------------------------------------------------------------------------------------------
+
+    def allow(self, token: str, name: str) -> None:
+        """This token may be another one in another world."""
+        self.names[token.encode()] = f"<{name}>".encode()
+
+    def allow_line(self, entry: Entry, author: PrivateKey, at: str) -> None:
+        """The head of an entry, and the signatures over it and over its receipt, `at` the time of receipt."""
+        place = f"{entry.seq} of {entry.game[:8]}"
+        self.allow(entry.head, f"head {place}")
+        sig = author.sign(entry_namespace(entry), entry.message)
+        self.allow(encode_base64(sig), f"signature {place}")
+        receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
+        self.allow(encode_base64(self.key.sign(sshsig.RECEIPT, receipt.message)), f"receipt {place}")
+
+    def allow_view(self, text: str) -> None:
+        """The signature over this text of a view: nothing but the text is in it."""
+        sig = self.key.sign(sshsig.VIEW, text.encode() + b"\n")
+        self.allow(encode_base64(sig), "signature of the view")
+
+    def keep_secret(self, *texts: str) -> None:
+        """These must not come up in a log."""
+        self.secrets.update(texts)
+
+    def learn(self, submission: Submission, author: PrivateKey, answer: Answer) -> list[Entry]:
+        """Takes in what an accepted submission has brought: its own line, and the service's after it."""
+        entries = [parse_entry(line["entry"]) for line in answer.json["lines"]]
+        assert entries[0] == submission.entry
+        at = self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        for entry in entries:
+            self.allow_line(entry, self.key if entry.by == SERVER_NAME else author, at)
+        return entries
+
+    def named(self, data: bytes) -> bytes:
+        """`data` with the names in the place of the tokens that may differ."""
+        return _TOKEN.sub(lambda found: self.names.get(found[0], found[0]), data)
+
+    def leaked(self) -> list[str]:
+        """Log lines that hold a secret; forgets what was logged."""
+        text = "".join(self.logged)
+        self.logged.clear()
+        if not any(secret in text for secret in self.secrets):
+            return []
+        return [line for line in text.splitlines() if any(secret in line for secret in self.secrets)]
+
+
+def difference(one: World, first: Answer, two: World, second: Answer) -> str | None:
+    """What differs between the answers of two worlds, in words; None if nothing does."""
+    if first.status != second.status:
+        return f"status {first.status} against {second.status}"
+    if len(first.body) != len(second.body):
+        return f"length {len(first.body)} against {len(second.body)}: {_apart(first.body, second.body)}"
+    if first.body != second.body and (one_body := one.named(first.body)) != (two_body := two.named(second.body)):
+        return f"body: {_apart(one_body, two_body)}"
+    if first.headers != second.headers:
+        heads = tuple(
+            [(name, len(value), world.named(value)) for name, value in answer.headers]
+            for world, answer in ((one, first), (two, second))
+        )
+        if heads[0] != heads[1]:
+            return f"headers: {_apart(repr(heads[0]).encode(), repr(heads[1]).encode())}"
+    if first.log != second.log:
+        logs = tuple(
+            world.named(_TIMED.sub(r'"\1": #', answer.log).encode()) for world, answer in ((one, first), (two, second))
+        )
+        if logs[0] != logs[1]:
+            return f"log: {_apart(*logs)}"
+    return None
+
+
+def _apart(one: bytes, two: bytes) -> str:
+    """Where two texts part."""
+    at = next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    return f"{one[max(0, at - 40) : at + 60]!r} against {two[max(0, at - 40) : at + 60]!r}"
