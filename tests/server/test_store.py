@@ -79,6 +79,23 @@ def test_only_the_owner_may_read_the_files(path: Path) -> None:
     assert set(found.values()) == {0o600}
 
 
+def test_new_folders_are_synced_into_those_that_hold_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a power cut takes away the folder, and all that was acknowledged with it."""
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with opened_at(tmp_path / "one" / "two" / "hkoji.sqlite3"):
+        assert set(synced) == {tmp_path.stat().st_ino, (tmp_path / "one").stat().st_ino}
+    synced.clear()
+    with opened_at(tmp_path / "one" / "two" / "hkoji.sqlite3"):
+        assert synced == []
+
+
 def test_a_stop_leaves_one_file(path: Path) -> None:
     with opened_at(path) as store, with_game(store):
         pass

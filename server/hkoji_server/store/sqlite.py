@@ -55,7 +55,7 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(path.parent)
             # The file holds private keys and cards: nobody else on the machine may read it. SQLite gives the files
             # that it makes beside it the same permissions.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -298,6 +298,23 @@ class SqliteStore:
                     self._driver.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise _unreadable(error) from error
+
+
+def _make_folder(folder: Path) -> None:
+    """Makes a folder that a power cut cannot take away again: a new name is certain when its folder has been synced.
+
+    SQLite sees to names inside of the folder, and to nothing above it.
+    """
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name == "nt":
+        return  # folders cannot be synced there
+    for each in missing:
+        handle = os.open(each.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def driver(connection: Connection) -> sqlite3.Connection:
