@@ -95,8 +95,8 @@ def record(folder: Path, start: Record | None, steps: int, seed: int, files: dic
     if files:
         write_folder(data, files)
     recorder = Recorder()
-    kept = [fact._replace(since=0) for fact in start.facts] if start else []
-    ledger = Ledger(kept, set(start.sent) if start else set())
+    ledger = Ledger(sent=set(start.sent) if start else set())
+    ledger.add(fact._replace(since=0) for fact in (start.facts if start else ()))
     clock = Clock()
     with watched(recorder):
         for life in range(3):
@@ -115,7 +115,7 @@ def record(folder: Path, start: Record | None, steps: int, seed: int, files: dic
     final = dumped(data / _FILE)
     service.stop()
     shutil.rmtree(data)
-    return Record(before, log, list(ledger.facts), set(ledger.sent), final)
+    return Record(before, log, ledger.facts, set(ledger.sent), final)
 
 
 def _let_play(pairs: list[Pair], steps: int) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Literal
 
 import structlog
@@ -153,11 +155,18 @@ def serve(data: Path, host: str, port: int, *, log_level: Level = "warning") -> 
 
 
 class _Server(uvicorn.Server):
-    """Says on stderr when it is ready."""
+    """Says on stderr when it is ready, and takes SIGTERM for what it is: how a service is stopped, and no failure."""
 
     def __init__(self, config: uvicorn.Config, ready: str) -> None:
         super().__init__(config)
         self._ready = ready
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stops when what is being answered has been. Of other signals the process dies in the end, as is usual."""
+        if sig == signal.SIGTERM:
+            self.should_exit = True
+        else:
+            super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts, then speaks."""

@@ -59,18 +59,31 @@ def dumped(path: Path) -> Dump:
         connection.close()
 
 
+class ContradictionError(Exception):
+    """The service has told two things."""
+
+
 @dataclass
 class Ledger:
-    """Facts, in the order in which they were told, and the texts of all entries that were sent."""
+    """What was told, each with the first place at which it was, and the texts of all entries that were sent."""
 
-    facts: list[Fact] = field(default_factory=list)
+    known: dict[tuple[str, Row, bool], Fact] = field(default_factory=dict)
     sent: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, facts: Iterable[Fact]) -> None:
-        """Keeps what has been acknowledged."""
+    @property
+    def facts(self) -> list[Fact]:
+        """All of it."""
         with self.lock:
-            self.facts.extend(facts)
+            return list(self.known.values())
+
+    def add(self, facts: Iterable[Fact]) -> None:
+        """Keeps what has been acknowledged or shown. Raises `ContradictionError` if it was told otherwise before."""
+        with self.lock:
+            for fact in facts:
+                before = self.known.setdefault((fact.table, fact.key, fact.there), fact)
+                if before.row != fact.row:
+                    raise ContradictionError(f"{fact.table} {fact.key} is not what it was")
 
     def sending(self, text: str) -> None:
         """Notes that an entry is about to be sent."""

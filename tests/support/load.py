@@ -46,7 +46,7 @@ class WrongError(Exception):
 
 
 class Wire:
-    """A kept connection to the service on a loopback port. For one thread."""
+    """A kept connection to the service on a loopback port, which may change. For one thread at a time."""
 
     def __init__(self, port: Callable[[], int]) -> None:
         self._port = port
@@ -60,7 +60,8 @@ class Wire:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         sent = raw if raw is not None else json.dumps(body) if body else None
-        if self._connection is None:
+        if self._connection is None or self._connection.port != self._port():
+            self.close()
             self._connection = http.client.HTTPConnection("127.0.0.1", self._port(), timeout=20)
         try:
             self._connection.request(method, path, sent, headers)
@@ -93,6 +94,7 @@ class Pair:
     game: str | None = None
     games: list[str] = field(default_factory=list)
     pending: Submission | None = None
+    answers: list[tuple[Submission, Answer]] = field(default_factory=list)
     retried: int = 0
     accepted: int = 0
 
@@ -109,12 +111,6 @@ class Pair:
         self._statements: dict[str, dict[str, str]] = {}
         self._registered: set[str] = set()
         self._old = False
-
-    def reach(self, asked: Asked) -> None:
-        """Goes on with another service, which has the same data."""
-        self.asked = asked
-        for player in self.players:
-            player.service = asked
 
     def step(self) -> None:
         """The next thing. Raises one of `AWAY`, `NotNowError`, `WrongError`."""
@@ -147,6 +143,7 @@ class Pair:
         self.ledger.add(lines_told(told, since))
         self.ledger.add(openings_told(game, [each.to_json() for each in submission.opening], since))
         self.pending = None
+        self.answers.append((submission, answer))
         if again or self.rng.random() < 0.05:
             self.repeat(submission, answer)
         if "end" in {json.loads(line["entry"])["kind"] for line in told}:
@@ -206,7 +203,10 @@ class Pair:
 
     def lines(self, game: str) -> tuple[Line, ...]:
         """The log as it is now."""
-        return parse_log(self._answered(self.asked.ask("GET", f"/v1/games/{game}/log"), (200,)).body)
+        answer = self._answered(self.asked.ask("GET", f"/v1/games/{game}/log"), (200,))
+        shown = [json.loads(line) for line in answer.body.splitlines()]
+        self.ledger.add(lines_told(shown, int(answer.headers.get("x-position", 0))))
+        return parse_log(answer.body)
 
     def _register(self, player: Player) -> None:
         origin = self._answered(self.asked.ask("GET", "/v1/service"), (200,)).json["origin"]
