@@ -13,17 +13,16 @@ from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.game import terms
+from hkoji.game.fields import exactly, read_fields, read_hex, read_key
 from hkoji.game.hidden import Opening, parse_openings
 from hkoji.game.terms import DuplicateTerms, ServerTerms, Terms
-from hkoji.log.canonical import JsonValue, is_hex
+from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import is_name, is_time
-from hkoji.log.keys import PublicKey, parse_public_key
+from hkoji.log.keys import PublicKey
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset, reasons
 from hkoji.text import tell
-
-_EXT: Final = "ext"
 
 
 class Offer(NamedTuple):
@@ -203,50 +202,15 @@ def parse_body(kind: str, body: dict[str, JsonValue]) -> Body:
     return parse(body)
 
 
-def _fields(body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
-    """A body with exactly `keys`, perhaps some `optional`, and perhaps the object that is to be ignored."""
-    fields = _exactly(body, what, keys, (*optional, _EXT))
-    if not isinstance(fields.get(_EXT, {}), dict):
-        raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
-    return fields
-
-
-def _exactly(
-    value: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> dict[str, JsonValue]:
-    """An object in a body, or a body, with exactly `keys` and perhaps some `optional`."""
-    if not isinstance(value, dict):
-        raise MalformedError(what, tell("it is not an object"))
-    for key in value:
-        if key not in keys and key not in optional:
-            raise NotUnderstoodError(tell("{what} key", what=what), key)
-    for key in keys:
-        if key not in value:
-            raise MalformedError(what, tell("{key} is missing", key=key))
-    return value
-
-
-def _hex(value: JsonValue, what: str, digits: int = 64) -> str:
-    if not isinstance(value, str) or not is_hex(value, digits):
-        raise MalformedError(what, tell("it is not {digits} lower case hex digits", digits=digits))
-    return value
-
-
-def _key(value: JsonValue, what: str) -> PublicKey:
-    if not isinstance(value, str):
-        raise MalformedError(what, tell("it is not a key"))
-    return parse_public_key(value)
-
-
 def _parse_offer(body: dict[str, JsonValue]) -> Offer:
-    fields = _fields(body, "offer", ("dealer", "requires", "ruleset", "server_key"))
+    fields = read_fields(body, "offer", ("dealer", "requires", "ruleset", "server_key"))
     dealer = _parse_terms(fields["dealer"])
     requires = fields["requires"]
     if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
         raise MalformedError(tell("requires"), tell("it is not a list of names"))
     if requires:
         raise NotUnderstoodError(tell("requirement"), str(requires[0]))
-    return Offer(dealer, parse_ruleset(fields["ruleset"]), _key(fields["server_key"], "server_key"))
+    return Offer(dealer, parse_ruleset(fields["ruleset"]), read_key(fields["server_key"], "server_key"))
 
 
 def _parse_terms(value: JsonValue) -> Terms:
@@ -254,38 +218,38 @@ def _parse_terms(value: JsonValue) -> Terms:
         raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
     match value["name"]:
         case terms.SERVER_V1:
-            dealer = _exactly(value, "dealer", ("name", "seed_commit"))
-            return ServerTerms(_hex(dealer["seed_commit"], "seed_commit"))
+            dealer = exactly(value, "dealer", ("name", "seed_commit"))
+            return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
         case terms.DUPLICATE_V1:
-            dealer = _exactly(value, "dealer", ("deal", "name", "seed_commit"))
-            return DuplicateTerms(_hex(dealer["deal"], "deal", 32), _hex(dealer["seed_commit"], "seed_commit"))
+            dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
+            return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
         case other:
             raise NotUnderstoodError(tell("dealer"), str(other))
 
 
 def _parse_open(body: dict[str, JsonValue]) -> Open:
-    fields = _fields(body, "open", ("entropy_commit", "invite", "key"))
+    fields = read_fields(body, "open", ("entropy_commit", "invite", "key"))
     invite = None
     if fields["invite"] is not None:
-        given = _exactly(fields["invite"], "invite", ("key", "name"))
+        given = exactly(fields["invite"], "invite", ("key", "name"))
         if not isinstance(given["name"], str) or not is_name(given["name"]):
             raise MalformedError(tell("invite"), tell("name is not a player's name"))
-        key = None if given["key"] is None else _key(given["key"], "invite key")
+        key = None if given["key"] is None else read_key(given["key"], "invite key")
         invite = Invite(given["name"], key)
-    return Open(_hex(fields["entropy_commit"], "entropy_commit"), _key(fields["key"], "key"), invite)
+    return Open(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"), invite)
 
 
 def _parse_join(body: dict[str, JsonValue]) -> Join:
-    fields = _fields(body, "join", ("entropy_commit", "key"))
-    return Join(_hex(fields["entropy_commit"], "entropy_commit"), _key(fields["key"], "key"))
+    fields = read_fields(body, "join", ("entropy_commit", "key"))
+    return Join(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"))
 
 
 def _parse_seed(body: dict[str, JsonValue]) -> Seed:
-    return Seed(_hex(_fields(body, "seed", ("entropy",))["entropy"], "entropy"))
+    return Seed(read_hex(read_fields(body, "seed", ("entropy",))["entropy"], "entropy"))
 
 
 def _parse_chance(body: dict[str, JsonValue]) -> ChanceBody:
-    fields = _fields(body, "chance", (), ("first", "markers"))
+    fields = read_fields(body, "chance", (), ("first", "markers"))
     first, markers = fields.get("first"), fields.get("markers")
     if first is None and markers is None:
         raise MalformedError(tell("chance"), tell("it decides nothing"))
@@ -300,7 +264,7 @@ def _parse_chance(body: dict[str, JsonValue]) -> ChanceBody:
 
 
 def _parse_move(body: dict[str, JsonValue]) -> Move:
-    fields = _fields(body, "move", ("action",), ("commit",))
+    fields = read_fields(body, "move", ("action",), ("commit",))
     action = fields["action"]
     if not isinstance(action, str) or not 0 < len(action) <= 32:
         raise MalformedError(tell("move"), tell("action is not a move's text"))
@@ -309,20 +273,20 @@ def _parse_move(body: dict[str, JsonValue]) -> Move:
     commit = fields["commit"]
     if not isinstance(commit, list) or not 0 < len(commit) <= 2:
         raise MalformedError(tell("move"), tell("commit is not a list of one or two commitments"))
-    return Move(action, tuple(_hex(item, "commitment") for item in commit))
+    return Move(action, tuple(read_hex(item, "commitment") for item in commit))
 
 
 def _parse_reveal(body: dict[str, JsonValue]) -> RevealBody:
-    return RevealBody(parse_openings(_fields(body, "reveal", ("openings",))["openings"]))
+    return RevealBody(parse_openings(read_fields(body, "reveal", ("openings",))["openings"]))
 
 
 def _parse_resign(body: dict[str, JsonValue]) -> Resign:
-    _fields(body, "resign", ())
+    read_fields(body, "resign", ())
     return Resign()
 
 
 def _parse_timeout(body: dict[str, JsonValue]) -> Timeout:
-    fields = _fields(body, "timeout", ("seat", "since"))
+    fields = read_fields(body, "timeout", ("seat", "since"))
     seat, since = fields["seat"], fields["since"]
     if type(seat) is not int or seat not in (0, 1):
         raise MalformedError(tell("timeout"), tell("seat is 0 or 1"))
@@ -332,13 +296,13 @@ def _parse_timeout(body: dict[str, JsonValue]) -> Timeout:
 
 
 def _parse_cancel(body: dict[str, JsonValue]) -> Cancel:
-    _fields(body, "cancel", ())
+    read_fields(body, "cancel", ())
     return Cancel()
 
 
 def _parse_end(body: dict[str, JsonValue]) -> End:
-    fields = _fields(body, "end", ("openings", "result", "seed"))
-    result = _exactly(fields["result"], "result", ("reason", "winner"))
+    fields = read_fields(body, "end", ("openings", "result", "seed"))
+    result = exactly(fields["result"], "result", ("reason", "winner"))
     reason, winner = result["reason"], result["winner"]
     if not isinstance(reason, str):
         raise MalformedError(tell("result"), tell("reason is not a word"))
@@ -347,12 +311,12 @@ def _parse_end(body: dict[str, JsonValue]) -> End:
     if winner is not None and (type(winner) is not int or winner not in (0, 1)):
         raise MalformedError(tell("result"), tell("winner is seat 0 or 1, or null"))
     outcome = Outcome(reason, winner if isinstance(winner, int) else None)
-    seed = None if fields["seed"] is None else _hex(fields["seed"], "seed")
+    seed = None if fields["seed"] is None else read_hex(fields["seed"], "seed")
     return End(parse_openings(fields["openings"]), outcome, seed)
 
 
 def _parse_unseal(body: dict[str, JsonValue]) -> Unseal:
-    return Unseal(_hex(_fields(body, "unseal", ("seed",))["seed"], "seed"))
+    return Unseal(read_hex(read_fields(body, "unseal", ("seed",))["seed"], "seed"))
 
 
 _PARSERS: Final[dict[str, Callable[[dict[str, JsonValue]], Body]]] = {
