@@ -15,6 +15,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.transcript import format_rounds
 from scripts.golden import main
+from tests.support.forgery import every_pin
 from tests.support.table import Table, new_game
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "vectors" / "games"
@@ -39,14 +40,37 @@ def tables() -> dict[str, Table]:
         "road.jsonl": new_game(17, GeishasRoad()).play(),
         "road-random.jsonl": new_game(35, GeishasRoad("random", "random")).play(),
         "road-resigned.jsonl": road_resigned,
+        **rekeyed_tables(),
         "road-running.jsonl": new_game(11, GeishasRoad(starting_markers="random")).play(9),
+    }
+
+
+def rekeyed_tables() -> dict[str, Table]:
+    """Games in which keys change: by the players' own word, and for lost ones by the service's."""
+    rekeyed = new_game(21)
+    road_rekeyed = new_game(22, GeishasRoad("random", "random"))
+    for table in (rekeyed, road_rekeyed):
+        for _ in range(3):
+            table.rekey(table.course.actor or 0)
+            table.play(3)
+        table.play()
+    revoked = new_game(23, Hanamikoji(first="guest")).play(2)
+    revoked.revoke(revoked.course.actor or 0, signed=True)
+    revoked.play(4).rekey(revoked.course.actor or 0)
+    road_revoked = new_game(24, GeishasRoad()).play(5)
+    road_revoked.revoke(road_revoked.course.actor or 0)
+    return {
+        "rekeyed.jsonl": rekeyed,
+        "revoked.jsonl": revoked.play(),
+        "road-rekeyed.jsonl": road_rekeyed,
+        "road-revoked-running.jsonl": road_revoked.play(6),
     }
 
 
 def build() -> dict[str, str]:
     """The files' texts, by name."""
     files: dict[str, str] = {}
-    facts: dict[str, object] = {}
+    facts: dict[str, dict[str, object]] = {}
     for name, table in tables().items():
         files[name] = table.text
         result = replay(table.lines)
@@ -56,15 +80,13 @@ def build() -> dict[str, str]:
         facts[name] = {
             "entries": len(table.lines),
             "head": course.head,
-            "keys": {
-                "alice": table.keys[0].public.text,
-                "bob": table.keys[1].public.text,
-                "server": table.server.public.text,
-            },
+            "keys": {name: keys[0].text for name, keys in every_pin(table).items()},
             "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
             "rounds": list(format_rounds(table.ruleset, result.events)),
             "status": course.status,
         }
+        later = {who: [key.text for key in keys[1:]] for who, keys in every_pin(table).items() if keys[1:]}
+        facts[name].update({"later_keys": later} if later else {})
     files["games.json"] = json.dumps(facts, indent=1, sort_keys=True) + "\n"
     return files
 

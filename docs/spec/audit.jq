@@ -49,6 +49,7 @@ def parse:
     | "{\"entry\":\($text),(\"receipt\":{\"sig\":\"\($base64)\",\"text\":\($text)},)?\"sig\":\"\($base64)\"}" as $line
 
     # Bodies of entries.
+    | "\"\($base64)\"" as $sig | "\"[!#-\\[\\]-~]{1,256}\"" as $origin
     | [{cards: "\"[0-9A-Za-z]{1,16}\"", part: $seat, salt: $hash, seq: $number}] as $openings
     | {"server/v1": {name: ".*", seed_commit: $hash},
         "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
@@ -72,6 +73,10 @@ def parse:
         chance: {"first?": $seat, "markers?": "\"[A-Za-z]+\""},
         move: {action: "\"[^\"]{1,32}\"", "commit?": "\\[\($hash)(,\($hash))?\\]"},
         reveal: {openings: $openings},
+        rekey: {key: $key, old: $key, proof: $sig},
+        revoke: {
+            key: $key, name: $name, old: $key, proof: $sig,
+            revocation: (if .revocation == null then "null" else {at: $time, origin: $origin, sig: $sig} end)},
         resign: {},
         timeout: {seat: $seat, since: $time},
         cancel: {},
@@ -83,21 +88,38 @@ def parse:
             seed: "null|\($hash)"},
         unseal: {seed: $hash}};
 
+    # What the new and the old key of an entry have signed in it, text and signature; keys are in the order of names.
+    def proofs($name; $entry): if .old == null then null, null, null, null else
+        ({game: $entry.game, key, name: $name, old, prev: $entry.prev, seq: $entry.seq, v: 1} | tojson), .proof,
+        (.old as $key | .revocation | if . then ({at, key: $key, name: $name, origin, v: 1} | tojson), .sig
+            else null, null end) end;
+
     def rules: # what a form cannot say
         need(.ruleset | .max_rounds != 0 or .tiebreak != "charm"; "a tie-break without a limit of rounds")
         | need((.openings // []) | map([.seq, .part]) | . == unique; "the openings are not sorted, each once");
 
-    label $stop | inputs | try (
-        need(length <= 2105344; "the line is too long") | need(test("^\($line)$"); "it is no line of a log") | fromjson
-        | . as {entry: $text, $sig, receipt: $signed} | ($text | signed(1048576; $entry)) as $read
-        | ($signed | if . then .text | signed(1024; $receipt) else null end) as $receipt
-        | $read.body | forms[$read.kind] as $form | known($form; "the kind \($read.kind)")
-        | need(fits($form + {"ext?": "{.*}"}); "") | rules
-        | need($read.kind != "chance" or has("first") or has("markers"); "chance decides nothing")
-        | [($read | .game, .seq, .prev, .by), (if $read.kind == "offer" then "server" else $read.by end),
-            .key // .server_key, (.invite | objects | .key) // null, $sig, ($receipt | "\(.game) \(.seq)", .head, .at),
-            ($signed | .sig, .text), $text] | map(. // "-" | tostring) | join("\t")
-    ) catch ("!\(.)", break $stop);
+    label $stop | foreach inputs as $it ({keys: {}}; # the keys that count, by name
+        .keys as $keys | $it | try (
+            need(length <= 2105344; "the line is too long") | need(test("^\($line)$"); "it is no line of a log")
+            | fromjson
+            | . as {entry: $text, $sig, receipt: $signed} | ($text | signed(1048576; $entry)) as $read
+            | ($signed | if . then .text | signed(1024; $receipt) else null end) as $receipt
+            | $read.body | forms[$read.kind] as $form | known($form; "the kind \($read.kind)")
+            | need(fits($form + {"ext?": "{.*}"}); "") | rules
+            | need($read.kind != "chance" or has("first") or has("markers"); "chance decides nothing")
+            | (.key // .server_key) as $key | ({offer: "server", revoke: .name}[$read.kind] // $read.by) as $name
+            # Nobody's key gives way to another but by its player's word, or the service's for a lost one.
+            | ($name != "server" and ($read.by == "server") == ($read.kind == "revoke")) as $may
+            | (if .old == null then $key else "from entry \($read.seq + 1) on \($key)" end) as $says
+            | ($keys + if $key then {($name): $key} else {} end) as $after
+            | {keys: $after, row: [($read | .game, .seq, .prev, .by), $name, $key,
+                (if .old == null or $may then .old else "nobody" end), (.invite | objects | .key) // null,
+                if $read.kind == "revoke" then "by the word of the server alone \($says)" else $says end,
+                (if .old == null then $after else $keys end)[$read.by],
+                if $read.by == "server" then "hkoji.server.v1" else "hkoji.entry.v1" end, $sig, proofs($name; $read),
+                ($receipt | "\(.game) \(.seq)", .head, .at), ($signed | .sig, .text), $text]}
+        ) catch {row: ["!\(.)"]};
+        if .keys then .row else .row, break $stop end) | map(. // "-" | tostring) | join("\t");
 
 # --- Step 6, of entries: a row for each commitment that is opened: the entry, what must come out, and the lines hashed.
 

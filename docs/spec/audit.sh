@@ -8,8 +8,7 @@ set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C
 die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
 for tool in jq openssl ssh-keygen sha256sum base64 od; do command -v "$tool" >/dev/null || die "$tool is missing"; done
 [[ $# -gt 0 && -r $1 && ! -d $1 ]] || die 'usage: audit.sh LOG [NAME=KEY]...'
-tmp=$(mktemp -d) || die 'no temporary directory can be made'
-trap 'rm -rf -- "$tmp"' EXIT
+tmp=$(mktemp -d) && trap 'rm -rf -- "$tmp"' EXIT || die 'no temporary directory can be made'
 declare -A pins=() keys=() points=() # by name
 status=0 failed='' id='' receipts=0 time='' head=$(printf '%064d' 0)
 note() { [[ $failed == "${1%% *}" ]] || printf '%-14s %s\n' "$1" "$2"; }
@@ -27,14 +26,15 @@ for pin in "${@:2}"; do
     read -r type key _ < <(cat -- "${pin#*=}" 2>/dev/null || printf '%s\n' "${pin#*=}") || true
     [[ $pin == [a-z0-9]*=* && "$type $key" =~ ^ssh-ed25519\ AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}$ &&
         ! $(point "$type $key") =~ $weak ]] || die "it is not NAME=KEY with a key that can be used: $pin"
-    pins["${pin%%=*}"]="$type $key"
+    pins["${pin%%=*}"]+="$type $key;" # of a name one, or any of several
 done
 # 1: bytes that no line may have become DEL, which no line may have either, so that jq sees no NUL and no bad UTF-8.
 tr -c '\n -~' '\177' <"$1" >"$tmp/log"
 [[ -z $(tail -c 1 "$tmp/log") ]] || printf '\177\n' >>"$tmp/log" # a file that is cut short does not end in a newline
 json 1 <"$tmp/log" >"$tmp/rows" && mapfile -t rows <"$tmp/rows" && holds=${#rows[@]} last=${rows[*]: -1}
-row() { IFS=$'\t' read -r game seq prev by name key invite sig place rhead rtime rsig receipt text <<<"${rows[n]}"; }
-entries() { if ((holds)); then printf '%s\n' "${rows[@]:0:holds}" | cut -f 14; fi; }
+row() { IFS=$'\t' read -r game seq prev by name key old invite says signer space sig \
+    claim proof farewell revocation place rhead rtime rsig receipt text <<<"${rows[n]}"; }
+entries() { if ((holds)); then printf '%s\n' "${rows[@]:0:holds}" | cut -f 22; fi; }
 if [[ ${last:=!1the log is empty} == !1* ]]; then finding '1 parse' $((holds - (holds > 0))) "${last:2}"; fi
 if [[ $last == !3* ]]; then note '1 parse' "NOT UNDERSTOOD at entry $((--holds)): ${last:2}" && failed=1 status=3; fi
 note '1 parse' "$holds entries in canonical form"
@@ -43,37 +43,37 @@ for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and
     head=$(sha "$text") heads[n]=$head
 done
 if ((holds)); then note '2 chain' "head ${heads[holds - 1]} at entry $((holds - 1))"; fi
-for ((n = 0; n < holds; n++)); do # 3: no key is weak, none is another than expected, nobody has two
+for ((n = 0; n < holds; n++)); do # 3: none is weak or another than expected, or replaces one that does not count
     row && if [[ $key == - ]]; then continue; else p=$(point "$key"); fi
     if [[ $p =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
-    elif [[ ${pins[$name]:-$key} != "$key" ]]; then finding '3 keys' "$n" "not the expected key of $name: $key"
-    elif [[ ${keys[$name]:-} ]]; then finding '3 keys' "$n" "a second key of $name"
-    else keys[$name]=$key points[$name]=$p && note '3 keys' "$name ${pins[$name]:+as expected }$key"; fi
+    elif [[ $by$old != "$name"ssh* && ${pins[$name]:-$key} != *"$key"* ]]; then finding '3 keys' "$n" "unexpected: $key"
+    elif [[ ${keys[$name]:--} != "$old" ]]; then finding '3 keys' "$n" "it does not follow the key of $name"
+    else keys[$name]=$key && note '3 keys' "$name ${pins[$name]:+as expected }$says"; fi
 done
-signed() { # NAME NAMESPACE SIGNATURE TEXT: whether it is NAME's signature of the text and a newline
+signed() { # KEY NAMESPACE SIGNATURE TEXT: whether it is the key's signature of the text and a newline
     # SSHSIG, version 1, the key, the namespace, nothing reserved, sha512, ssh-ed25519; then only 64 bytes, R and S < L
-    local start=53534853494700000001000000330000000b7373682d6564323535313900000020${points[$1]:-} blob s='' i
-    start+=$(printf '%08x' ${#2})$(printf '%s' "$2" | hex)0000000000000006736861353132
+    local start=53534853494700000001000000330000000b7373682d6564323535313900000020 blob s='' i
+    start+=${points[$1]:=$(point "$1")}$(printf '%08x' ${#2})$(printf '%s' "$2" | hex)0000000000000006736861353132
     start+=000000530000000b7373682d6564323535313900000040 blob=$(base64 -d <<<"$3" 2>/dev/null | hex)
     for ((i = 2; i <= 64; i += 2)); do s+=${blob: -i:2}; done
-    [[ ${keys[$1]:-} && $blob == "$start"* && ${#blob} -eq $((${#start} + 128)) &&
+    [[ $1 != - && $blob == "$start"* && ${#blob} -eq $((${#start} + 128)) &&
         $s < 1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed ]] || return 1
-    said=$(ssh-keygen -Y verify -n "$2" -I signer -f <(printf 'signer %s\n' "${keys[$1]}") -s <(printf '%s\n' \
+    said=$(ssh-keygen -Y verify -n "$2" -I signer -f <(printf 'signer %s\n' "$1") -s <(printf '%s\n' \
         '-----BEGIN SSH SIGNATURE-----' "$3" '-----END SSH SIGNATURE-----') <<<"$4" 2>&1) && return
-    [[ $said == *'Could not verify signature'* ]] || die "ssh-keygen does not verify: $said"
-    return 1
+    [[ $said == *'Could not verify signature'* ]] && return 1 || die "ssh-keygen does not verify: $said"
 }
-for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, in the service's namespace or the players'
-    row && if [[ $by == server ]]; then namespace=hkoji.server.v1; else namespace=hkoji.entry.v1; fi
-    if ! signed "$by" "$namespace" "$sig" "$text"; then finding '4 signatures' "$n" "no signature of it by $by"
+for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, and a new key has signed that it is one
+    row && if ! signed "$signer" "$space" "$sig" "$text"; then finding '4 signatures' "$n" "no signature of it by $by"
+    elif [[ $old != - ]] && ! signed "$key" hkoji.rekey.v1 "$proof" "$claim"; then finding '4 signatures' "$n" unproved
+    elif [[ $revocation != - ]] && ! signed "$old" hkoji.revoke.v1 "$revocation" "$farewell"; then
+        finding '4 signatures' "$n" 'no revocation'
     elif [[ $rsig != - && ${keys[server]:-} ]]; then receipts=$((receipts + 1)); fi
 done
 note '4 signatures' "$holds hold"
 for ((n = 0; n < holds && receipts; n++)); do # 5: all have receipts, each its own, in order of time; or none has
-    row && if ! signed server hkoji.receipt.v1 "$rsig" "$receipt"; then finding '5 receipts' "$n" 'it has none'
+    row && if ! signed "${keys[server]}" hkoji.receipt.v1 "$rsig" "$receipt"; then finding '5 receipts' "$n" unsigned
     elif [[ "$place $rhead" != "$game $seq ${heads[n]}" ]]; then finding '5 receipts' "$n" 'it is of another entry'
-    elif [[ $rtime < $time ]]; then finding '5 receipts' "$n" "its time $rtime is before $time"; fi
-    time=$rtime
+    elif [[ $rtime < $time ]]; then finding '5 receipts' "$n" "its time $rtime is before $time"; fi && time=$rtime
 done
 note '5 receipts' "$receipts hold"
 entries | json 6 >"$tmp/opened" # 6: the entry, the hash, and the lines to be hashed

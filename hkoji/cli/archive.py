@@ -26,13 +26,11 @@ from hkoji.cli.split import Log, read_all
 from hkoji.errors import AuditError, HkojiError
 from hkoji.game.archive import Claims, claims
 from hkoji.game.audit import Audit, audit
-from hkoji.log.keys import PublicKey
+from hkoji.game.keyring import Pins
 from hkoji.text import plural, tell
 
 _GROUP_LOGS: Final = 16
 _GROUP_BYTES: Final = 2**19
-
-Pins = Mapping[str, PublicKey]
 
 
 class Repeat(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,8 +11,8 @@ from hkoji.cli.play import read_input
 from hkoji.client import Client
 from hkoji.errors import AuditError, IllegalError, MalformedError
 from hkoji.game.audit import Audit, AuditStep, Finding, audit
+from hkoji.game.keyring import Party, Pins
 from hkoji.game.replay import Replay, replay
-from hkoji.log.keys import PublicKey
 from hkoji.log.line import Line, format_log, parse_lines
 from hkoji.text import tell
 
@@ -49,7 +48,7 @@ def read_replay(client: Client, out: Output, source: str) -> Replay:
     return position.replay
 
 
-def show_audit(out: Output, data: bytes, pins: Mapping[str, PublicKey]) -> None:
+def show_audit(out: Output, data: bytes, pins: Pins) -> None:
     """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold."""
     result = audit(data, pins)
     out.result(audit_json(result), lambda: audit_text(result))
@@ -58,7 +57,7 @@ def show_audit(out: Output, data: bytes, pins: Mapping[str, PublicKey]) -> None:
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
-def show_game_audit(client: Client, out: Output, game: str, pins: Mapping[str, PublicKey]) -> None:
+def show_game_audit(client: Client, out: Output, game: str, pins: Pins) -> None:
     """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
     game = client.find(game)
     known = client.pins(client.server_of(game))
@@ -112,7 +111,14 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
         "holds": result.holds,
         "steps": [{"step": int(step), "name": step.name.lower(), "note": note} for step, note in result.notes.items()],
         "parties": [
-            {"name": party.name, "key": party.key.text, "fingerprint": party.key.fingerprint, "pinned": party.pinned}
+            {
+                "name": party.name,
+                "key": party.key.text,
+                "fingerprint": party.key.fingerprint,
+                "pinned": party.pinned,
+                "since": party.since,
+                "vouched": party.vouched,
+            }
             for party in result.parties
         ],
         "findings": [
@@ -130,12 +136,21 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
     }
 
 
+def _standing(result: Audit, party: Party) -> str:
+    """What there is to say of a key: whether it was expected, and from when on it counts, if others did before."""
+    pinned = _("expected") if party.pinned else _("not pinned")
+    if party.vouched:
+        return _("{pinned}, from entry {entry} on by the server's word alone", pinned=pinned, entry=party.since)
+    if party == next(each for each in result.parties if each.name == party.name):
+        return pinned
+    return _("{pinned}, from entry {entry} on", pinned=pinned, entry=party.since)
+
+
 def audit_text(result: Audit) -> str:
     """An audit for people: its steps, the parties, and what it comes to."""
     lines = [f"{int(step)} {translate(_STEPS[step]):12} {translate(note)}" for step, note in result.notes.items()]
     for party in result.parties:
-        pinned = _("expected") if party.pinned else _("not pinned")
-        lines.append(f"  {party.name:10} {party.key.fingerprint}  {pinned}")
+        lines.append(f"  {party.name:10} {party.key.fingerprint}  {_standing(result, party)}")
     if result.ok:
         if result.finished:
             lines.append(_("All {n} entries hold; the game is finished.", n=result.entries))

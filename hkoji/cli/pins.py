@@ -11,20 +11,17 @@ from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.text import tell
 
-Pins = dict[str, PublicKey]
+Pins = dict[str, tuple[PublicKey, ...]]
 
 _FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of an arena's export; # begins a remark")
 
 
 def read_pins(keys: Iterable[str], files: Iterable[str]) -> Pins:
-    """The keys of `--key` and `--keys`. Raises `UsageError`, also if one name has two keys; `StorageError`."""
+    """The keys of `--key` and `--keys`, of a name all that were given. Raises `UsageError` or `StorageError`."""
     pins: Pins = {}
     for name, key in (*map(parse_pin, keys), *(pin for file in files for pin in _read(file))):
-        if pins.setdefault(name, key) != key:
-            raise UsageError(
-                tell("two keys are given for {name}", name=name),
-                hint=tell("{one} and {other}: give one", one=pins[name].fingerprint, other=key.fingerprint),
-            )
+        if key not in pins.get(name, ()):
+            pins[name] = (*pins.get(name, ()), key)
     return pins
 
 

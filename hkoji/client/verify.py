@@ -41,7 +41,8 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
 
     Raises `TrustError`.
     """
-    from hkoji.log.line import verify_entry, verify_receipt
+    from hkoji.game.keys import verify_entry_and_proofs
+    from hkoji.log.line import verify_receipt
 
     first = len(lines) - new
     if first == 0 and result.steps[0].course.setup.offer.server_key != server:
@@ -56,12 +57,12 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
         step = result.steps[number]
         before = result.steps[number - 1].course if number else step.course
         try:
-            verify_entry(line.entry, line.sig, before.signer(step.entry, step.body))
+            verify_entry_and_proofs(line.entry, line.sig, before.signer(step.entry, step.body), step.body)
             if line.receipt is None:
                 raise TrustError(tell("it has no receipt"))
             verify_receipt(line.receipt, line.entry, server)
             if isinstance(step.body, Timeout):
-                verify_since(step.body, lines[number - 1])
+                verify_since(step.body, lines[:number])
         except HkojiError as error:
             raise TrustError(
                 tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),

@@ -19,6 +19,8 @@ from hkoji.game.bodies import Body, parse_body
 from hkoji.game.clock import verify_since
 from hkoji.game.commitments import Commitments
 from hkoji.game.course import Course, Stage, begin
+from hkoji.game.keyring import Keyring, Party, Pins
+from hkoji.game.keys import Rekey, Revoke, changed_name, proofs
 from hkoji.game.replay import revealed
 from hkoji.log import sshsig
 from hkoji.log.chain import verify_link, verify_start
@@ -63,22 +65,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
-    """A signer of the log: `name`, its key, and whether that key was expected from outside."""
-
-    name: str
-    key: PublicKey
-    pinned: bool
-
-    def __str__(self) -> str:
-        return (
-            self.name
-            if self.pinned
-            else tell("{name} with the unpinned key {fingerprint}", name=self.name, fingerprint=self.key.fingerprint)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Audit:
     """The result. `entries` are in the log, `holds` of them stand; `notes` say for each step what was done."""
 
@@ -103,15 +89,15 @@ class _Work:
 
     lines: list[Line]
     bodies: list[Body]
-    pins: Mapping[str, PublicKey]
+    keyring: Keyring
     findings: list[Finding] = field(default_factory=list)
     notes: dict[AuditStep, str] = field(default_factory=dict)
-    parties: dict[str, Party] = field(default_factory=dict)
     weak: dict[int, WeakKeyError] = field(default_factory=dict)  # by entry; its body is not read, step 3 cuts there
 
     def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: str) -> None:
         """Notes a finding against `signers` and cuts the log before `entry`."""
-        named = [str(self.parties[name]) for name in signers if name in self.parties and step in CONVICTING]
+        parties = (self.keyring.party(name, entry or 0) for name in signers if step in CONVICTING)
+        named = [str(party) for party in parties if party]
         understood = not isinstance(error, NotUnderstoodError)
         self.findings.append(Finding(step, entry, " and ".join(named) or None, str(error), understood))
         if entry is not None:
@@ -123,10 +109,10 @@ Each = Callable[[Callable[["_Check"], HkojiError | None], Iterable["_Check"]], I
 """Something like `map`: an executor's, to verify signatures on several cores."""
 
 
-def audit(log: str | bytes, pins: Mapping[str, PublicKey] | None = None, *, each: Each = map) -> Audit:
+def audit(log: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Audit:
     """Audits the text of a log (lines, each ending in a newline). Never raises for anything in `log`.
 
-    `pins` are the keys expected from outside, by name (`server` for the service's).
+    `pins` are the keys expected from outside, by name (`server` for the service's), of each one or several.
     """
     work, entries = _parse(log, pins or {})
     _chain(work)
@@ -142,16 +128,16 @@ def audit(log: str | bytes, pins: Mapping[str, PublicKey] | None = None, *, each
         holds=len(work.lines),
         findings=tuple(work.findings),
         notes=dict(sorted(work.notes.items())),
-        parties=tuple(work.parties.values()),
+        parties=tuple(work.keyring.parties),
         game=work.lines[0].entry.game if work.lines else None,
         outcome=course.outcome if course else None,
         finished=course is not None and course.finished,
     )
 
 
-def _parse(log: str | bytes, pins: Mapping[str, PublicKey]) -> tuple[_Work, int]:
+def _parse(log: str | bytes, pins: Pins) -> tuple[_Work, int]:
     """1: exact bytes, known kinds, exactly their keys. Weak keys are met here, and left for step 3."""
-    work = _Work([], [], pins)
+    work = _Work([], [], Keyring(pins))
     failed: HkojiError | None = None
     try:
         for line in parse_lines(log):
@@ -202,31 +188,27 @@ def _keys(work: _Work) -> None:
         if number in work.weak:
             work.fail(AuditStep.KEYS, number, work.weak[number])
             return
-        if isinstance(body, bodies.Offer):
-            name, key = SERVER_NAME, body.server_key
-        elif isinstance(body, bodies.Open | bodies.Join):
-            name, key = line.entry.by, body.key
-        else:
-            continue
-        pin = work.pins.get(name)
-        if pin is not None and pin != key:
-            reason = tell(
-                "the log names {fingerprint} as the key of {name}; expected is {expected}",
-                fingerprint=key.fingerprint,
-                name=name,
-                expected=pin.fingerprint,
+        try:
+            work.keyring.read(number, line.entry, body)
+        except HkojiError as error:
+            work.fail(AuditStep.KEYS, number, error)
+            return
+    if work.keyring.parties:
+        work.notes[AuditStep.KEYS] = _named(work.keyring.parties)
+
+
+def _named(parties: Sequence[Party]) -> str:
+    pinned = sum(party.pinned for party in parties)
+    text = tell("{n} keys, {pinned} of them expected from outside", n=len(parties), pinned=pinned)
+    for party in parties:
+        if party.vouched:
+            text = tell(
+                "{text}; from entry {entry} on {name} signs with a key that the server alone vouches for",
+                text=text,
+                entry=party.since,
+                name=party.name,
             )
-            work.fail(AuditStep.KEYS, number, HkojiError(reason))
-            return
-        if name in work.parties:
-            work.fail(AuditStep.KEYS, number, HkojiError(tell("the log names a key of {name} twice", name=name)))
-            return
-        work.parties[name] = Party(name, key, pin is not None)
-    if work.parties and AuditStep.KEYS not in {finding.step for finding in work.findings}:
-        pinned = sum(party.pinned for party in work.parties.values())
-        work.notes[AuditStep.KEYS] = tell(
-            "{n} keys, {pinned} of them expected from outside", n=len(work.parties), pinned=pinned
-        )
+    return text
 
 
 class _Check(NamedTuple):
@@ -248,28 +230,39 @@ def _verify(check: _Check) -> HkojiError | None:
 
 
 def _signatures(work: _Work, each: Each) -> None:
-    """4: every entry is signed by the key that the log names for its author."""
+    """4: every entry is signed by the key that counts for its author there, and so are the proofs of new keys."""
+    places: list[int] = []
 
     def checks() -> Iterator[_Check]:
-        for line in work.lines:
+        for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
             entry = line.entry
-            party = work.parties.get(entry.by)
+            party = work.keyring.party(entry.by, number)
             if party is None:
                 return
             namespace = sshsig.SERVER if entry.by == SERVER_NAME else sshsig.ENTRY
+            places.append(number)
             yield _Check(line.sig, party.key, namespace, entry.message, entry.by)
+            if isinstance(body, Rekey | Revoke):
+                for proof in proofs(entry, body):
+                    places.append(number)
+                    yield _Check(proof.sig, proof.key, proof.namespace, proof.message, changed_name(entry, body))
 
-    number = _first_failure(work, AuditStep.SIGNATURES, each(_verify, checks()))
-    if number is not None and number < len(work.lines):
+    done = 0
+    for done, error in enumerate(each(_verify, checks()), 1):
+        if error is not None:
+            work.fail(AuditStep.SIGNATURES, places[done - 1], error)
+            return
+    number = places[-1] + 1 if places else 0
+    if number < len(work.lines):
         author = work.lines[number].entry.by
         work.fail(AuditStep.SIGNATURES, number, SignatureError(author, tell("the log names no key for that name")))
-    elif number is not None:
-        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=number)
+    else:
+        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=done)
 
 
 def _receipts(work: _Work, each: Each) -> None:
     """5: every receipt is the service's, is for its entry, and no later one has an earlier time."""
-    server = work.parties.get(SERVER_NAME)
+    server = work.keyring.party(SERVER_NAME, len(work.lines))
     if server is None:
         return
 
@@ -310,16 +303,6 @@ def _receipts(work: _Work, each: Each) -> None:
 def _taken(lines: Sequence[Line], number: int) -> bool:
     """Whether the service has written an entry, or gone on from it."""
     return any(line.entry.by == SERVER_NAME for line in lines[number:])
-
-
-def _first_failure(work: _Work, step: AuditStep, results: Iterable[HkojiError | None]) -> int | None:
-    """Goes through verifications; None after noting the first failure, else how many there were."""
-    number = 0
-    for number, error in enumerate(results, 1):
-        if error is not None:
-            work.fail(step, number - 1, error)
-            return None
-    return number
 
 
 def _commitments(work: _Work) -> None:
@@ -365,7 +348,7 @@ def _replay(work: _Work) -> Course | None:
                 step = AuditStep.RESULT
             after, _ = course.apply(line.entry, body, knowledge)
             if isinstance(body, bodies.Timeout):
-                verify_since(body, lines[number - 1])
+                verify_since(body, lines[:number])
             course = after
             moves += isinstance(body, bodies.Move)
         except HkojiError as error:

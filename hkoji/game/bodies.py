@@ -15,6 +15,7 @@ from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.game import terms
 from hkoji.game.fields import exactly, read_fields, read_hex, read_key
 from hkoji.game.hidden import Opening, parse_openings
+from hkoji.game.keys import Rekey, Revoke, parse_rekey, parse_revoke
 from hkoji.game.terms import DuplicateTerms, ServerTerms, Terms
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import is_name, is_time
@@ -175,7 +176,22 @@ class Unseal(NamedTuple):
         return {"seed": self.seed}
 
 
-Body: TypeAlias = Offer | Open | Join | Seed | ChanceBody | Move | RevealBody | Resign | Timeout | Cancel | End | Unseal
+Body: TypeAlias = (
+    Offer
+    | Open
+    | Join
+    | Seed
+    | ChanceBody
+    | Move
+    | RevealBody
+    | Rekey
+    | Revoke
+    | Resign
+    | Timeout
+    | Cancel
+    | End
+    | Unseal
+)
 
 KINDS: Final[dict[type, str]] = {
     Offer: "offer",
@@ -185,13 +201,15 @@ KINDS: Final[dict[type, str]] = {
     ChanceBody: "chance",
     Move: "move",
     RevealBody: "reveal",
+    Rekey: "rekey",
+    Revoke: "revoke",
     Resign: "resign",
     Timeout: "timeout",
     Cancel: "cancel",
     End: "end",
     Unseal: "unseal",
 }
-SERVER_KINDS: Final = frozenset({"offer", "chance", "reveal", "timeout", "end", "unseal"})
+SERVER_KINDS: Final = frozenset({"offer", "chance", "reveal", "revoke", "timeout", "end", "unseal"})
 
 
 def parse_body(kind: str, body: dict[str, JsonValue]) -> Body:
@@ -327,6 +345,8 @@ _PARSERS: Final[dict[str, Callable[[dict[str, JsonValue]], Body]]] = {
     "chance": _parse_chance,
     "move": _parse_move,
     "reveal": _parse_reveal,
+    "rekey": parse_rekey,
+    "revoke": parse_revoke,
     "resign": _parse_resign,
     "timeout": _parse_timeout,
     "cancel": _parse_cancel,

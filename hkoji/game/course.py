@@ -22,6 +22,7 @@ from hkoji.errors import (
 )
 from hkoji.game import bodies, terms
 from hkoji.game.hidden import Opening, entropy_commit, verify_openings
+from hkoji.game.keys import KeyChange, Rekey, Revoke
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import FaceDown, Setup
 from hkoji.log.chain import GENESIS, verify_link
@@ -73,6 +74,8 @@ class Course(NamedTuple):
     """In order of (seq, part)."""
     dealt: tuple[tuple[str, str], ...] = ()
     """For each round and seat the cards it got, in order: its deal, then its draws."""
+    rekeyed: bool = False
+    """Whether the last entry was a `rekey`, which no other may follow directly."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -138,7 +141,7 @@ class Course(NamedTuple):
             raise GameOverError(self.setup.game)
         self._check_author(entry, body)
         after, events = _APPLY[type(body)](self, entry, body, knowledge)
-        return after._replace(seq=entry.seq, head=entry.head), events
+        return after._replace(seq=entry.seq, head=entry.head, rekeyed=isinstance(body, Rekey)), events
 
     def verify_chance(self, body: bodies.ChanceBody, knowledge: Knowledge) -> None:
         """Checks what chance has decided in the next entry, if seed and entropy are known. Raises `CommitmentError`."""
@@ -155,9 +158,9 @@ class Course(NamedTuple):
             raise ForbiddenError(tell("a {kind} is not for {by} to write", kind=entry.kind, by=entry.by))
         owed = self.server_owes()
         if by_server:
-            late = isinstance(body, bodies.Timeout) and self.actor is not None and owed is None
+            waits = isinstance(body, bodies.Timeout | Revoke) and self.actor is not None and owed is None
             done = isinstance(body, bodies.Unseal) and self.stage is Stage.UNSEAL
-            if not late and not done and entry.kind != owed:
+            if not waits and not done and entry.kind != owed:
                 raise IllegalError(tell("the service has no {kind} to write now", kind=entry.kind))
             return
         if owed is not None:
@@ -293,6 +296,11 @@ class Course(NamedTuple):
         left = tuple(card for card in self.face_down if card not in due)
         return self._replace(state=state, face_down=left)._advance(knowledge, tuple(events))
 
+    def _change_key(self, entry: Entry, body: KeyChange, _: Knowledge) -> _Applied:
+        if self.rekeyed and isinstance(body, Rekey):
+            raise IllegalError(tell("one new key cannot follow another without a move in between"))
+        return self._replace(setup=self.setup.with_changed_key(entry, body, self.actor)), ()
+
     def _resign(self, entry: Entry, _: bodies.Resign, __: Knowledge) -> _Applied:
         self._expect("resign", Stage.GUEST_SEED, Stage.HOST_SEED, Stage.PLAY)
         seat = self.setup.seat_of(entry.by)
@@ -368,6 +376,8 @@ _APPLY: Final[dict[type, Callable[[Course, Entry, Any, Knowledge], _Applied]]] =
     bodies.ChanceBody: Course._chance,
     bodies.Move: Course._move,
     bodies.RevealBody: Course._reveal,
+    Rekey: Course._change_key,
+    Revoke: Course._change_key,
     bodies.Resign: Course._resign,
     bodies.Timeout: Course._timeout,
     bodies.Cancel: Course._cancel,

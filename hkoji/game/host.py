@@ -17,6 +17,7 @@ from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage, begin
 from hkoji.game.hidden import Opening, verify_openings
+from hkoji.game.keys import Revoke, verify_entry_and_proofs
 from hkoji.game.knowledge import Everything
 from hkoji.game.submission import Submission
 from hkoji.game.terms import ServerTerms, Terms, verify_seed
@@ -100,7 +101,7 @@ def accept(hosted: Hosted, submission: Submission, *, signer: Signer, at: str) -
     if course.finished:
         raise GameOverError(entry.game)
     key = course.signer(entry, body)
-    sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
+    verify_entry_and_proofs(entry, submission.sig, key, body)
     openings = _keep(hosted, submission, body)
     at = max(at, hosted.at)
     knowledge = _knowledge(hosted.seed, openings)
@@ -125,6 +126,21 @@ def unseal(hosted: Hosted, *, signer: Signer, at: str) -> Accepted:
     at = max(at, hosted.at)
     line = _server_line(hosted._replace(at=at), bodies.Unseal(hosted.seed), signer)
     return Accepted((line,), catch_up(hosted, (line,), hosted.openings))
+
+
+def revoke(hosted: Hosted, body: Revoke, *, signer: Signer, at: str) -> Accepted:
+    """Puts a player's new key in the place of a lost one. That the player is who they say is the caller's to know.
+
+    Raises `GameOverError`, `IllegalError` when the seat does not owe the next entry, or for a key that cannot be its
+    next one; `SignatureError` for a proof that does not verify.
+    """
+    if hosted.course.finished:
+        raise GameOverError(hosted.course.setup.game)
+    at = max(at, hosted.at)
+    line = _server_line(hosted._replace(at=at), body, signer)
+    accepted = Accepted((line,), catch_up(hosted, (line,), hosted.openings))
+    verify_entry_and_proofs(line.entry, line.sig, signer.public, body)
+    return accepted
 
 
 def view(hosted: Hosted, seat: Seat) -> View:

@@ -24,6 +24,7 @@ _MONTH_AND_DAY = (
 _LEAP_YEAR = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
 _TIME = rf"(?!0000)(?:[0-9]{{4}}-(?:{_MONTH_AND_DAY})|{_LEAP_YEAR}-02-29)T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
 _NAME = r"[a-z0-9][a-z0-9_-]{1,31}"
+_ORIGIN = r"[!#-\[\]-~]{1,256}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ KIND: Final = Word(r'"([a-z][a-z0-9_-]{0,31})"', "a word: 1 to 32 of a-z, 0-9, _
 GAME: Final = Word(r'"([0-9a-f]{32})"', "32 lower case hex digits")
 HASH: Final = Word(r'"([0-9a-f]{64})"', "64 lower case hex digits")
 TEXT: Final = Word(r'"([ !#-\[\]-~]*)"', "text")
-ORIGIN: Final = Word(r'"([!#-\[\]-~]{1,256})"', "1 to 256 characters without spaces")
+ORIGIN: Final = Word(rf'"({_ORIGIN})"', "1 to 256 characters without spaces")
 SEAT: Final = Word(r"([01])", "0 or 1")
 NUMBER: Final = Word(rf"(0|[1-9][0-9]{{0,{len(str(MAX_INTEGER)) - 1}}})", "a number")
 # What is inside is checked when it is decoded; here it only has to be found, and a dot is twice as fast as a set.
@@ -52,6 +53,7 @@ LIST: Final = Word(r"(\[.*\])", "a list")
 
 _is_name = re.compile(_NAME).fullmatch
 _is_time = re.compile(_TIME).fullmatch
+_is_origin = re.compile(_ORIGIN).fullmatch
 
 
 def is_name(text: str) -> bool:
@@ -62,6 +64,11 @@ def is_name(text: str) -> bool:
 def is_time(text: str) -> bool:
     """Whether `text` is a moment in UTC, `2026-11-20T12:00:00Z`, of a day that the calendar has (years 1 to 9999)."""
     return _is_time(text) is not None
+
+
+def is_origin(text: str) -> bool:
+    """Whether `text` has the form of what a service calls itself."""
+    return _is_origin(text) is not None
 
 
 class Form:

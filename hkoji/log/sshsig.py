@@ -26,6 +26,10 @@ VIEW: Final = "hkoji.view.v1"
 LOGIN: Final = "hkoji.login.v1"
 REGISTER: Final = "hkoji.register.v1"
 GATEWAY: Final = "hkoji.gateway.v1"
+REKEY: Final = "hkoji.rekey.v1"
+NEW_KEY: Final = "hkoji.newkey.v1"
+REVOKE: Final = "hkoji.revoke.v1"
+RECOVER: Final = "hkoji.recover.v1"
 
 SIGNATURE_BYTES: Final = 64
 

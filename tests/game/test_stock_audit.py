@@ -8,21 +8,20 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hkoji.game.keyring import Pins
 from hkoji.game.replay import replay
-from hkoji.log.keys import PublicKey
 from hkoji.log.line import parse_log
 from tests.support.damage import BYTES, FORGERIES, Case, cases, golden, tables
 from tests.support.drafts import draft, pins, seal
 from tests.support.stock import SCRIPT, by_hkoji, by_script, missing_tools, run
 from tests.support.table import Table
 
-NOBODY: Mapping[str, PublicKey] = {}
+NOBODY: Pins = {}
 
 
 @pytest.fixture(autouse=True)

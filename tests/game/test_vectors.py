@@ -12,12 +12,12 @@ from hkoji.game.audit import audit
 from hkoji.game.dealer import DuplicateDealer, ServerDealer
 from hkoji.game.hidden import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
 from hkoji.game.replay import replay
-from hkoji.log.keys import parse_public_key
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
+from tests.support.vectors import expected_keys
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 KNOWN: dict[str, list[dict[str, Any]]] = json.loads((VECTORS / "commitments.json").read_text())  # Any: JSON
@@ -61,8 +61,11 @@ def test_deals(vector: dict[str, Any]) -> None:  # Any: JSON
 def test_whole_games(name: str) -> None:
     facts = GAMES[name]
     text = (VECTORS / "games" / name).read_text()
-    result = audit(text, {who: parse_public_key(key) for who, key in facts["keys"].items()})
+    keys = expected_keys(facts)
+    result = audit(text, keys)
     assert result.findings == ()
+    assert all(party.pinned for party in result.parties)
+    assert len(result.parties) == sum(map(len, keys.values()))
     assert result.holds == facts["entries"]
     assert result.finished == (facts["status"] == "finished")
     replayed = replay(parse_log(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,13 +16,15 @@ from typing import Any
 
 from hkoji.game import bodies
 from hkoji.game.hidden import hidden_commit
+from hkoji.game.keyring import Pins
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey, PublicKey, parse_public_key
+from hkoji.log.keys import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.log.curve import encode_point, encodings, small_order
 from tests.support.drafts import Draft, Sign, draft, other_than_ssh_keygen, pins, seal, write
 from tests.support.table import Table, new_game
+from tests.support.vectors import expected_keys
 
 DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
 Bytes = Callable[[random.Random, bytes], bytes]
@@ -35,7 +37,7 @@ class Case:
 
     name: str
     log: bytes
-    pins: Mapping[str, PublicKey]
+    pins: Pins
 
 
 @cache
@@ -51,7 +53,40 @@ def tables() -> tuple[Table, ...]:
         new_game(4).play(5),
         short,
         short_unsealed(),
+        rekeyed(),
+        revoked(),
     )
+
+
+def rekeyed() -> Table:
+    """A game in which both seats get a new key by their own word, given up."""
+    table = new_game(14, Hanamikoji("random", 1, "charm"))
+    for _ in range(2):
+        table.rekey(_actor(table))
+        table.play(2)
+    table.send(table.entry(0, bodies.Resign()))
+    return table
+
+
+def revoked() -> Table:
+    """A game that goes on: a seat's key was lost twice, first with a revocation, and then the other's gave way."""
+    table = new_game(15, GeishasRoad("host", "random"))
+    seat = _actor(table)
+    table.revoke(seat, signed=True)
+    table.play(1)
+    while table.course.actor != seat:
+        table.play(1)
+    table.revoke(seat)
+    while table.course.actor == seat:
+        table.play(1)
+    table.rekey(1 - seat)
+    return table.play(2)
+
+
+def _actor(table: Table) -> int:
+    actor = table.course.actor
+    assert actor is not None
+    return actor
 
 
 def short_unsealed() -> Table:
@@ -445,7 +480,7 @@ def _ruleset(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _kind(rng: random.Random, drafts: list[Draft]) -> None:
-    kinds = [*(it.kind for it in drafts), "rekey", "plan", "Move", "x" * 32, "x" * 33, "-"]
+    kinds = [*(it.kind for it in drafts), "rekey", "revoke", "plan", "Move", "x" * 32, "x" * 33, "-"]
     rng.choice(drafts).value["kind"] = rng.choice(kinds)
 
 
@@ -484,7 +519,78 @@ def _taken_out(rng: random.Random, drafts: list[Draft]) -> None:
         it.value["seq"] = seq
 
 
+def _key_changes(drafts: list[Draft]) -> list[Draft]:
+    return [it for it in drafts if it.prover is not None]
+
+
+def _another_proof(rng: random.Random, drafts: list[Draft]) -> None:
+    """A proof by another key, of another place or name, for another purpose, or none; or no honest revocation."""
+    for it in _key_changes(drafts):
+        keys = [each.signer for each in drafts]
+        match rng.randrange(5):
+            case 0:
+                it.prover = rng.choice(keys)
+            case 1:
+                it.prover = None  # it stays that of the game as it was
+                rng.choice(drafts).body["ext"] = {"comment": "x"}
+            case 2:
+                it.prover, it.body["proof"] = None, rng.choice(["", "AAAA", "U1NI", 1, None, {}])
+            case 3:
+                it.prover = None
+                it.body["proof"] = base64.b64encode(rng.choice(keys).sign(sshsig.REVOKE, b"{}\n")).decode()
+            case _:
+                if "revocation" in it.body:
+                    it.body["revocation"] = _odd_revocation(rng, it.body, keys)
+
+
+def _odd_revocation(rng: random.Random, body: dict[str, Any], keys: list[PrivateKey]) -> Any:
+    key = rng.choice(keys)
+    said = {"at": "2026-11-20T12:00:00Z", "key": body["old"], "name": body["name"], "origin": "http://x", "v": 1}
+    sig = base64.b64encode(key.sign(sshsig.REVOKE, write(said).encode() + b"\n")).decode()
+    value: dict[str, Any] = {"at": said["at"], "origin": said["origin"], "sig": sig}
+    if rng.random() < 0.5:
+        value[rng.choice(["at", "origin", "sig", "name"])] = rng.choice([*_ODD, "http://y", ""])
+    return rng.choice([value, value, None, 0, False, {}, []])
+
+
+def _another_place(rng: random.Random, drafts: list[Draft]) -> None:
+    """Another key is said to be replaced, another put in its place, or for another player, or by somebody else."""
+    for it in _key_changes(drafts):
+        keys = [each.signer.public.text for each in drafts]
+        match rng.randrange(5):
+            case 0:
+                it.body["old"] = rng.choice(keys)
+            case 1:
+                key = rng.choice([each.signer for each in drafts])
+                it.body["key"], it.prover = key.public.text, key
+            case 2:
+                it.body["name" if it.kind == "revoke" else "old"] = rng.choice(["alice", "bob", "server", "carol"])
+            case 3:
+                other = rng.choice(drafts)
+                it.value["by"], it.signer, it.namespace = other.value["by"], other.signer, other.namespace
+            case _:
+                weak = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20" + rng.choice(bad_points())
+                it.body[rng.choice(["key", "old"])] = "ssh-ed25519 " + base64.b64encode(weak).decode()
+
+
+def _old_key(rng: random.Random, drafts: list[Draft]) -> None:
+    """After a change of keys somebody signs with the old one, or before it with the new one."""
+    changes = _key_changes(drafts)
+    if not changes:
+        return
+    it = rng.choice(changes)
+    signers = {each.signer.public.text: each.signer for each in drafts}
+    pair = [signers.get(it.body[name]) for name in ("key", "old")]
+    mine = [each for each in drafts if each.signer in pair]
+    if mine and None not in pair:
+        each = rng.choice(mine)
+        each.signer = next(key for key in pair if key is not None and key is not each.signer)
+
+
 FORGERIES: dict[str, Forgery] = {
+    "another proof of a new key": _another_proof,
+    "a new key in another place": _another_place,
+    "an entry by a key that does not count": _old_key,
     "an odd value": _odd_value,
     "a key less": _key_less,
     "a key more": _key_more,
@@ -563,14 +669,14 @@ def golden() -> Iterator[Case]:
     """The whole games among the test vectors, and each cut after every one of its entries."""
     folder = Path(__file__).parents[1] / "data" / "vectors" / "games"
     for name, facts in json.loads((folder / "games.json").read_text()).items():
-        known = {who: parse_public_key(key) for who, key in facts["keys"].items()}
+        known = expected_keys(facts)
         lines = (folder / name).read_bytes().splitlines(keepends=True)
         for count in range(len(lines), 0, -1):
             yield Case(f"{count} entries of {name}", b"".join(lines[:count]), known)
 
 
-def _pins(table: Table, rng: random.Random) -> Mapping[str, PublicKey]:
-    known = dict(pins(table))
+def _pins(table: Table, rng: random.Random) -> Pins:
+    known: dict[str, Any] = dict(pins(table))
     match rng.randrange(8):
         case 0:
             return {}
@@ -578,4 +684,6 @@ def _pins(table: Table, rng: random.Random) -> Mapping[str, PublicKey]:
             return {**known, rng.choice(sorted(known)): PrivateKey.from_seed(rng.randbytes(32)).public}
         case 2:
             del known[rng.choice(sorted(known))]
+        case 3:  # of a player with several keys only one is expected
+            return {name: rng.choice(keys) for name, keys in known.items()}
     return known

@@ -17,6 +17,7 @@ from typing import Any
 from hkoji.log import sshsig
 from hkoji.log.keys import PrivateKey, PublicKey
 from tests.log.curve import ORDER
+from tests.support.forgery import every_pin
 from tests.support.table import Table
 
 Value = dict[str, Any]  # JSON that need not be an entry's
@@ -73,6 +74,8 @@ class Draft:
     receipt_namespace: str = sshsig.RECEIPT
     receipt_sign: Sign = honest
     keeps_prev: bool = False
+    prover: PrivateKey | None = None
+    """Proves that it is a new key, of whatever the entry comes to say; None if the proof stays as it is."""
 
     @property
     def body(self) -> Value:
@@ -88,13 +91,14 @@ class Draft:
 
 def draft(table: Table) -> list[Draft]:
     """The lines of a table, for changing."""
-    keys = {"alice": table.keys[0], "bob": table.keys[1], "server": table.server}
+    by_text = {key.public.text: key for key in table.every_key}
     return [
         Draft(
             json.loads(line.entry.text),
-            keys[line.entry.by],
+            table.signer(line),
             sshsig.SERVER if line.entry.by == "server" else sshsig.ENTRY,
             table.server,
+            prover=by_text[str(line.entry.body["key"])] if line.entry.kind in ("rekey", "revoke") else None,
         )
         for line in table.lines
     ]
@@ -112,6 +116,8 @@ def seal(drafts: Iterable[Draft]) -> bytes:
     for number, each in enumerate(drafts):
         if "prev" in each.value and not each.keeps_prev:
             each.value["prev"] = head
+        if each.prover is not None:
+            _prove(each, each.prover)
         text = write(each.value) if each.text is None else each.text
         message = text.encode("utf-8", "surrogatepass") + b"\n"
         head = sha256(message).hexdigest()
@@ -125,9 +131,9 @@ def seal(drafts: Iterable[Draft]) -> bytes:
     return b"".join(lines)
 
 
-def pins(table: Table) -> Mapping[str, PublicKey]:
-    """The keys of everybody at the table."""
-    return {"alice": table.keys[0].public, "bob": table.keys[1].public, "server": table.server.public}
+def pins(table: Table) -> Mapping[str, tuple[PublicKey, ...]]:
+    """The keys of everybody at the table, those they have now and those they had."""
+    return every_pin(table)
 
 
 def _receipt(each: Draft, number: int, head: str) -> Value:
@@ -143,6 +149,22 @@ def _receipt(each: Draft, number: int, head: str) -> Value:
     message = text.encode("utf-8", "surrogatepass") + b"\n"
     sig = each.receipt_sign(each.receipt_signer or each.service, each.receipt_namespace, message)
     return {"sig": _base64(sig), "text": text}
+
+
+def _prove(each: Draft, prover: PrivateKey) -> None:
+    value, body = each.value, each.value.get("body")
+    if isinstance(body, dict) and "proof" in body:
+        said = {
+            "game": value.get("game"),
+            "key": body.get("key"),
+            "name": body.get("name", value.get("by")),
+            "old": body.get("old"),
+            "prev": value.get("prev"),
+            "seq": value.get("seq"),
+            "v": 1,
+        }
+        message = write(said).encode("utf-8", "surrogatepass") + b"\n"
+        body["proof"] = _base64(prover.sign(sshsig.REKEY, message))
 
 
 def _base64(data: bytes) -> str:

@@ -13,14 +13,20 @@ from tests.support.table import AT, Table
 
 
 def pins(table: Table) -> dict[str, PublicKey]:
+    """The keys that count in the end."""
     return {"alice": table.keys[0].public, "bob": table.keys[1].public, "server": table.server.public}
+
+
+def every_pin(table: Table) -> dict[str, tuple[PublicKey, ...]]:
+    """All keys that anybody at the table has had."""
+    setup = table.course.setup
+    return {"alice": setup.all_keys(0), "bob": setup.all_keys(1), "server": (table.server.public,)}
 
 
 def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:
     """The log with some entries changed and everything after them chained, signed and receipted anew: what a cheat
     who holds all keys could publish."""
     lines: list[Line] = []
-    keys = {"alice": table.keys[0], "bob": table.keys[1], "server": table.server}
     for line in table.lines:
         old = line.entry
         fields: dict[str, object] = {
@@ -31,7 +37,7 @@ def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:
         entry: Entry = make_entry(**fields)  # type: ignore[arg-type] # fields by name
         receipt = make_receipt(at=old.at, game=entry.game, head=entry.head, seq=entry.seq)
         signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
-        lines.append(Line(entry, sign_entry(entry, keys[entry.by]), signed))
+        lines.append(Line(entry, sign_entry(entry, table.signer(line)), signed))
     return format_log(lines)
 
 

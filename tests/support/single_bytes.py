@@ -21,12 +21,13 @@ from hkoji.cli.split import split
 from hkoji.errors import HkojiError
 from hkoji.game import bodies
 from hkoji.game.audit import Audit, Each, audit
-from hkoji.log.keys import PublicKey, parse_public_key
+from hkoji.log.keys import PublicKey
 from hkoji.log.line import format_log, parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.drafts import pins
 from tests.support.table import Table, new_game
+from tests.support.vectors import expected_keys
 
 SORTS: Final = ("bit", "byte", "put in", "taken out", "swapped")
 _TELLING: Final = b'\x00\x0a\x0d\x20"\\{}[],:0123456789-.eE=+/\x7f\x80\xff'  # what a parser may read otherwise
@@ -105,7 +106,7 @@ class Sound:
 
     name: str
     data: bytes
-    pins: Mapping[str, PublicKey]
+    pins: Mapping[str, tuple[PublicKey, ...]]
 
 
 @cache
@@ -113,8 +114,7 @@ def sound_logs() -> tuple[Sound, ...]:
     """The games among the test vectors; some made here that end in other ways; and one without receipts."""
     logs = []
     for name, facts in json.loads((_GAMES / "games.json").read_text()).items():
-        known = {who: parse_public_key(key) for who, key in facts["keys"].items()}
-        logs.append(Sound(name, (_GAMES / name).read_bytes(), known))
+        logs.append(Sound(name, (_GAMES / name).read_bytes(), expected_keys(facts)))
     whole = next(log for log in logs if log.name == "whole.jsonl")
     bare = format_log(parse_log(whole.data), receipts=False).encode()
     made = {"cancelled": _cancelled(), "invited": _invited(), "drawn": new_game(2, Hanamikoji("guest", 1)).play()}
@@ -125,7 +125,7 @@ def sound_logs() -> tuple[Sound, ...]:
     )
 
 
-def _named(table: Table) -> Mapping[str, PublicKey]:
+def _named(table: Table) -> Mapping[str, tuple[PublicKey, ...]]:
     return {name: key for name, key in pins(table).items() if f'\\"by\\":\\"{name}\\"' in table.text}
 
 

@@ -55,8 +55,8 @@ def pieces(folder: Path) -> Iterator[Piece]:
     lines = parse_log(log.data)
     for name in ("server", "alice"):
         line = next(line for line in lines if line.entry.by == name)
-        yield from _signatures(name, line, log.pins[name])
-    yield _receipt(lines[-1], log.pins["server"])
+        yield from _signatures(name, line, log.pins[name][0])
+    yield _receipt(lines[-1], log.pins["server"][0])
     yield _view()
     for name in sorted(log.pins):
         yield _key(log, name)
@@ -121,19 +121,19 @@ def _key(log: Sound, name: str) -> Piece:
     def read(data: bytes) -> str:
         return _seen(audit(log.data, {**log.pins, name: parse_public_key(data.decode("latin-1"))}))
 
-    return Piece(f"expected key of {name}", log.pins[name].text.encode(), read)
+    return Piece(f"expected key of {name}", log.pins[name][0].text.encode(), read)
 
 
 def _key_blob(log: Sound, name: str) -> Piece:
     def read(data: bytes) -> str:
         return _seen(audit(log.data, {**log.pins, name: decode_public_key(data)}))
 
-    return Piece(f"expected key of {name}, blob", log.pins[name].blob, read)
+    return Piece(f"expected key of {name}, blob", log.pins[name][0].blob, read)
 
 
 def _key_file(log: Sound, folder: Path) -> Piece:
     file = folder / "keys.txt"
-    seen: dict[frozenset[tuple[str, PublicKey]], str] = {}
+    seen: dict[frozenset[tuple[str, tuple[PublicKey, ...]]], str] = {}
 
     def read(data: bytes) -> str:
         file.write_bytes(data)
@@ -145,7 +145,7 @@ def _key_file(log: Sound, folder: Path) -> Piece:
             seen[kept] = _seen(audit(log.data, pins))
         return seen[kept]
 
-    return Piece("keys.txt", "".join(f"{name} {key.text}\n" for name, key in log.pins.items()).encode(), read)
+    return Piece("keys.txt", "".join(f"{name} {key.text}\n" for name, (key,) in log.pins.items()).encode(), read)
 
 
 def _seen(result: Audit) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from hkoji.game.audit import AuditStep, audit
+from hkoji.game.keyring import Pins
 from hkoji.log.keys import PublicKey
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"
@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
         )
 
 
-def by_hkoji(log: bytes, pins: Mapping[str, PublicKey]) -> Verdict:
+def by_hkoji(log: bytes, pins: Pins) -> Verdict:
     """What `hkoji audit` says, without the steps that need the rules."""
     result = audit(log, pins)
     known = [finding for finding in result.findings if finding.step <= AuditStep.DEAL]
@@ -55,15 +55,19 @@ def by_hkoji(log: bytes, pins: Mapping[str, PublicKey]) -> Verdict:
     return Verdict(status, found, result.holds, rules[0] if rules else None)
 
 
-def run(path: Path, pins: Mapping[str, PublicKey]) -> subprocess.CompletedProcess[str]:
+def run(path: Path, pins: Pins) -> subprocess.CompletedProcess[str]:
     """The script over a file."""
-    given = [f"{name}={key.text}" for name, key in pins.items()]
+    given = [
+        f"{name}={key.text}"
+        for name, keys in pins.items()
+        for key in ((keys,) if isinstance(keys, PublicKey) else keys)
+    ]
     return subprocess.run(
         ["bash", str(SCRIPT), str(path), *given], capture_output=True, encoding="utf-8", timeout=600, check=False
     )
 
 
-def by_script(path: Path, pins: Mapping[str, PublicKey]) -> Verdict:
+def by_script(path: Path, pins: Pins) -> Verdict:
     """What the script says. Raises `AssertionError` if it says what no audit says."""
     done = run(path, pins)
     assert done.returncode in (0, 1, 3), done

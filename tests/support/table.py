@@ -15,16 +15,21 @@ from hkoji import errors
 from hkoji.game import bodies, host
 from hkoji.game.course import Course, Stage
 from hkoji.game.hidden import Opening, entropy_commit
+from hkoji.game.keys import Rekey, Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.game.terms import DuplicateTerms
+from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
+from hkoji.log.keychange import make_revocation, proof_message
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, format_log, sign_entry
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 
 AT = "2026-11-20T12:00:00Z"
+Blob = bytes
 NAMES = ("alice", "bob")
+ORIGIN = "http://127.0.0.1:9"
 
 
 @dataclass
@@ -41,6 +46,7 @@ class Table:
         self.random = random.Random(self.seed)
         self.server = PrivateKey.from_seed(self.bytes(32))
         self.keys = (PrivateKey.from_seed(self.bytes(32)), PrivateKey.from_seed(self.bytes(32)))
+        self.every_key = list(self.keys)
         self.game = self.bytes(16).hex()
         seed, terms = self.bytes(32).hex(), None
         if self.deal:
@@ -75,6 +81,61 @@ class Table:
         entry = make_entry(**{**fields, **changes})  # type: ignore[arg-type] # fields by name
         return Submission(entry, sign_entry(entry, self.keys[seat]))
 
+    def rekey(self, seat: int, key: PrivateKey | None = None) -> PrivateKey:
+        """Gives a seat a new key, by its own word."""
+        new = key or PrivateKey.from_seed(self.bytes(32))
+        self.send(self.entry(seat, self.rekeying(seat, new)))
+        self._change(seat, new)
+        return new
+
+    def rekeying(self, seat: int, new: PrivateKey, **place: object) -> Rekey:
+        """The body by which a seat's key gives way to `new`; `place` is what its proof says otherwise."""
+        old = self.keys[seat].public
+        return Rekey(new.public, old, self.proof(seat, new, **place))
+
+    def proof(self, seat: int, new: PrivateKey, **place: object) -> Blob:
+        """The proof of a new key for the next entry of a seat; `place` is what it says otherwise."""
+        fields: dict[str, object] = {
+            "game": self.game,
+            "key": new.public,
+            "name": self.names[seat],
+            "old": self.keys[seat].public,
+            "prev": self.course.head,
+            "seq": self.course.seq + 1,
+        }
+        return new.sign(sshsig.REKEY, proof_message(**{**fields, **place}))  # type: ignore[arg-type] # fields by name
+
+    def revoke(self, seat: int, *, signed: bool = False) -> PrivateKey:
+        """Gives a seat a new key, by the service's word; with the old key's own revocation if it was `signed`."""
+        new = PrivateKey.from_seed(self.bytes(32))
+        self._keep(host.revoke(self.hosted, self.revoking(seat, new, signed=signed), signer=self.server, at=AT))
+        self._change(seat, new)
+        return new
+
+    def revoking(self, seat: int, new: PrivateKey, *, signed: bool = False) -> Revoke:
+        """The body by which the service puts `new` in the place of a seat's key."""
+        old, name, revoked = self.keys[seat], self.names[seat], None
+        if signed:
+            said = make_revocation(at=AT, key=old.public, name=name, origin=ORIGIN)
+            revoked = Revoked(AT, ORIGIN, old.sign(sshsig.REVOKE, said.message))
+        return Revoke(new.public, name, old.public, self.proof(seat, new), revoked)
+
+    def _change(self, seat: int, new: PrivateKey) -> None:
+        self.keys = (new, self.keys[1]) if seat == 0 else (self.keys[0], new)
+        self.every_key.append(new)
+
+    def signer(self, line: Line) -> PrivateKey:
+        """The private key that has signed a line."""
+        seat = self.course.setup.seat_of(line.entry.by)
+        if seat is None:
+            return self.server
+        public = self.course.setup.key_at(seat, line.entry.seq)
+        return next(key for key in self.every_key if key.public == public)
+
+    def _keep(self, accepted: host.Accepted) -> None:
+        self.hosted = accepted.hosted
+        self.lines.extend(accepted.lines)
+
     def move(self, action: str, seat: int | None = None, salt: str | None = None) -> Submission:
         """The submission of an action with its cards, by the seat that is to act."""
         actor = self.course.actor if seat is None else seat
@@ -89,15 +150,12 @@ class Table:
     def send(self, submission: Submission, at: str = AT) -> tuple[Line, ...]:
         """Gives a submission to the host and keeps what it brings."""
         accepted = host.accept(self.hosted, submission, signer=self.server, at=at)
-        self.hosted = accepted.hosted
-        self.lines.extend(accepted.lines)
+        self._keep(accepted)
         return accepted.lines
 
     def unseal(self, at: str = AT) -> Table:
         """Publishes the seed that the end of a duplicate table has left sealed."""
-        accepted = host.unseal(self.hosted, signer=self.server, at=at)
-        self.hosted = accepted.hosted
-        self.lines.extend(accepted.lines)
+        self._keep(host.unseal(self.hosted, signer=self.server, at=at))
         return self
 
     def open(self, invite: bodies.Invite | None = None) -> None:

@@ -1,0 +1,356 @@
+"""Keys that change in a running game: the game stays what it was, and nothing but the right words changes a key."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hkoji import errors
+from hkoji.game import bodies, host
+from hkoji.game.audit import AuditStep, audit
+from hkoji.game.bodies import parse_body
+from hkoji.game.course import Stage
+from hkoji.game.keyring import Pins
+from hkoji.game.keys import Rekey, Revoke
+from hkoji.game.replay import replay
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.keychange import proof_message
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line, format_log, parse_log, sign_entry
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.log.curve import encode_point, encodings, small_order
+from tests.support.adversary import follow
+from tests.support.forgery import entry_number, every_pin, only
+from tests.support.table import AT, Table, new_game, refused
+
+NEW = PrivateKey.from_seed(b"\x01" * 32)
+RULESETS: list[Ruleset] = [Hanamikoji("random", 1, "charm"), GeishasRoad("random", "random")]
+
+
+# --- the game is the same ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ruleset", RULESETS, ids=lambda ruleset: ruleset.name)
+@settings(max_examples=15)
+@given(seed=st.integers(0, 20), changes=st.lists(st.sampled_from(["rekey", "revoke", "signed", ""]), max_size=12))
+def test_a_game_with_new_keys_is_the_game_without(ruleset: Ruleset, seed: int, changes: list[str]) -> None:
+    """Deal, positions as everybody sees them, decisions and result: the same, whoever's key changes when."""
+    plain, changed = new_game(seed, ruleset), new_game(seed, ruleset)
+    chance = random.Random(seed)
+    for kind in [*changes, *[""] * 100]:
+        actor = changed.course.actor
+        if actor is None:
+            break
+        before = changed.course
+        if kind == "rekey":
+            changed.rekey(actor)
+        elif kind:
+            changed.revoke(actor, signed=kind == "signed")
+        assert changed.course.actor == actor
+        assert (changed.course.state, changed.course.dealt, changed.course.stage) == (
+            before.state,
+            before.dealt,
+            before.stage,
+        )
+        action = chance.choice(plain.course.state.legal_actions())
+        for table in (plain, changed):
+            table.send(table.move(action))
+        for seat in (0, 1, None):
+            assert plain.course.state.project(seat) == changed.course.state.project(seat)
+    assert plain.course.dealt == changed.course.dealt
+    assert plain.course.outcome == changed.course.outcome
+    assert replay(plain.lines).events == replay(changed.lines).events
+    result = audit(changed.text, every_pin(changed))
+    assert result.ok
+    assert all(party.pinned for party in result.parties)
+
+
+def test_a_new_key_stops_no_clock_and_pays_no_debt() -> None:
+    table = new_game(3)
+    late = "2026-11-20T12:30:00Z"
+    started = table.lines[-1].receipt
+    assert started is not None
+    table.send(table.entry(0, table.rekeying(0, NEW)), at=late)
+    assert table.course.actor == 0
+    lines = [*table.lines, follow(table.server, table.lines[-1], bodies.Timeout(0, started.receipt.at), at=late)]
+    assert audit(_text(lines)).ok
+    lines[-1] = follow(table.server, table.lines[-1], bodies.Timeout(0, late), at=late)
+    assert only(audit(_text(lines), every_pin(table))) == (AuditStep.REPLAY, len(lines) - 1, "server")
+
+
+@pytest.mark.parametrize("stage", [Stage.GUEST_SEED, Stage.HOST_SEED])
+def test_a_key_may_change_while_its_entropy_is_owed(stage: Stage) -> None:
+    table = Table(seed=2)
+    table.open()
+    table.join()
+    if stage is Stage.HOST_SEED:
+        table.send(table.entry(1, bodies.Seed(table.entropy[1])))
+    actor = table.course.actor
+    assert actor is not None
+    table.rekey(actor)
+    assert table.course.stage is stage
+    for seat in (1, 0)[1 - actor :]:
+        table.send(table.entry(seat, bodies.Seed(table.entropy[seat])))
+    assert audit(table.play().text, every_pin(table)).ok
+
+
+# --- and nothing else changes a key -----------------------------------------------------------------------------------
+
+
+def test_after_it_the_old_key_does_not_count_and_before_it_not_the_new_one() -> None:
+    table = new_game(4)
+    old = table.keys[0]
+    early = _signed(table, 0, bodies.Resign(), NEW)
+    assert "key" in refused(table, early, errors.SignatureError).message
+    table.rekey(0, NEW)
+    refused(table, _signed(table, 0, bodies.Resign(), old), errors.SignatureError)
+    move = table.move(table.course.state.legal_actions()[0])
+    refused(table, move._replace(sig=sign_entry(move.entry, old)), errors.SignatureError)
+    table.send(table.move(table.course.state.legal_actions()[0]))
+
+
+def test_only_the_seat_that_is_to_move_and_not_twice_in_a_row() -> None:
+    table = new_game(4)
+    refused(table, table.entry(1, table.rekeying(1, NEW)), errors.NotYourTurnError)
+    table.rekey(0, NEW)
+    again = PrivateKey.from_seed(b"\x02" * 32)
+    error = refused(table, table.entry(0, table.rekeying(0, again)), errors.IllegalError)
+    assert "another" in error.message
+    while table.course.actor == 0:
+        table.play(1)
+    while table.course.actor == 1:
+        table.play(1)
+    table.rekey(0, again)
+    early = Table(seed=1)
+    early.open()
+    refused(early, early.entry(0, early.rekeying(0, NEW)), errors.NotYourTurnError)
+    over = new_game(1, RULESETS[0]).play()
+    refused(over, over.entry(0, over.rekeying(0, NEW)), errors.GameOverError)
+
+
+def test_no_key_that_is_or_was_one_of_the_game() -> None:
+    table = new_game(4)
+    first = table.keys[0]
+    for key in (table.keys[0], table.keys[1], table.server):
+        refused(table, table.entry(0, table.rekeying(0, key)), errors.IllegalError)
+    table.rekey(0, NEW)
+    table.play(1)
+    while table.course.actor != 0:
+        table.play(1)
+    refused(table, table.entry(0, table.rekeying(0, first)), errors.IllegalError)
+    other = PrivateKey.from_seed(b"\x03" * 32)
+    wrong = Rekey(other.public, first.public, table.proof(0, other, old=first.public))
+    refused(table, table.entry(0, wrong), errors.IllegalError)
+
+
+def test_no_weak_key() -> None:
+    table = new_game(4)
+    for raw in (*map(encode_point, small_order()), *encodings()):
+        blob = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20" + raw
+        text = "ssh-ed25519 " + encode_base64(blob)
+        body = {**table.rekeying(0, NEW).to_json(), "key": text}
+        refused(table, table.entry(0, table.rekeying(0, NEW), body=body), errors.WeakKeyError)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"game": "ab" * 16},
+        {"seq": 4},
+        {"prev": "ab" * 32},
+        {"name": "bob"},
+        {"old": NEW.public},
+        {"key": PrivateKey.from_seed(b"\x04" * 32).public},
+    ],
+    ids=lambda place: next(iter(place)),
+)
+def test_a_proof_counts_for_one_game_place_name_and_pair_of_keys(place: dict[str, object]) -> None:
+    table = new_game(4)
+    refused(table, table.entry(0, table.rekeying(0, NEW, **place)), errors.SignatureError)
+    by_service = table.revoking(0, NEW)._replace(proof=table.proof(0, NEW, **place))
+    refused(table, lambda: _take(table, by_service), errors.SignatureError)
+    table.send(table.entry(0, table.rekeying(0, NEW)))
+
+
+def test_no_proof_by_another_key_for_another_purpose_or_none() -> None:
+    table = new_game(4)
+    body = table.rekeying(0, NEW)
+    message = _proof_message(table)
+    for blob in (
+        table.keys[0].sign(sshsig.REKEY, message),
+        table.server.sign(sshsig.REKEY, message),
+        NEW.sign(sshsig.ENTRY, message),
+        b"\x00",
+    ):
+        refused(table, table.entry(0, body._replace(proof=blob)), errors.SignatureError)
+    values: tuple[object, ...] = ("", "AAA", None, 1, {})
+    for value in values:
+        wrong = {**body.to_json(), "proof": value}
+        refused(table, table.entry(0, body, body=wrong), errors.MalformedError)
+    for name in ("proof", "old", "key"):
+        less = {key: value for key, value in body.to_json().items() if key != name}
+        refused(table, table.entry(0, body, body=less), errors.MalformedError)
+    refused(table, table.entry(0, body, body={**body.to_json(), "by": "x"}), errors.NotUnderstoodError)
+    refused(table, _signed(table, 0, body, NEW), errors.SignatureError)  # without the old key's word
+    table.send(table.entry(0, body))
+
+
+def test_a_rekey_played_again_in_another_game_is_refused() -> None:
+    table, other = new_game(4), new_game(5)
+    other.keys = table.keys
+    entry = table.entry(0, table.rekeying(0, NEW))
+    refused(other, entry, errors.MalformedError)
+    body = parse_body("rekey", entry.entry.body)
+    refused(other, _signed(other, 0, body, table.keys[0]), errors.SignatureError)
+
+
+def test_a_revoke_is_the_services_alone_and_for_the_seat_that_is_to_move() -> None:
+    table = new_game(4)
+    refused(table, table.entry(0, table.revoking(0, NEW)), errors.ForbiddenError)
+    refused(table, lambda: _take(table, table.revoking(1, NEW)), errors.IllegalError)
+    refused(table, lambda: _take(table, table.revoking(0, NEW)._replace(name="carol")), errors.IllegalError)
+    refused(table, lambda: _take(table, table.revoking(0, NEW)._replace(old=NEW.public)), errors.IllegalError)
+    for key in (*table.keys, table.server):
+        refused(table, lambda key=key: _take(table, table.revoking(0, key)), errors.IllegalError)  # type: ignore[misc] # fixes the key
+    signed = table.revoking(0, NEW, signed=True)
+    assert signed.revocation is not None
+    for changed in ({"at": "2026-11-20T12:00:01Z"}, {"origin": "http://other"}, {"sig": b"\x00"}):
+        wrong = signed._replace(revocation=signed.revocation._replace(**changed))
+        refused(table, lambda wrong=wrong: _take(table, wrong), errors.SignatureError)  # type: ignore[misc] # fixes it
+    table.revoke(0, signed=True)
+    assert audit(table.play().text, every_pin(table)).ok
+
+
+# --- what the audit says ----------------------------------------------------------------------------------------------
+
+
+def test_a_key_that_follows_an_expected_one_is_expected() -> None:
+    table = new_game(6, RULESETS[0]).play(1)
+    seat = table.course.actor
+    assert seat is not None
+    first, name = table.keys[seat].public, table.names[seat]
+    number = table.course.seq + 1
+    table.rekey(seat, NEW)
+    table.play()
+    result = audit(table.text, {name: first})
+    assert result.ok
+    mine = [party for party in result.parties if party.name == name]
+    assert [(party.key, party.pinned, party.since, party.vouched) for party in mine] == [
+        (first, True, seat + 1, False),
+        (NEW.public, True, number + 1, False),
+    ]
+    # Who knows only the new key is told that there was another one.
+    assert only(audit(table.text, {name: NEW.public})) == (AuditStep.KEYS, seat + 1, None)
+    assert audit(table.text, {name: {NEW.public, first}}).ok
+
+
+def test_a_key_that_the_service_vouches_for_is_expected_only_if_it_was_given() -> None:
+    table, number = _taken_over()
+    first = table.every_key[0].public
+    assert only(audit(table.text, {"alice": first})) == (AuditStep.KEYS, number, None)
+    for pins in ({}, {"alice": (first, table.keys[0].public)}):
+        known: Pins = pins
+        result = audit(table.text, known)
+        assert result.ok
+        (party,) = [party for party in result.parties if party.vouched]
+        assert (party.name, party.since, party.pinned) == ("alice", number + 1, bool(pins))
+        assert f"from entry {number + 1} on" in result.notes[AuditStep.KEYS]
+
+
+def test_what_a_vouched_key_signs_convicts_the_player_only_if_it_was_expected() -> None:
+    """The service takes the seat over and breaks the rules in the player's name."""
+    table, _ = _taken_over()
+    last = table.lines[-1]
+    table.lines.append(follow(table.server, last, bodies.Move("1C"), by="alice", key=table.keys[0]))
+    first, second, server = table.every_key[0].public, table.keys[0].public, table.server.public
+    (finding,) = audit(table.text, {"server": server}).findings
+    assert finding.step is AuditStep.REPLAY
+    assert finding.signer == f"the key {second.fingerprint}, alice's by the word of the server alone and server"
+    (finding,) = audit(table.text, {"server": server, "alice": (first, second)}).findings
+    assert finding.signer == "alice and server"
+
+
+def test_after_a_vouched_key_a_rekey_rests_on_the_service_too() -> None:
+    table, _ = _taken_over()
+    while table.course.actor != 0:
+        table.play(1)
+    table.rekey(0, NEW)
+    (_, second, third) = [party for party in audit(table.text).parties if party.name == "alice"]
+    assert (second.vouched, third.vouched) == (True, True)
+
+
+def test_a_forged_change_of_keys_is_found_and_names_nobody() -> None:
+    table = new_game(6, RULESETS[0])
+    table.rekey(0, NEW)
+    number = entry_number(table, "rekey")
+    line = table.lines[number]
+    body = parse_body("rekey", line.entry.body)
+    assert isinstance(body, Rekey)
+    before = table.lines[number - 1]
+    thief = PrivateKey.from_seed(b"\x05" * 32)
+    unproved = follow(table.server, before, body._replace(proof=b"\x00"), by="alice", key=table.every_key[0])
+    by_new = Line(line.entry, sign_entry(line.entry, NEW), line.receipt)
+    revoke = Revoke(thief.public, "alice", body.old, b"\x00")
+    by_player = follow(table.server, before, revoke, by="bob", key=table.keys[1])
+    of_server = follow(table.server, before, Revoke(thief.public, "server", table.server.public, b"\x00"))
+    of_nobody = follow(table.server, before, Revoke(thief.public, "carol", body.old, b"\x00"))
+    for forged, step in (
+        (unproved, AuditStep.SIGNATURES),
+        (by_new, AuditStep.SIGNATURES),
+        (by_player, AuditStep.KEYS),
+        (of_server, AuditStep.KEYS),
+        (of_nobody, AuditStep.KEYS),
+    ):
+        log = _text([*table.lines[:number], forged])
+        assert only(audit(log, {"bob": table.keys[1].public})) == (step, number, None)
+
+
+def test_a_log_with_new_keys_is_read_back_as_it_was() -> None:
+    table, _ = _taken_over()
+    result = replay(parse_log(table.text))
+    assert result.stop is None
+    assert result.course is not None
+    setup = result.course.setup
+    assert setup == table.course.setup
+    assert setup.all_keys(0) == (table.every_key[0].public, table.keys[0].public)
+    assert setup.all_keys(1) == (table.keys[1].public,)
+    (change,) = setup.replaced
+    assert setup.key_at(0, change.seq) == table.every_key[0].public
+    assert setup.key_at(0, change.seq + 1) == table.keys[0].public
+    assert change.vouched
+
+
+def _taken_over() -> tuple[Table, int]:
+    """A running game in which the service has given alice's seat to another key, and the number of that entry."""
+    table = new_game(8)
+    table.revoke(0)
+    number = table.course.seq
+    table.play(3)
+    return table, number
+
+
+def _take(table: Table, body: Revoke) -> None:
+    host.revoke(table.hosted, body, signer=table.server, at=AT)
+
+
+def _signed(table: Table, seat: int, content: bodies.Body, key: PrivateKey) -> Submission:
+    """A submission of a seat by whatever key."""
+    entry = table.entry(seat, content).entry
+    return Submission(entry, sign_entry(entry, key))
+
+
+def _proof_message(table: Table) -> bytes:
+    course = table.course
+    old = table.keys[0].public
+    return proof_message(game=table.game, key=NEW.public, name="alice", old=old, prev=course.head, seq=course.seq + 1)
+
+
+def _text(lines: list[Line]) -> str:
+    return format_log(lines)
