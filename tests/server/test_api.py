@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
 )
@@ -31,6 +32,7 @@ CHECKS = (
     schemathesis.checks.not_a_server_error,
     status_code_conformance,
     content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
 )
 
@@ -148,6 +150,20 @@ def test_every_problem_document_is_the_documented_one(service: Service) -> None:
                     assert example["status"] == int(status)
     assert "$defs" not in json.dumps(document)
     assert "HTTPValidationError" not in json.dumps(document)
+
+
+def test_openings_are_a_list_or_left_out(service: Service, players: tuple[Player, Player], game: str) -> None:
+    """The document says so, and so it is."""
+    document = service.ask("GET", "/openapi.json").json
+    openings = document["components"]["schemas"]["SubmissionModel"]["properties"]["opening"]
+    assert openings["type"] == "array"
+    submission = players[0].entry(game, players[0].head(game), bodies.Seed("0" * 64)).to_json()
+    before = service.ask("GET", f"/v1/games/{game}/log").body
+    for value, understood in ((None, False), ({}, False), ([], True)):
+        answer = service.ask("POST", f"/v1/games/{game}/entries", {**submission, "opening": value})
+        assert 400 <= answer.status < 500, answer
+        assert (answer.json["code"] != "malformed") == understood, answer
+    assert service.ask("GET", f"/v1/games/{game}/log").body == before
 
 
 # --- hostile input ------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class SubmissionModel(_Model):
 
     entry: str
     sig: str
-    opening: list[OpeningModel] | None = None
+    opening: list[OpeningModel] = Field(default_factory=list)
 
 
 class LineModel(_Model):
