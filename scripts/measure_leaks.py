@@ -11,6 +11,7 @@ compared; ends with 1 if there was one. The same seed and number of states ask t
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import os
 import sys
@@ -79,6 +80,7 @@ def _some(work: tuple[int, int]) -> tuple[Tally, float]:
     from tests.support.leaks import sample
     from tests.support.leaks_cli import look
 
+    gc.set_threshold(50_000, 20, 100)  # nearly all that is made here is gone at once
     started = time.process_time()
     tally = sample(*work, look=look, every=_EVERY)
     return tally, time.process_time() - started

@@ -1,10 +1,10 @@
 """Does anything leak? Every viewer of many stories compares what two worlds tell, and no world logs a secret.
 
 A state is one moment of a game, one viewer (host, guest, or outsiders: a stranger with a login, a spectator without)
-and one other deal that this viewer cannot tell from the true one. In each state the viewer asks for the view, the game
-and the log, and makes some of the other requests of `probes`, in the true world and in the other; every answer must be
-the same: status, headers, length, body but for the names of `worlds`, and what was written to the service's log.
-Time is not compared.
+and one other deal that this viewer cannot tell from the true one. In each state the viewer asks for the view, for the
+game or its log, and for four of the many other things of `probes`, in the true world and in the other; every answer
+must be the same: status, headers, length, body but for the names of `worlds`, and what was written to the service's
+log. So must be the answer to every move of the viewer's own. Time is not compared.
 """
 
 from __future__ import annotations

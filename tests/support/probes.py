@@ -82,6 +82,10 @@ def log(eye: Eye, chance: random.Random) -> Request:
     return Request("log", "GET", f"/v1/games/{eye.game}/log{after}", chance.choice((None, eye.token)))
 
 
+def _game_or_log(eye: Eye, chance: random.Random) -> Request:
+    return spectate(eye, chance) if chance.random() < 0.5 else log(eye, chance)
+
+
 def _log_unchanged(eye: Eye, chance: random.Random) -> Request:
     known = chance.choice((f'"{eye.telling.head}"', '"0"', "*", f'W/"{eye.telling.head}"'))
     headers = (("if-none-match", known),)
@@ -334,12 +338,11 @@ def _intruding(eye: Eye, chance: random.Random) -> Request:
     return _post(f"intruding {kind}", eye, _written(eye, body))
 
 
-ALWAYS: Final[tuple[Probe, ...]] = (own_view, spectate, log)
+ALWAYS: Final[tuple[Probe, ...]] = (own_view, _game_or_log)
 SOMETIMES: Final[tuple[Probe, ...]] = (
     _log_unchanged,
     _view_of_nobody,
     _games,
-    _own_games,
     _own_games,
     _past,
     _player,

@@ -124,7 +124,7 @@ def sample_story(name: str, chance: random.Random) -> Story:
     places = [at for at, event in enumerate(events) if isinstance(event, DECISIONS)]
     # With the last decision a game publishes its seed, unless it is sealed; one that was broken off would go on.
     most = len(places) if duplicate and states[-1].due is Due.OVER else len(places) - 1
-    count = most if chance.random() < 0.5 else chance.randint(0, most)
+    count = most if chance.random() < 0.7 else chance.randint(0, most)
     events = events[: places[count]] if count < len(places) else events
     over = count == len(places)
     last = f"resign {chance.randrange(2)}" if duplicate and not over and chance.random() < 0.5 else None
