@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.errors import StorageError
+from hkoji.errors import InvalidError, StorageError
 from hkoji.text import tell
 
 _UNCHANGED: Final = tell("nothing was sent or changed; make room or mend the permissions, and give the command again")
@@ -77,14 +77,35 @@ def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StorageError(
             tell("cannot read {path}: {reason}", path=path, reason=error), hint=tell("restore the file from a backup")
         ) from error
     if not isinstance(value, dict):
-        raise StorageError(
-            tell("{path} does not hold what it should", path=path), hint=tell("restore the file from a backup")
-        )
+        raise damaged(path)
+    return value
+
+
+def damaged(path: Path) -> StorageError:
+    """What is said of a file that can be read, and holds something else than was written."""
+    return StorageError(
+        tell("{path} does not hold what it should", path=path), hint=tell("restore the file from a backup")
+    )
+
+
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """What is made in it of what `path` holds raises `StorageError` if that has not the shape that it should."""
+    try:
+        yield
+    except (InvalidError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise damaged(path) from error
+
+
+def text_or_none(value: object) -> str | None:
+    """A value that is text, or is not there. Raises `TypeError`: see `intact`."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError("it is not text")
     return value
 
 

@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.client.files import locked, read_json, write_json
+from hkoji.client.files import damaged, intact, locked, read_json, text_or_none, write_json
 from hkoji.errors import LoginError
+from hkoji.log.canonical import is_hex
 from hkoji.text import tell
 
 ENVIRONMENT: Final = "HKOJI_HOME"
@@ -60,8 +61,8 @@ class Home:
 
     def token(self, server: str) -> str | None:
         """The login token for a server, if one is kept."""
-        token = read_json(self._tokens).get(server)
-        return token if isinstance(token, str) else None
+        with intact(self._tokens):
+            return text_or_none(read_json(self._tokens).get(server))
 
     def set_token(self, server: str, token: str) -> None:
         """Keeps a login token."""
@@ -70,7 +71,10 @@ class Home:
 
     def started(self) -> dict[str, Any]:  # Any: JSON
         """The game that `new` has asked for and not brought to its receipt; empty if there is none."""
-        return read_json(self._new)
+        started = read_json(self._new)
+        if not is_hex(started.get("game", "0" * 32), 32):  # a folder is named after it
+            raise damaged(self._new)
+        return started
 
     def set_started(self, started: dict[str, Any]) -> None:  # Any: JSON
         """Keeps what `started` returns."""

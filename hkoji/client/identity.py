@@ -81,6 +81,8 @@ def load(home: Home) -> Identity:
     """The player of `home`. Raises `LoginError` when there is none, `StorageError` if the settings are damaged."""
     config = home.config()
     try:
+        if not is_name(config["name"]):
+            raise MalformedError(tell("name"), tell("name is not a player's name"))
         return Identity(config["name"], parse_public_key(config["key"]), home.path / config["key_file"])
     except (KeyError, TypeError, AttributeError, HkojiError) as error:
         raise StorageError(

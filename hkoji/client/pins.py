@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from hkoji.client.files import locked, read_json, write_json
+from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
 from hkoji.client.home import Home
 from hkoji.errors import TrustError
 from hkoji.log.publickey import PublicKey, parse_public_key
@@ -29,19 +29,22 @@ class Pins:
     @property
     def server_key(self) -> PublicKey | None:
         """The service's key, if one is pinned."""
-        key = self._pins().get("key")
-        return parse_public_key(key) if isinstance(key, str) else None
+        # Not None for what is no key: then the next key would be taken for the first.
+        with intact(self._file):
+            key = text_or_none(self._pins().get("key"))
+            return None if key is None else parse_public_key(key)
 
     @property
     def origin(self) -> str | None:
         """The origin under which the player registered here."""
-        origin = self._pins().get("origin")
-        return origin if isinstance(origin, str) else None
+        with intact(self._file):
+            return text_or_none(self._pins().get("origin"))
 
     @property
     def players(self) -> dict[str, PublicKey]:
         """The players' keys by name."""
-        return {name: parse_public_key(key) for name, key in self._pins().get("players", {}).items()}
+        with intact(self._file):
+            return {name: parse_public_key(key) for name, key in self._pins().get("players", {}).items()}
 
     def pin_server(self, key: PublicKey) -> PublicKey:
         """Pins the service's key, or raises `TrustError` if another is pinned."""
@@ -72,17 +75,22 @@ class Pins:
 
         Raises `TrustError` if a service with another key has it: a login signed here would be good there.
         """
-        for url, here in read_json(self._file).items():
-            if url != self._url and here.get("origin") == origin and here.get("key") != self._pins().get("key"):
-                raise TrustError(
-                    tell(
-                        "{url} calls itself {origin}, and that is what another service, {other}, is called",
-                        url=self._url,
-                        origin=origin,
-                        other=url,
-                    ),
-                    hint=tell("nothing was signed; one of the two wants to be taken for the other"),
-                )
+        with intact(self._file):
+            others = [
+                url
+                for url, here in read_json(self._file).items()
+                if url != self._url and here.get("origin") == origin and here.get("key") != self._pins().get("key")
+            ]
+        for url in others:
+            raise TrustError(
+                tell(
+                    "{url} calls itself {origin}, and that is what another service, {other}, is called",
+                    url=self._url,
+                    origin=origin,
+                    other=url,
+                ),
+                hint=tell("nothing was signed; one of the two wants to be taken for the other"),
+            )
         if origin != self._url:
             self._say(
                 tell("{url} calls itself {origin}: logins here are signed for that name", url=self._url, origin=origin)
@@ -114,13 +122,15 @@ class Pins:
 
     def _pins(self) -> dict[str, Any]:  # Any: JSON
         if self._kept is None:
-            self._kept = dict(read_json(self._file).get(self._url, {}))
+            with intact(self._file):
+                self._kept = dict(read_json(self._file).get(self._url, {}))
         return self._kept
 
     def _update(self, **changes: Any) -> None:  # Any: JSON
         with locked(self._home.path):
             every = read_json(self._file)
-            here = {**every.get(self._url, {}), **changes}
+            with intact(self._file):
+                here = {**every.get(self._url, {}), **changes}
             if "players" in changes:
                 here["players"] = {**changes["players"], **every.get(self._url, {}).get("players", {})}
             write_json(self._file, {**every, self._url: here})

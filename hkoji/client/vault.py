@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.client.files import locked, read_json, remove_file, write_file, write_json
+from hkoji.client.files import intact, locked, read_json, remove_file, text_or_none, write_file, write_json
 from hkoji.errors import HkojiError, StorageError
 from hkoji.game.hidden import Opening, entropy_commit, parse_opening
 from hkoji.game.submission import Submission, format_submission, parse_submission
@@ -50,8 +50,8 @@ class Vault:
     @property
     def server(self) -> str | None:
         """The URL of the service that keeps the game; None if the game is not known here."""
-        server = read_json(self._secrets).get("server")
-        return server if isinstance(server, str) else None
+        with intact(self._secrets):
+            return text_or_none(read_json(self._secrets).get("server"))
 
     def begin(self, server: str) -> None:
         """Keeps which server has the game."""
@@ -81,7 +81,8 @@ class Vault:
 
     def entropy(self, seat: int, commitment: str | None) -> str | None:
         """The own entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
-        kept = read_json(self._secrets).get("entropy", [])
+        with intact(self._secrets):
+            kept = [text_or_none(each) or "" for each in read_json(self._secrets).get("entropy", [])]
         return next((each for each in kept if entropy_commit(self.game, seat, each) == commitment), None)
 
     def keep_entropy(self, entropy: str) -> None:
@@ -90,7 +91,8 @@ class Vault:
 
     def openings(self) -> tuple[Opening, ...]:
         """All openings made here, also those of entries that were never accepted."""
-        return tuple(parse_opening(value) for value in read_json(self._secrets).get("openings", []))
+        with intact(self._secrets):
+            return tuple(parse_opening(value) for value in read_json(self._secrets).get("openings", []))
 
     def keep_openings(self, openings: Iterable[Opening]) -> None:
         """Keeps further openings."""
@@ -101,7 +103,10 @@ class Vault:
 
     def signed(self, seq: int) -> tuple[str, ...]:
         """The entries signed for a place that may still turn up there: signed for later, or refused."""
-        return tuple(read_json(self._secrets).get("signed", {}).get(str(seq), ()))
+        with intact(self._secrets):
+            return tuple(
+                text_or_none(each) or "" for each in read_json(self._secrets).get("signed", {}).get(str(seq), ())
+            )
 
     def keep_signed(self, submission: Submission) -> None:
         """Notes an entry that was signed for later, or refused."""
@@ -142,8 +147,9 @@ class Vault:
 
     def view(self) -> View | None:
         """The latest signed view."""
-        text = read_json(self._view).get("text")
-        return parse_view(text) if isinstance(text, str) else None
+        with intact(self._view):
+            text = text_or_none(read_json(self._view).get("text"))
+            return None if text is None else parse_view(text)
 
     def keep_view(self, signed: Signed) -> None:
         """Keeps a verified view, with its signature: it is evidence."""

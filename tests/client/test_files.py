@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hkoji.client.files import locked, make_folder, read_json, remove_file, write_file, write_json
 from hkoji.client.home import Home, default_home
+from hkoji.client.identity import load
+from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import StorageError
+from hkoji.log.keys import PrivateKey
 from tests.support.desk import Seat, begin
 
 
@@ -184,3 +189,62 @@ def test_the_vault_forgets_no_entropy_and_no_opening(tmp_path: Path) -> None:
 def test_a_home_without_anything_has_no_games(tmp_path: Path) -> None:
     assert Home(tmp_path / "none").games() == ()
     assert not (tmp_path / "none").exists()
+
+
+KEY = PrivateKey.from_seed(b"a" * 32).public
+GAME = "27" * 16
+
+
+def _pins(home: Home) -> Pins:
+    return Pins(home, "http://here", lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "use"),
+    [
+        ("pins.json", {"http://here": {"key": 5}}, lambda home: _pins(home).pin_server(KEY)),
+        ("pins.json", {"http://here": {"key": "ssh-rsa"}}, lambda home: _pins(home).pin_server(KEY)),
+        ("pins.json", {"http://here": []}, lambda home: _pins(home).pin_server(KEY)),
+        ("pins.json", {"http://here": 5}, lambda home: _pins(home).server_key),
+        ("pins.json", {"http://here": {"origin": ["x"]}}, lambda home: _pins(home).origin),
+        ("pins.json", {"http://there": 5}, lambda home: _pins(home).pin_origin("http://x")),
+        ("pins.json", {"http://here": {"players": ["bob"]}}, lambda home: _pins(home).pin_players([("bob", KEY)])),
+        ("pins.json", {"http://here": {"players": {"bob": 5}}}, lambda home: _pins(home).pin_players([("bob", KEY)])),
+        ("tokens.json", {"http://here": 5}, lambda home: home.token("http://here")),
+        ("new.json", {"game": "../../elsewhere"}, lambda home: home.started()),
+        ("new.json", {"game": 5}, lambda home: home.started()),
+        ("config.json", {"name": 5, "key": KEY.text, "key_file": "k"}, load),
+        ("config.json", {"name": "../x", "key": KEY.text, "key_file": "k"}, load),
+        (f"games/{GAME}/secrets.json", {"server": 5}, lambda home: _vault(home).server),
+        (f"games/{GAME}/secrets.json", {"entropy": 5}, lambda home: _vault(home).entropy(0, "")),
+        (f"games/{GAME}/secrets.json", {"entropy": [5]}, lambda home: _vault(home).entropy(0, "")),
+        (f"games/{GAME}/secrets.json", {"openings": 5}, lambda home: _vault(home).openings()),
+        (f"games/{GAME}/secrets.json", {"openings": [{}]}, lambda home: _vault(home).openings()),
+        (f"games/{GAME}/secrets.json", {"signed": []}, lambda home: _vault(home).signed(3)),
+        (f"games/{GAME}/secrets.json", {"signed": {"3": 5}}, lambda home: _vault(home).signed(3)),
+        (f"games/{GAME}/view.json", {"text": 5}, lambda home: _vault(home).view()),
+        (f"games/{GAME}/view.json", {"text": "{}"}, lambda home: _vault(home).view()),
+    ],
+)
+def test_what_stands_in_a_file_and_is_not_what_was_written(
+    tmp_path: Path, name: str, content: object, use: Callable[[Home], object]
+) -> None:
+    """Nothing is taken for missing that is there: a key that cannot be read must not let the next be the first."""
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content))
+    with pytest.raises(StorageError) as error:
+        use(Home(tmp_path))
+    assert str(file.name) in str(error.value)
+    assert "backup" in error.value.hint
+    assert json.loads(file.read_text()) == content
+
+
+def test_a_file_that_is_nested_too_deep_to_be_read(tmp_path: Path) -> None:
+    (tmp_path / "pins.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(StorageError, match="cannot read"):
+        _pins(Home(tmp_path)).pin_server(KEY)
+
+
+def _vault(home: Home) -> Vault:
+    return Vault(home.game_folder(GAME))
