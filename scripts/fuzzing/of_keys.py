@@ -110,7 +110,7 @@ def keys_txt(data: bytes) -> None:
     with refusals():
         pins = read_pins((), (str(file),))
         assert pins
-        again = "".join(f"{name} {key.text}\n" for name, key in pins.items())
+        again = "".join(f"{name} {key.text}\n" for name, keys in pins.items() for key in keys)
         file.write_text(again)
         assert read_pins((), (str(file),)) == pins
 
