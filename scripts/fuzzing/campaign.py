@@ -28,6 +28,7 @@ from scripts.fuzzing.corpus import keep
 from scripts.fuzzing.target import Target
 from scripts.fuzzing.targets import TARGETS
 
+_MEMORY: Final = Path("/dev/shm")  # files that are read a million times are better off in memory
 _DONE: Final = re.compile(rb"^#([0-9]+)\s+(?:DONE|[A-Za-z]+)\s+cov: ([0-9]+) ft: ([0-9]+) .*?rss: ([0-9]+)Mb", re.M)
 _INITED: Final = re.compile(rb"^#[0-9]+\s+INITED cov: ([0-9]+) ft", re.M)
 _SLOWEST: Final = re.compile(rb"^stat::slowest_unit_time_sec:\s+([0-9]+)", re.M)

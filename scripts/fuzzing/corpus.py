@@ -14,8 +14,8 @@ from typing import Final
 from scripts.fuzzing.target import DATA
 
 KEPT: Final = DATA / "fuzz"
-_MOST: Final = 60
-_LONGEST: Final = 400
+_MOST: Final = 40
+_BYTES: Final = 16_000
 
 
 def read(target: str) -> tuple[bytes, ...]:
@@ -39,7 +39,9 @@ def keep(target: str, folder: Path) -> None:
     known = set(read(target))
     findings = {path.read_bytes() for path in (folder / "findings").iterdir()}
     found = {path.read_bytes() for path in (folder / "inputs").iterdir() if not path.name.startswith("seed-")}
-    small = sorted((data for data in found - known if len(data) <= _LONGEST), key=lambda data: (len(data), data))
-    room = max(0, _MOST - len(known))
-    step = max(1, len(small) // room) if room else 1
-    write(target, known | findings | set(small[::step][:room] if room else ()))
+    small = sorted(found - known, key=lambda data: (len(data), data))
+    most = _MOST - len(known)
+    for data in small[:: max(1, len(small) // most)][:most] if most > 0 else ():
+        if len(data) + sum(map(len, known)) <= _BYTES:
+            known.add(data)
+    write(target, known | findings)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import json
-import os
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -34,9 +35,10 @@ _SSH: Final = (
 
 @cache
 def folder() -> Path:
-    """A folder for what has to be read from a file: in memory, where the machine has such."""
-    memory = Path("/dev/shm")  # a folder with a random name is made in it
-    return Path(tempfile.mkdtemp(prefix="hkoji-fuzz-", dir=memory if os.access(memory, os.W_OK) else None))
+    """A folder for what has to be read from a file."""
+    made = Path(tempfile.mkdtemp(prefix="hkoji-fuzz-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def encoded(data: bytes) -> None:

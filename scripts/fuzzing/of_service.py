@@ -70,6 +70,9 @@ class _Kept:
 
 
 def _world() -> _World:
+    if _Kept.world is None:
+        folder()  # is removed after what is registered now
+        atexit.register(lambda: _Kept.ends.close())  # noqa: PLW0108 # those of then, not of now
     if _Kept.world is None or _Kept.asked >= _AGE:
         _Kept.ends.close()
         _Kept.ends = ExitStack()
@@ -79,11 +82,6 @@ def _world() -> _World:
         _Kept.world, _Kept.asked = _begun(_Kept.ends.enter_context(inside(data))), 0
     _Kept.asked += 1
     return _Kept.world
-
-
-@atexit.register
-def _end() -> None:
-    _Kept.ends.close()
 
 
 def _begun(service: Inside) -> _World:

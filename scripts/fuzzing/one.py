@@ -16,9 +16,10 @@ def main() -> None:
     """Fuzzes until libFuzzer's options say to stop."""
     with atheris.instrument_imports(include=list(WATCHED)):
         from scripts.fuzzing.targets import TARGETS
-    target = TARGETS[sys.argv[1]]
-    for seed in target.seeds():  # what is loaded late is loaded, and what is cached is made, before the clock runs
-        target.read(seed)
+
+        target = TARGETS[sys.argv[1]]
+        for seed in target.seeds():  # what is loaded when it is needed is loaded now, and what is kept is made
+            target.read(seed)
     atheris.Setup([sys.argv[0], *sys.argv[2:]], target.read)
     atheris.Fuzz()
 
