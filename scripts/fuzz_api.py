@@ -150,8 +150,13 @@ def explore(
         *("--phases", "examples,coverage,fuzzing,stateful", "--mode", "all", "--generation-database", "none"),
         *("--suppress-health-check", "all", "--no-color", "--warnings", "off", "--no-shrink"),
     ]
-    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "scripts.fuzz_api_hooks", CONFIG: str(folder / "config.json")}
-    code = subprocess.run(command, env=environment, check=False).returncode
+    environment = {
+        **os.environ,
+        "SCHEMATHESIS_HOOKS": "scripts.fuzz_api_hooks",
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+        CONFIG: str(folder / "config.json"),
+    }
+    code = subprocess.run(command, cwd=folder, env=environment, check=False).returncode
     return code, Counter(json.loads(counts.read_text()))
 
 

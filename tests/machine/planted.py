@@ -1,0 +1,231 @@
+"""Bugs to plant in the service or the client, each of which the machine has to find.
+
+Each is what somebody could have written: one place, a line or two. They are named as one would report them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+from unittest.mock import patch
+
+from hkoji_server.service import games as service
+from hkoji_server.service.games import Games, Submitted
+from hkoji_server.service.players import Players
+from hkoji_server.store.sqlite import SqliteStore
+
+from hkoji.client.table import Table
+from hkoji.client.vault import Vault
+from hkoji.game import bodies, course, host
+from hkoji.game.course import Course
+from hkoji.log import sshsig
+from hkoji.rules.events import Outcome
+
+Real = Any  # a function as it is, of any shape
+Patch = Callable[[], Any]  # a patch, not yet made
+
+
+def _stale_head() -> Any:
+    real = host.accept
+
+    def accept(hosted: Any, submission: Any, **more: Any) -> Any:
+        if submission.entry.seq == hosted.course.seq + 1:
+            hosted = hosted._replace(course=hosted.course._replace(head=submission.entry.prev))
+        return real(hosted, submission, **more)
+
+    return patch.object(host, "accept", accept)
+
+
+def _another_receipt() -> Any:
+    real = Games._repeat
+
+    def repeat(self: Any, hosted: Any, submission: Any) -> Any:
+        lines = real(self, hosted, submission).lines
+        entry = lines[0].entry
+        again = host._receipted(entry, lines[0].sig, self._signer, self._ports.at())
+        return Submitted((again, *lines[1:]), fresh=False)
+
+    return patch.object(Games, "_repeat", repeat)
+
+
+def _waiting_for_the_other() -> Any:
+    real = service._summary
+
+    def summary(hosted: Any, **more: Any) -> Any:
+        from dataclasses import replace
+
+        found = real(hosted, **more)
+        if found.round > 1 and found.actor is not None:  # from the second round on, so that it takes a while
+            return replace(found, to_move=hosted.course.setup.names[1 - found.actor])
+        return found
+
+    return patch.object(service, "_summary", summary)
+
+
+def _invited_does_not_wait() -> Any:
+    real = service._summary
+
+    def summary(hosted: Any, **more: Any) -> Any:
+        from dataclasses import replace
+
+        found = real(hosted, **more)
+        return replace(found, to_move=None) if found.status == "open" else found
+
+    return patch.object(service, "_summary", summary)
+
+
+def _opening_dropped() -> Any:
+    real = SqliteStore.append
+
+    async def append(self: Any, given: Any) -> None:
+        from dataclasses import replace
+
+        await real(self, replace(given, openings=given.openings[:1]))
+
+    return patch.object(SqliteStore, "append", append)
+
+
+def _spectator_resigns() -> Any:
+    real_signer, real_author, real_verify = Course.signer, Course._check_author, sshsig.verify
+    real_resign = course._APPLY[bodies.Resign]
+
+    def signer(self: Any, entry: Any, body: Any) -> Any:
+        stranger = isinstance(body, bodies.Resign) and self.setup.seat_of(entry.by) is None
+        return self.setup.keys[0] if stranger and self.setup.keys[0] else real_signer(self, entry, body)
+
+    def author(self: Any, entry: Any, body: Any) -> None:
+        if not isinstance(body, bodies.Resign):
+            real_author(self, entry, body)
+
+    def verify(sig: Any, key: Any, namespace: str, message: bytes, by: str) -> None:
+        if b'"kind":"resign"' not in message:
+            real_verify(sig, key, namespace, message, by)
+
+    def resign(self: Any, entry: Any, body: Any, knowledge: Any) -> Any:
+        if self.setup.seat_of(entry.by) is not None:
+            return real_resign(self, entry, body, knowledge)
+        self._expect("resign", course.Stage.GUEST_SEED, course.Stage.HOST_SEED, course.Stage.PLAY)
+        return self._close(Outcome("resign", 1))
+
+    return _all(
+        patch.object(Course, "signer", signer),
+        patch.object(Course, "_check_author", author),
+        patch.object(sshsig, "verify", verify),
+        patch.dict(course._APPLY, {bodies.Resign: resign}),
+    )
+
+
+def _others_hand() -> Any:
+    real = host.view
+    return patch.object(host, "view", lambda hosted, seat: real(hosted, 1 - seat if hosted.course.dealt else seat))
+
+
+def _clock_goes_back() -> Any:
+    real = host.accept
+
+    def accept(hosted: Any, submission: Any, **more: Any) -> Any:
+        return real(hosted._replace(at="2000-01-01T00:00:00Z"), submission, **more)
+
+    return patch.object(host, "accept", accept)
+
+
+def _login_never_ends() -> Any:
+    real = SqliteStore.token
+    return patch.object(SqliteStore, "token", lambda self, digest, now: real(self, digest, "2000-01-01T00:00:00Z"))
+
+
+def _challenge_twice() -> Any:
+    real = SqliteStore.take_challenge
+
+    async def take(self: Any, digest: str, now: str) -> bool:
+        await real(self, digest, now)
+        return True
+
+    return patch.object(SqliteStore, "take_challenge", take)
+
+
+def _uninvited_guest() -> Any:
+    real = course._APPLY[bodies.Join]
+
+    def join(self: Any, entry: Any, body: Any, knowledge: Any) -> Any:
+        after, events = real(self._replace(setup=self.setup._replace(invite=None)), entry, body, knowledge)
+        return after._replace(setup=after.setup._replace(invite=self.setup.invite)), events
+
+    return patch.dict(course._APPLY, {bodies.Join: join})
+
+
+def _outline_not_written() -> Any:
+    """The list says for ever that a game is being played."""
+    return patch.object(service, "_outline", lambda course: course.setup.names)
+
+
+def _salt_twice() -> Any:
+    real = host._keep
+
+    def keep(hosted: Any, submission: Any, body: Any) -> Any:
+        return hosted.openings + real(hosted._replace(openings=()), submission, body)
+
+    return patch.object(host, "_keep", keep)
+
+
+def _signed_anew() -> Any:
+    """What was lost on its way is forgotten, and the command signs another entry."""
+
+    def deliver(self: Any) -> None:
+        self.vault.clear_outbox()
+
+    return patch.object(Table, "_deliver_pending", deliver)
+
+
+def _sent_before_kept() -> Any:
+    """The submission is on disk only when the answer is there."""
+    return patch.object(Vault, "keep_outbox", lambda self, submission: self.keep_openings(submission.opening))
+
+
+def _racing_move_lost() -> Any:
+    """A move that was overtaken is taken for made."""
+
+    def repeat(self: Any, hosted: Any, submission: Any) -> Any:
+        stored = self._store.lines(submission.entry.game, submission.entry.seq - 1)
+        return Submitted(stored[:1], fresh=False)
+
+    return patch.object(Games, "_repeat", repeat)
+
+
+def _known_for_ever() -> Any:
+    """A logged-out token goes on."""
+
+    async def logout(self: Any, token: str) -> None:
+        return
+
+    return patch.object(Players, "logout", logout)
+
+
+@contextmanager
+def _all(*patches: Any) -> Iterator[None]:
+    with ExitStack() as stack:
+        for each in patches:
+            stack.enter_context(each)
+        yield
+
+
+PLANTED: Final[dict[str, Patch]] = {
+    "the service takes an entry that follows another head": _stale_head,
+    "the same entry again gets another receipt": _another_receipt,
+    "from the second round on the list waits for the wrong player": _waiting_for_the_other,
+    "an invitation is not among the games that wait": _invited_does_not_wait,
+    "one of two openings is not stored": _opening_dropped,
+    "anybody's resignation is taken": _spectator_resigns,
+    "a view shows the opponent's hand": _others_hand,
+    "receipts go back in time with the clock": _clock_goes_back,
+    "a login does not expire": _login_never_ends,
+    "a login challenge is good twice": _challenge_twice,
+    "a game by invitation is joined by another": _uninvited_guest,
+    "lists do not notice that a game has ended": _outline_not_written,
+    "a salt may be used twice": _salt_twice,
+    "a client signs a lost move anew": _signed_anew,
+    "a client sends before it has kept": _sent_before_kept,
+    "an overtaken move gets a receipt": _racing_move_lost,
+    "a login that was ended goes on": _known_for_ever,
+}
