@@ -1,0 +1,237 @@
+"""Who gets what: the table in roles.txt, each cell of it asked, and every endpoint of the API's document in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from hkoji_server.store.sqlite import SqliteStore
+
+from hkoji.game import host
+from hkoji.log import sshsig
+from hkoji.log.keys import PrivateKey
+from hkoji.log.statement import make_registration
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.inside import Inside, inside
+from tests.support.service import Answer, Player, begin
+
+TABLE: Final = Path(__file__).with_name("roles.txt")
+HOLDS: Final = ("public", "hand", "problem", "token", "nothing")
+UNDOCUMENTED: Final = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
+"""What the application answers besides its API: the API's documentation."""
+
+
+class Cell(NamedTuple):
+    """What a role gets of an endpoint."""
+
+    method: str
+    path: str
+    role: str
+    status: int
+    holds: str
+
+
+def cells(text: str) -> list[Cell]:
+    """The table's cells, row by row."""
+    rows = [re.split(r"\s{2,}", row.strip()) for row in text.splitlines() if row and not row.startswith("#")]
+    (_, *roles), *rest = rows
+    found = []
+    for row in rest:
+        # A method shorter than four letters has two spaces after it.
+        method, path, *given = row if "/" not in row[0] else [*row[0].split(), *row[1:]]
+        assert len(given) == len(roles), row
+        for role, cell in zip(roles, given, strict=True):
+            status, holds = cell.split()
+            assert holds in HOLDS, row
+            found.append(Cell(method, path, role, int(status), holds))
+    return found
+
+
+CELLS: Final = cells(TABLE.read_text())
+ROLES: Final = tuple(dict.fromkeys(cell.role for cell in CELLS))
+REVEALED: Final = {"owner": "host", "opponent": "guest", "expired": "host", "left": "host"}
+"""Whose cards a role may be shown where it says `hand`."""
+
+
+@dataclass
+class Hall:
+    """A service with its players, and what each of them has to hide."""
+
+    service: Inside
+    games: int = 0
+
+    def player(self, name: str) -> Player:
+        """A registered player who is logged in."""
+        key = PrivateKey.from_seed(name.encode().ljust(32, b"."))
+        return Player(self.service, name, key, name.encode().hex().ljust(64, "0")).register()
+
+    def seat(self) -> tuple[Player, Player, str]:
+        """A game of its own, in which both have a card face down and the host is to move."""
+        self.games += 1
+        host, guest = self.player(f"host{self.games}"), self.player(f"guest{self.games}")
+        game = begin(host, guest, Hanamikoji())
+        for player in (host, guest):
+            hand = str(player.course(game).state.to_json()["hands"][player is guest])  # type: ignore[index] # JSON
+            assert player.send(player.make_move(player.course(game), f"1{hand[0]}")).status == 201
+        return host, guest, game
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+    with inside(tmp_path_factory.mktemp("roles") / "data", seed="roles") as service:
+        yield Hall(service)
+
+
+@dataclass
+class Visit:
+    """A role in a game of its own: who asks with what token, and what there is to hide."""
+
+    hall: Hall
+    role: str
+
+    def __post_init__(self) -> None:
+        service = self.hall.service
+        self.host, self.guest, self.game = self.hall.seat()
+        number = self.hall.games
+        self.course = self.host.course(self.game)
+        self.stranger = self.hall.player(f"stranger{number}")
+        self.nobody = Player(service, f"nobody{number}", PrivateKey.from_seed(b"n" * 28 + f"{number:04}".encode()))
+        self.me = {"opponent": self.guest, "stranger": self.stranger, "spectator": self.nobody}.get(
+            self.role, self.host
+        )
+        self.token: str | None = self.me.token or None
+        self.tokens = [each.token for each in (self.host, self.guest, self.stranger)]
+        if self.role == "expired":
+            service.clock.pass_by(25 * 3600)
+        elif self.role == "left":
+            assert service.ask("POST", "/v1/logout", token=self.token).status == 204
+
+    def ask(self, method: str, path: str) -> Answer:
+        """The request of a cell."""
+        address = path.format(name=self.host.name, game=self.game)
+        if method == "GET":
+            return self.hall.service.ask("GET", address, token=self.token)
+        body: Any = None
+        match path:
+            case "/v1/players":
+                body = self._registration()
+            case "/v1/login":
+                text = self.hall.service.ask("POST", "/v1/login/challenge").json["text"]
+                body = {"name": self.me.name, "text": text, "sig": self.me.signed(text, sshsig.LOGIN)}
+            case "/v1/offers":
+                body = {"ruleset": Hanamikoji().to_json()}
+            case "/v1/games/{game}/entries":
+                # Who owes the move hides cards with it; the others try what hides none.
+                legal = self.course.state.legal_actions()
+                hiding = [action for action in legal if self.course.setup.ruleset.hidden(action)]
+                action = hiding[0] if self.me is self.host else next(each for each in legal if each not in hiding)
+                body = self.me.make_move(self.course, action).to_json()
+        return self.hall.service.ask("POST", address, body, self.token)
+
+    def _registration(self) -> dict[str, str]:
+        statement = make_registration(
+            at="2026-11-20T12:00:00Z", key=self.me.key.public, name=self.me.name, origin="http://inside"
+        )
+        return {"text": statement.text, "sig": self.me.signed(statement.text, sshsig.REGISTER)}
+
+    def secrets(self) -> dict[str, set[str]]:
+        """Everything that somebody has to hide, by whose it is."""
+        store = SqliteStore(self.hall.service.data / "hkoji.sqlite3")
+        try:
+            history, identity = store.history(self.game), store.identity()
+        finally:
+            store.close()
+        assert history
+        assert identity
+        course = host.resume(history.lines, history.secrets.seed, history.secrets.openings).course
+        salts = {(opening.seq, opening.part): opening.salt for opening in history.secrets.openings}
+        hands: Any = course.state.to_json()["hands"]
+        found = {"service": {history.secrets.seed, course.state.deck, *identity[0].splitlines()[1:-1]}}
+        for seat, name in enumerate(("host", "guest")):
+            own = {salts[card.seq, card.part] for card in course.face_down if card.seat == seat}
+            assert own
+            found[name] = {hands[seat], *(cards[seat] for cards in course.dealt), *own}
+        logins = {"host": self.tokens[0], "guest": self.tokens[1], "stranger": self.tokens[2]}
+        return {**found, **{f"{name}'s login": {token} for name, token in logins.items()}}
+
+
+def held(text: str, secrets: dict[str, set[str]]) -> set[str]:
+    """Whose secrets stand in a text."""
+    return {whose for whose, them in secrets.items() if any(each in text for each in them)}
+
+
+# --- the table is whole -----------------------------------------------------------------------------------------------
+
+
+def operations(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    """Methods and paths of the API's document."""
+    return ((method.upper(), path) for path, found in document["paths"].items() for method in found)
+
+
+def test_every_endpoint_is_in_the_table(hall: Hall) -> None:
+    document = hall.service.ask("GET", "/openapi.json").json
+    rows = [(cell.method, cell.path) for cell in CELLS[:: len(ROLES)]]
+    assert sorted(rows) == sorted(operations(document))
+    assert {"owner", "opponent", "spectator", "stranger", "expired"} <= set(ROLES)
+
+
+def test_the_application_answers_nothing_that_is_in_no_document(hall: Hall) -> None:
+    document = hall.service.ask("GET", "/openapi.json").json
+    found = set(_paths(hall.service.app.routes))
+    assert found >= set(document["paths"])
+    assert found - set(document["paths"]) == UNDOCUMENTED
+
+
+def _paths(routes: Iterable[Any], prefix: str = "") -> Iterator[str]:
+    for route in routes:
+        inner = getattr(route, "routes", None) or getattr(getattr(route, "original_router", None), "routes", None)
+        if inner:
+            yield from _paths(inner, prefix)
+        elif path := getattr(route, "path", None):
+            yield prefix + path
+
+
+def test_a_table_that_lacks_something_is_found() -> None:
+    """Of the check above: a new endpoint, or a new method of an old one, is not in the table."""
+    rows = {(cell.method, cell.path) for cell in CELLS}
+    paths: dict[str, dict[str, object]] = {}
+    for method, path in rows:
+        paths.setdefault(path, {})[method.lower()] = {}
+    assert set(operations({"paths": paths})) == rows
+    assert set(operations({"paths": {**paths, "/v1/hands/{game}": {"get": {}}}})) != rows
+    assert set(operations({"paths": {**paths, "/healthz": {"get": {}, "delete": {}}}})) != rows
+
+
+# --- and true ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_everybody_gets_what_the_table_says(hall: Hall, role: str) -> None:
+    document = hall.service.ask("GET", "/openapi.json").json
+    visit: Visit | None = None
+    for cell in (each for each in CELLS if each.role == role):
+        visit = visit or Visit(hall, role)
+        secrets = visit.secrets()
+        answer = visit.ask(cell.method, cell.path)
+        assert answer.status == cell.status, (cell, answer)
+        assert str(answer.status) in document["paths"][cell.path][cell.method.lower()]["responses"], cell
+        text = answer.body.decode() + str(sorted(answer.headers.items()))
+        allowed = {REVEALED[role]} if cell.holds == "hand" else set()
+        assert held(text, secrets) == allowed, cell
+        if cell.holds == "problem":
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.json["status"] == cell.status
+        if cell.holds == "token":
+            # Nobody's old one, and it logs in who asked for it.
+            mine = hall.service.ask("GET", "/v1/me/games", token=answer.json["token"])
+            assert mine.status == 200
+            assert [game["game"] for game in mine.json["games"]] == ([visit.game] if role != "stranger" else [])
+        if cell.holds == "nothing":
+            assert answer.body == b""
+            assert hall.service.ask("GET", "/v1/me/games", token=visit.token).status == 401
+        if cell.method == "POST":  # it may have changed what is asked about
+            visit = None
