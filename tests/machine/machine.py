@@ -169,7 +169,7 @@ class Machine(Doings):
 
         def meanwhile() -> None:
             if rival.name == mover.name:
-                self.move_in(rival, game, pick(moves, other))
+                self.move_in(rival, game, pick(moves, one if other % 3 == 0 else other))
             elif other % 4 == 0:
                 attempt(lambda: rival.client.resign(game.game))
             else:

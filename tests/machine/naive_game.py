@@ -6,6 +6,7 @@ is judged in the order that the API promises: form, place in the chain, author, 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ BODIES: Final = {
     "resign": set(),
     "cancel": set(),
     "move": {"action"},
+    "rekey": {"key", "old", "proof"},
 }
 
 
@@ -52,6 +54,8 @@ class NaiveGame:
     stage: str = "open"
     names: list[str | None] = field(default_factory=lambda: [None, None])
     keys: list[str | None] = field(default_factory=lambda: [None, None])
+    old_keys: list[list[tuple[int, str]]] = field(default_factory=lambda: [[], []])
+    """For each seat the keys that it has had, each with the last entry that it signs."""
     invite: Object | None = None
     commits: list[str | None] = field(default_factory=lambda: [None, None])
     entropy: list[str | None] = field(default_factory=lambda: [None, None])
@@ -156,12 +160,15 @@ class NaiveGame:
             raise Refused(403, "forbidden")
         if not log.signature_holds(key, "hkoji.entry.v1", text, sig):
             raise Refused(403, "bad-signature")
+        if kind == "rekey" and not log.signature_holds(
+            body["key"], "hkoji.rekey.v1", log.proof_text(entry), body["proof"]
+        ):
+            raise Refused(403, "bad-signature")
         self._check_openings(entry, openings)
         self._check_turn(kind, seat)
         before = len(self.texts)
-        {"open": self._open, "join": self._join, "seed": self._seed, "move": self._move}.get(kind, self._leave)(
-            entry, openings, seat
-        )
+        doing = {"open": self._open, "join": self._join, "seed": self._seed, "move": self._move, "rekey": self._rekey}
+        doing.get(kind, self._leave)(entry, openings, seat)
         self.at = max(self.at, now)
         self._keep(text, sig)
         self._go_on(kind)
@@ -228,6 +235,20 @@ class NaiveGame:
             self.kept.append(opening)
             self.down.append({"opening": opening, "seat": seat, "round": number, "counts": counts})
         self.naive.decide(self.table, action)
+
+    def _rekey(self, entry: Object, _: list[Object], seat: int | None) -> None:
+        assert seat is not None
+        key, old = entry["body"]["key"], entry["body"]["old"]
+        had = [each for keys in self.old_keys for _, each in keys]
+        follows = json.loads(self.texts[-1])["kind"] == "rekey"
+        if follows or old != self.keys[seat] or key in (self.server_key, *self.keys, *had):
+            raise Refused(422, "illegal")
+        self.old_keys[seat].append((entry["seq"], old))
+        self.keys[seat] = key
+
+    def key_at(self, seat: int, seq: int) -> str | None:
+        """The key that must have signed a seat's entry."""
+        return next((old for last, old in self.old_keys[seat] if seq <= last), self.keys[seat])
 
     def _leave(self, entry: Object, _: list[Object], seat: int | None) -> None:
         kind = entry["kind"]

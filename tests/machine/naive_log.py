@@ -51,6 +51,12 @@ def receipt_text(at: str, game: str, text: str, seq: int) -> str:
     return canonical({"at": at, "game": game, "head": head_of(text), "seq": seq, "v": 1})
 
 
+def proof_text(entry: Object) -> str:
+    """What the new key of a `rekey` signs."""
+    body = {"key": entry["body"]["key"], "old": entry["body"]["old"], "name": entry["by"], "v": 1}
+    return canonical({**body, "game": entry["game"], "prev": entry["prev"], "seq": entry["seq"]})
+
+
 def opening_commit(game: str, opening: Object) -> str:
     """What an opening opens."""
     return digest("hkoji.hidden.v1", game, opening["seq"], opening["part"], opening["cards"], opening["salt"])

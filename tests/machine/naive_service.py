@@ -259,7 +259,7 @@ def _repeat(game: NaiveGame, entry: Object, text: str, sig: str) -> Expected:
     at = entry["seq"]
     if game.texts[at] != text or entry["by"] == "server":
         return _refused(409, "conflict", game)
-    key = game.keys[game.names.index(entry["by"])]
+    key = game.key_at(game.names.index(entry["by"]), at)
     assert key is not None
     if not log.signature_holds(key, "hkoji.entry.v1", text, sig):
         return _refused(403, "bad-signature")

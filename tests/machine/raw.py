@@ -240,6 +240,29 @@ def _wrong_kind(draft: _Draft) -> None:
     draft.send()
 
 
+def _rekey(draft: _Draft) -> None:
+    """A new key that cannot be one: of the other player, unproved, in another's name or in place of another key."""
+    game = draft.game
+    draft.by = game.names[draft.choice % 2] or draft.by
+    draft.key = draft.keys.get(draft.by, STRANGER)
+    new, old = PrivateKey.from_seed(log.digest(draft.choice)[:32].encode()), draft.key.public.text
+    match draft.choice // 2 % 4:
+        case 0:
+            new = draft.keys[game.names[draft.choice % 3 == 0] or "alice"]
+        case 1:
+            old = STRANGER.public.text
+        case 2:
+            draft.key = STRANGER
+    draft.kind, draft.openings = "rekey", []
+    draft.body = {"key": new.public.text, "old": old}
+    entry = {"body": draft.body, "by": draft.by, **draft.fields}
+    proof = (new if draft.choice // 2 % 4 < 3 else STRANGER).sign(
+        "hkoji.rekey.v1", log.proof_text(entry).encode() + b"\n"
+    )
+    draft.body["proof"] = encode_base64(proof)
+    draft.send()
+
+
 def _join_with_the_hosts_commitment(draft: _Draft) -> None:
     if draft.game.stage == "join":
         draft.body = {**draft.body, "entropy_commit": draft.game.commits[0]}
@@ -349,6 +372,7 @@ _SORTS: Final[dict[str, Sort]] = {
     "service's kind": _servers_kind,
     "as the service": _as_server,
     "wrong kind": _wrong_kind,
+    "new key": _rekey,
     "the host's commitment": _join_with_the_hosts_commitment,
     "openings": _openings,
     "salt again": _salt_again,

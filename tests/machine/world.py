@@ -171,7 +171,7 @@ class World:
         if self.checked.get(place) != hash(made):
             assert place not in self.checked, "a line has changed"
             by_server = entry["by"] == "server"
-            key = self.model.key if by_server else game.keys[game.names.index(entry["by"])]
+            key = self.model.key if by_server else game.key_at(game.names.index(entry["by"]), entry["seq"])
             space = "hkoji.server.v1" if by_server else "hkoji.entry.v1"
             assert key is not None
             assert log.signature_holds(key, space, line["entry"], line["sig"]), "the entry's signature"
