@@ -219,6 +219,10 @@ class TrustError(HkojiError):
         self.reason = reason
 
 
+class NotShownError(TrustError):
+    """Cards of the player's own that the service has not shown yet, of which it may be about to."""
+
+
 class AuditError(HkojiError):
     """A log that does not hold. `step` is the numbered audit step, `seq` the entry, `signer` whose word is broken.
 

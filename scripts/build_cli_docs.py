@@ -25,7 +25,7 @@ FIRST = [
     "resign",
     "cancel",
 ]
-LOGS = ["log", "export", "replay", "stats", "audit"]
+LOGS = ["log", "export", "evidence", "replay", "stats", "audit"]
 COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", "serve"]
 
 

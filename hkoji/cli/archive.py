@@ -18,14 +18,15 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.gather import Problem
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.ledger import Contradiction, Ledger, Place
-from hkoji.cli.logs import audit_json, finding_text
+from hkoji.cli.logs import audit_json, chief, finding_text
 from hkoji.cli.many import log_files, spread
 from hkoji.cli.output import Output, encode
 from hkoji.cli.progress import progress, shows_progress
 from hkoji.cli.split import Log, read_all
 from hkoji.errors import AuditError, HkojiError
 from hkoji.game.archive import Claims, claims
-from hkoji.game.audit import Audit, audit
+from hkoji.game.audit import Audit
+from hkoji.game.judgement import audit_file, log_of
 from hkoji.game.keyring import Pins
 from hkoji.text import plural, tell
 
@@ -186,8 +187,8 @@ def _work(pins: Pins, group: tuple[Item, ...]) -> list[Found]:
 
 
 def _check(pins: Pins, log: Log) -> Checked:
-    result = audit(log.text, pins)
-    return Checked(Place(log.file, log.line), result, claims(log.text, result), len(log.text))
+    result = audit_file(log.text, pins)
+    return Checked(Place(log.file, log.line), result, claims(log_of(log.text), result), len(log.text))
 
 
 def _size(files: Iterable[str]) -> int:
@@ -253,7 +254,7 @@ def _remark(found: Checked) -> str:
     result = found.audit
     if result.ok:
         return _("{file}: all {n} entries hold; the game is still running.", file=found.place, n=result.entries)
-    reason = translate(finding_text(result.findings[0]))
+    reason = translate(finding_text(chief(result)))
     return _(
         "{file}: {n} of {total} entries hold: {reason}",
         file=found.place,

@@ -10,7 +10,8 @@ from hkoji.cli.output import Output
 from hkoji.cli.play import read_input
 from hkoji.client import Client
 from hkoji.errors import AuditError, IllegalError, MalformedError
-from hkoji.game.audit import Audit, AuditStep, Finding, audit
+from hkoji.game.audit import Audit, AuditStep, Finding
+from hkoji.game.judgement import audit_file
 from hkoji.game.keyring import Party, Pins
 from hkoji.game.replay import Replay, replay
 from hkoji.log.line import Line, format_log, parse_lines
@@ -34,6 +35,31 @@ def export(client: Client, out: Output, game: str) -> None:
     out.lines(format_log(lines))
 
 
+def evidence(client: Client, out: Output, game: str, file: str | None, *, cards: bool) -> None:
+    """What is kept of a game, as a file for others."""
+    written = client.evidence(client.find(game), cards=cards)
+    if written.left_out:
+        out.say(
+            tell(
+                "the game is not over: what shows your cards is left out ({n}); with --with-cards it is in the file",
+                n=written.left_out,
+            )
+        )
+    if file is None:
+        out.lines(written.text)
+        return
+    from hkoji.client.files import write_file
+
+    write_file(Path(file).absolute(), written.text.encode())
+    counts = {"entries": written.entries, "views": written.views, "refused": written.refused}
+    text = tell(
+        "{file}: entries {entries}, views {views}, statements refused {refused}. Check it with `hkoji audit {file}`.",
+        file=file,
+        **counts,
+    )
+    out.result({"file": file, **counts, "left_out": written.left_out}, lambda: translate(text))
+
+
 def read_replay(client: Client, out: Output, source: str) -> Replay:
     """A log file, as far as it holds, or a game as the player knows it."""
     if is_file(source):
@@ -50,10 +76,10 @@ def read_replay(client: Client, out: Output, source: str) -> Replay:
 
 def show_audit(out: Output, data: bytes, pins: Pins) -> None:
     """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold."""
-    result = audit(data, pins)
+    result = audit_file(data, pins)
     out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
-        first = result.findings[0]
+        first = chief(result)
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
@@ -74,7 +100,13 @@ _STEPS: Final = {
     AuditStep.DEAL: tell("deal"),
     AuditStep.REPLAY: tell("replay"),
     AuditStep.RESULT: tell("result"),
+    AuditStep.EVIDENCE: tell("evidence"),
 }
+
+
+def chief(result: Audit) -> Finding:
+    """The finding to be told first: the log's own, or where that names nobody one that does."""
+    return next((finding for finding in result.findings if finding.signer), result.findings[0])
 
 
 def finding_text(finding: Finding) -> str:
@@ -160,6 +192,8 @@ def audit_text(result: Audit) -> str:
             lines.append(_("Compare the keys that are not pinned with what their owners say, or give them with --key."))
     else:
         lines.append(_("{n} of {total} entries hold.", n=result.holds, total=result.entries))
+        beside = (finding for finding in result.findings if finding.step is AuditStep.EVIDENCE)
+        lines += [translate(finding_text(finding)) for finding in beside]
         if not all(finding.understood for finding in result.findings):
             lines.append(
                 _("The log is from a later version: it is neither valid nor forged as far as can be said here.")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final, NamedTuple
 
 from hkoji.cli.gather import Problem
+from hkoji.game.evidence import is_evidence
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.text import tell
 
@@ -52,7 +53,8 @@ def split(stream: BinaryIO, file: str, limit: int = MAX_LOG_BYTES) -> Iterator[L
     start, size, number = 1, 0, 0
     while line := stream.readline(MAX_LINE_BYTES + 2):
         number += 1
-        if lines and _BEGINS.match(line):
+        begins = is_evidence(line) or (_BEGINS.match(line) is not None and not (lines and is_evidence(lines[-1])))
+        if lines and begins:
             yield Log(file, start, b"".join(lines))
             lines, start, size = [], number, 0
         lines.append(line)

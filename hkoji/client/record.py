@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hkoji.client.api import Shown
+from hkoji.client.evidence import Refusals
 from hkoji.client.identity import Identity
 from hkoji.client.position import Position, read_position
 from hkoji.client.service import Service
 from hkoji.client.vault import Stamp, Vault
-from hkoji.client.verify import verify_game, verify_head, verify_lines
+from hkoji.client.verify import verify_game, verify_head, verify_lines, verify_taken
 from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
 from hkoji.game.course import Course
 from hkoji.game.hidden import Opening
@@ -43,12 +44,13 @@ class Record:
         self.vault: Final = vault
         self.service: Final = service
         self._identity: Final = identity
+        self.refusals: Final = Refusals(vault, service.pins)
         self._memory: Known | None = None
 
     # --- what is new ----------------------------------------------------------------------------------------------
 
-    def refresh(self) -> Known:
-        """Fetches what is new, verifies and keeps it."""
+    def refresh(self, taken: tuple[Line, ...] = ()) -> Known:
+        """Fetches what is new, verifies and keeps it. `taken` are lines that the service has just confirmed."""
         known = self.known()
         kept = known.lines if known else ()
         shown: Shown | None = None
@@ -61,9 +63,11 @@ class Record:
             if identity and new and find_seat(new, identity.name, identity.key) is not None:
                 shown = self.service.view(self.vault.game, new[-1].entry.seq)
                 new = (*new, *shown.lines)
-        if shown is not None:
-            verify_head(kept, shown.seq, shown.head)
-        return self.accept(known, new, shown)
+        with self.refusals.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
+            if shown is not None:
+                verify_head(kept, shown.seq, shown.head)
+            verify_taken(taken, new)
+            return self.accept(known, new, shown)
 
     def _public_lines(self, kept: tuple[Line, ...]) -> tuple[Line, ...]:
         """New lines of the public log. The last kept one is asked for again, to see that it still stands."""
@@ -71,7 +75,8 @@ class Record:
             return self.service.log(self.vault.game)
         last = kept[-1].entry
         lines = self.service.log(self.vault.game, last.seq - 1)
-        verify_head(kept, lines[0].entry.seq if lines else -1, lines[0].entry.head if lines else "")
+        with self.refusals.kept_if_refused(kept, lines):
+            verify_head(kept, lines[0].entry.seq if lines else -1, lines[0].entry.head if lines else "")
         return lines[1:]
 
     def accept(self, known: Known | None, new: tuple[Line, ...], shown: Shown | None) -> Known:
@@ -98,6 +103,7 @@ class Record:
         self.vault.begin(self.service.url)
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))
+            self.refusals.kept.keep_view(shown.view)
             self.vault.keep_view(shown.view)
         if new:
             self.vault.append(new)
@@ -116,8 +122,10 @@ class Record:
             raise TrustError(
                 tell("the service's view does not hold: {reason}", reason=error), hint=tell("nothing was accepted")
             ) from error
-        if known is not None and known.view is not None:
-            verify_growth(known.view, view)
+        # The kept ones know more than the log here where that had to be fetched anew.
+        for before in (known.view if known else None, self.refusals.kept.last_view()):
+            if before is not None:
+                verify_growth(before, view)
         return view
 
     def _replay(

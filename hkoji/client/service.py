@@ -84,8 +84,11 @@ class Service:
         return self.api.games(filters)
 
     def submit(self, submission: Submission) -> tuple[Line, ...]:
-        """Sends an entry. The lines that it has brought; the first is the entry's own, and its receipt is checked."""
-        lines = self.api.submit(submission)
+        """Sends an entry. The lines that it has brought, to be checked with `verify_submitted`."""
+        return self.api.submit(submission)
+
+    def verify_submitted(self, submission: Submission, lines: tuple[Line, ...]) -> None:
+        """Checks that the first of `lines` is the entry that was sent, with its receipt. Raises `TrustError`."""
         entry = submission.entry
         first = lines[0] if lines else None
         if first is None or first.entry.text != entry.text or first.receipt is None:
@@ -100,7 +103,6 @@ class Service:
             raise TrustError(
                 tell("the service's receipt does not hold: {reason}", reason=error), hint=tell("the entry is kept")
             ) from error
-        return lines
 
     # --- with a login ---------------------------------------------------------------------------------------------
 

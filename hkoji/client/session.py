@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from hkoji.client.evidence import Refusals, Written, write_evidence
 from hkoji.client.files import locked
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, load
@@ -159,7 +160,7 @@ class Client:
             )
         if len(wanted) == 32:
             return wanted
-        found = {game for game in self.home.games() if game.startswith(wanted)}
+        found = self._here(wanted)
         if not found and len(wanted) >= 4:
             listed = self.service().list_games(prefix=wanted)
             found = {each["game"] for each in listed if each["game"].startswith(wanted)}
@@ -172,6 +173,11 @@ class Client:
                 hint=tell("give more digits"),
             )
         return found.pop()
+
+    def _here(self, prefix: str) -> set[str]:
+        """The games known here whose id begins so, also those of which everything was refused."""
+        refused = {file.parent.name for file in self.home.path.glob("games/*/refused*.jsonl")}
+        return {game for game in (*self.home.games(), *refused) if game.startswith(prefix)}
 
     def _known(self) -> str:
         """The candidates, for a hint."""
@@ -249,8 +255,17 @@ class Client:
 
     def submit(self, submission: Submission, server: str | None = None) -> tuple[Line, ...]:
         """Sends a signed move, of whomever it is, and checks its receipt. Works without an identity."""
-        target = server or self._vault(submission.entry.game).server or self.server
-        return self.service(target).submit(submission)
+        vault = self._vault(submission.entry.game)
+        service = self.service(server or vault.server or self.server)
+        lines = service.submit(submission)
+        try:
+            service.verify_submitted(submission, lines)
+        except TrustError as error:
+            if vault.exists:
+                with vault.locked():
+                    Refusals(vault, service.pins).keep(error, vault.readable_lines(), lines)
+            raise
+        return lines
 
     def resign(self, game: str) -> Made:
         """Gives a game up."""
@@ -270,6 +285,16 @@ class Client:
         with table.vault.locked():
             table.current()
             return table.lines()
+
+    def evidence(self, game: str, *, cards: bool = False) -> Written:
+        """What is kept of a game as a file for others; while it runs with the views only if `cards` are wanted.
+
+        Asks no service. Raises `NotFoundError`.
+        """
+        if game not in self._here(game):
+            raise NotFoundError(tell("game"), game, hint=self._known())
+        vault = self._vault(game)
+        return write_evidence(vault, self.service(self.server_of(game)).pins, cards=cards)
 
     def wait(self, game: str, timeout: float | None = None) -> Position:
         """Returns when it is this player's turn or the game is over; raises `CancelledError` after `timeout` s.

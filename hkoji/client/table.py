@@ -21,6 +21,7 @@ from hkoji.errors import (
     IllegalError,
     LoginError,
     NetworkError,
+    NotShownError,
     NotYourTurnError,
     TrustError,
 )
@@ -109,7 +110,8 @@ class Table:
         """Keeps a new game's first line. Raises `TrustError` if the game was there before, or its cards are chosen."""
         if self.record.known() is not None:
             raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
-        position = self.record.accept(None, (line,), None).position
+        with self.record.refusals.kept_if_refused((), (line,)):
+            position = self.record.accept(None, (line,), None).position
         refuse_chosen_cards(position.course)
         return position
 
@@ -263,13 +265,18 @@ class Table:
             self.vault.clear_outbox()
             raise
         known = self.record.known()
-        last = known.lines[-1].entry.seq if known else -1
+        kept = known.lines if known else ()
+        with self.record.refusals.kept_if_refused(kept, lines):
+            self.service.verify_submitted(submission, lines)
+        last = kept[-1].entry.seq if kept else -1
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
             self.record.accept(known, new, None)
-        except TrustError:
+        except TrustError as error:
             # The entry has brought cards that only the view shows; if that is not it, the same is found out again.
-            self.record.refresh()
+            if not isinstance(error, NotShownError):
+                self.record.refusals.keep(error, kept, lines)
+            self.record.refresh(new)
         self.vault.clear_outbox()
 
     def _fresh(self) -> Known:

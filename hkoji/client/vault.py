@@ -7,7 +7,7 @@ what is sent again is what stands here. The log here only ever grows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from hkoji.errors import HkojiError, StorageError
 from hkoji.game.hidden import Opening, entropy_commit, parse_opening
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
-from hkoji.log.line import Line, Signed, format_log, parse_log
+from hkoji.log.line import Line, Signed, format_log, parse_lines, parse_log, read_signed
 from hkoji.log.statement import View, parse_view
 from hkoji.text import tell
 
@@ -71,6 +71,13 @@ class Vault:
                 tell("cannot read {log}: {reason}", log=self._log, reason=error),
                 hint=tell("restore it from a backup, or move it away: then the log is fetched and verified anew"),
             ) from error
+
+    def readable_lines(self) -> tuple[Line, ...]:
+        """The lines so far; of a damaged file those before the damage."""
+        lines: list[Line] = []
+        with suppress(OSError, HkojiError):
+            lines.extend(parse_lines(self._log.read_bytes()))
+        return tuple(lines)
 
     def append(self, lines: Iterable[Line]) -> None:
         """Keeps further lines, which have been verified."""
@@ -150,6 +157,13 @@ class Vault:
         with intact(self._view):
             text = text_or_none(read_json(self._view).get("text"))
             return None if text is None else parse_view(text)
+
+    def signed_view(self) -> Signed | None:
+        """The latest view with its signature, if it can be read."""
+        try:
+            return read_signed(read_json(self._view), "view")
+        except HkojiError:
+            return None
 
     def keep_view(self, signed: Signed) -> None:
         """Keeps a verified view, with its signature: it is evidence."""

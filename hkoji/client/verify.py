@@ -70,6 +70,17 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
             ) from error
 
 
+def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
+    """What the service has just given receipts for must be in the log that it sends then. Raises `TrustError`."""
+    heads = {line.entry.seq: line.entry.head for line in lines}
+    for line in taken:
+        if heads.get(line.entry.seq) != line.entry.head:
+            raise TrustError(
+                tell("the service's log has no entry {seq} as it has just confirmed it", seq=line.entry.seq),
+                hint=_EVIDENCE,
+            )
+
+
 def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
     """The service's last entry must not lie behind, or beside, the log kept here. Raises `TrustError`."""
     if not kept:

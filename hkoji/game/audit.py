@@ -43,8 +43,11 @@ class AuditStep(IntEnum):
     DEAL = 7
     REPLAY = 8
     RESULT = 9
+    EVIDENCE = 10
+    """Not of a log: what is beside it in a file of evidence (hkoji.game.judgement)."""
 
 
+LOG_STEPS: Final = tuple(step for step in AuditStep if step is not AuditStep.EVIDENCE)
 CONVICTING: Final = frozenset(
     {AuditStep.RECEIPTS, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
 )
@@ -121,7 +124,7 @@ def audit(log: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Au
     _receipts(work, each)
     _commitments(work)
     course = _replay(work)
-    for step in AuditStep:
+    for step in LOG_STEPS:
         work.notes.setdefault(step, tell("not reached") if work.findings or not work.lines else tell("holds"))
     return Audit(
         entries=entries,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hkoji.errors import NotationError, TrustError
+from hkoji.errors import NotationError, NotShownError, TrustError
 from hkoji.game.dealer import Dealer
 from hkoji.game.hidden import Opening
 from hkoji.rules.cards import UNKNOWN
@@ -75,7 +75,7 @@ class Player:
     seed: None = None
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
-        """The own hand. Raises `TrustError` when the service has not shown it."""
+        """The own hand. Raises `NotShownError` when the service has not shown it."""
         blank = ruleset.deal((UNKNOWN,) * ruleset.pack.size)
         hands = list(blank.hands)
         size = len(hands[self.seat])
@@ -83,7 +83,7 @@ class Player:
         return Deal((hands[0], hands[1]), blank.rest, blank.aside)
 
     def draw(self, state: State, seat: Seat, index: int) -> str:
-        """The own card, or an unknown one. Raises `TrustError` when the service has not shown it."""
+        """The own card, or an unknown one. Raises `NotShownError` when the service has not shown it."""
         if seat != self.seat:
             return UNKNOWN
         hand = len(state.ruleset.deal((UNKNOWN,) * state.ruleset.pack.size).hands[seat])
@@ -100,7 +100,7 @@ class Player:
     def _cards(self, round_number: int, start: int, count: int) -> tuple[str, ...]:
         cards = self.dealt[round_number - 1][start : start + count] if round_number <= len(self.dealt) else ()
         if len(cards) != count:
-            raise TrustError(
+            raise NotShownError(
                 tell("the service has not shown all own cards of round {round_number}", round_number=round_number)
             )
         return cards

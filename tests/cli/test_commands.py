@@ -18,7 +18,21 @@ from tests.support.shell import Done, Shell, run
 COMMANDS = frozenset(
     {
         *("init", "register", "whoami", "key", "new", "join", "games", "next", "show", "move", "wait", "resign"),
-        *("cancel", "log", "export", "replay", "stats", "audit", "sign", "submit", "batch", "serve", "play", "bot"),
+        *(
+            "cancel",
+            "log",
+            "export",
+            "evidence",
+            "replay",
+            "stats",
+            "audit",
+            "sign",
+            "submit",
+            "batch",
+            "serve",
+            "play",
+            "bot",
+        ),
         *("arena", "rules", "deck", "config"),
     }
 )

@@ -30,7 +30,9 @@ from tests.support.desk import AT, URL, Desk, Seat, begin, play_on, seated
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
+    return {
+        path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock" and "refused" not in path.name
+    }
 
 
 def refused(player: Seat, game: str, reason: str) -> TrustError:
@@ -368,7 +370,7 @@ def test_a_hand_that_changes_at_the_same_head_is_refused(alice: Seat, bob: Seat,
 def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(alice: Seat, bob: Seat, desk: Desk) -> None:
     """A lie about the last card drawn, kept up until the game ends: the signed view and the seed convict."""
     game = begin(alice, bob)
-    for name in ("view.json", "log.jsonl"):
+    for name in ("view.json", "views.jsonl", "log.jsonl"):
         (alice.folder(game) / name).unlink()
     cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
     other = next(card for card in "DEFG" if card != cards[-1] and cards.count(card) < 2)

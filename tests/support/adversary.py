@@ -20,11 +20,13 @@ from hkoji import errors
 from hkoji.client.transport import Answer
 from hkoji.game import bodies, host
 from hkoji.game.audit import Audit, AuditStep, audit
+from hkoji.game.evidence import is_evidence
 from hkoji.game.hidden import Opening
+from hkoji.game.judgement import audit_file
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
-from hkoji.log.keys import PrivateKey, PublicKey
+from hkoji.log.keys import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.line import Line, SignedReceipt, format_log, line_to_json, sign_entry
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
@@ -36,12 +38,14 @@ from tests.support.table import Table
 
 
 class Attack(NamedTuple):
-    """A row of the table in docs/security.md: what is tried, by whom, what finds it and when, and who is named."""
+    """A row of the table in docs/security.md: what is tried, by whom, what finds it and when, and who is named; `file`
+    is whom the file of `hkoji evidence` convicts, by which the player who was lied to shows it to others."""
 
     what: str
     who: str
     found: str
     named: str
+    file: str
 
 
 ATTACKS: dict[str, Attack] = {}
@@ -50,11 +54,11 @@ ATTACKS: dict[str, Attack] = {}
 _Test = TypeVar("_Test", bound=Callable[..., None])
 
 
-def attack(what: str, *, who: str, found: str, named: str) -> Callable[[_Test], _Test]:
+def attack(what: str, *, who: str, found: str, named: str, file: str = "") -> Callable[[_Test], _Test]:
     """Notes that a test is one of this attack."""
 
     def note(test: _Test) -> _Test:
-        ATTACKS[test.__name__] = Attack(what, who, found, named)
+        ATTACKS[test.__name__] = Attack(what, who, found, named, file)
         return test
 
     return note
@@ -302,11 +306,18 @@ def reopened(table: Table, opening: Opening) -> dict[int, dict[str, object]]:
 
 
 def on_disk(player: Seat) -> dict[str, bytes]:
-    """Everything in a player's home: what was seen, pinned, signed and kept."""
+    """Everything in a player's home: what was seen, pinned, signed and kept; but not what was refused."""
     return {
         str(path.relative_to(player.path)): path.read_bytes()
         for path in sorted(Path(player.path).rglob("*"))
-        if path.is_file() and path.name != "lock"
+        if path.is_file() and path.name != "lock" and not path.name.startswith("refused")
+    }
+
+
+def refused_by(player: Seat) -> dict[str, bytes]:
+    """What a player has refused and keeps as evidence."""
+    return {
+        str(path.relative_to(player.path)): path.read_bytes() for path in sorted(Path(player.path).rglob("refused*"))
     }
 
 
@@ -315,13 +326,25 @@ def caught(desk: HostileDesk, player: Seat, act: Callable[[], object], reason: s
     what to do; without the lies the very same act passes."""
     before = on_disk(player)
     with lying(desk, *lies):
+        kept: list[dict[str, bytes]] = []
         for _ in range(2):
             with pytest.raises(errors.TrustError, match=reason) as refusal:
                 act()
             assert refusal.value.hint
             assert on_disk(player) == before
+            kept.append(refused_by(player))
+        assert kept[0] == kept[1]  # what is refused again is not kept again
     act()
     return refusal.value
+
+
+def proven(desk: HostileDesk, player: Seat, game: str) -> set[str]:
+    """Whom a stranger convicts by the player's file of evidence, with keys from outside and nothing else."""
+    written = player.client.evidence(game, cards=True)
+    known = {name: parse_public_key(key) for name, key in desk.players.items()}
+    result = audit_file(written.text, {**known, "server": desk.key.public})
+    assert is_evidence(written.text)
+    return {finding.signer for finding in result.findings if finding.signer}
 
 
 def convicted(honest: Table, log: str, step: AuditStep, entry: int, named: str | None) -> Audit:

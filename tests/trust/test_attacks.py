@@ -43,7 +43,9 @@ from tests.support.adversary import (
     of_game,
     on_disk,
     other_cards,
+    proven,
     receipt_of,
+    refused_by,
     reopened,
     signed_by,
     told,
@@ -82,8 +84,8 @@ def unseen(alice: Seat, bob: Seat) -> str:
 
 
 def forgotten(player: Seat, game: str) -> str:
-    """A player's log and view of a game are away: they are fetched and verified anew."""
-    for name in ("log.jsonl", "view.json"):
+    """A player's log and views of a game are away: they are fetched and verified anew."""
+    for name in ("log.jsonl", "view.json", "views.jsonl"):
         (player.folder(game) / name).unlink()
     return game
 
@@ -114,21 +116,27 @@ def not_held(table: Table) -> str:
 # --- the service: its log ---------------------------------------------------------------------------------------------
 
 
-@attack("a log that ends before what you have seen", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("a log that ends before what you have seen", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     alice.client.position(game)
+    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "the service's log ends at entry 5, and you have seen entry 7"
-    caught(desk, alice, lambda: alice.client.position(game), reason, ends_at(5))
+    lies = (ends_at(5), hand(cards[:-1]))  # she has drawn at entry 7
+    caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
+    assert proven(desk, alice, game) == set()
 
 
-@attack("a fork: another entry in the place of one you have seen", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack(
+    "a fork: another entry in the place of one you have seen", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE
+)
 def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     alice.client.position(game)
     forked = instead_of(7, bodies.Timeout(1, AT))
     reason = "the service's entry 7 is another one than you have seen"
     caught(desk, alice, lambda: alice.client.position(game), reason, forked)
+    assert proven(desk, alice, game) == {"server"}
     longer = added(bodies.End((), Outcome("timeout", 0), None))
     caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", forked, longer)
 
@@ -138,6 +146,7 @@ def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     who=SERVICE,
     found="the audit of both copies",
     named=SERVICE,
+    file=SERVICE,
 )
 def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """Each log holds by itself; held against one another they convict the service, and each client keeps to its own."""
@@ -159,21 +168,27 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     assert before
     assert extends(one, before)
     assert extends(other, before)
+    assert proven(desk, bob, game) == set()
     caught(desk, bob, lambda: bob.client.position(game), "another one than you have seen", told(hers))
+    assert proven(desk, bob, game) == {"server"}
 
 
-@attack("an entry left out", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("an entry left out", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_an_entry_left_out(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     reason = "entry 6 of the log does not hold"
     caught(desk, alice, lambda: alice.client.position(game), reason, without(6))
+    assert proven(desk, alice, game) == set()
 
 
-@attack("entries in another order", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}")
+@attack("entries in another order", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}", file=NOBODY)
 def test_entries_in_another_order(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
+    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "entry 6 of the log does not hold"
-    caught(desk, alice, lambda: alice.client.position(game), reason, exchanged(6))
+    lies = (exchanged(6), hand(cards[:-1]))  # the view is one after entry 6, and she has drawn at entry 7
+    caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
+    assert proven(desk, alice, game) == set()
     table = whole_game(3)
     lines = [*table.lines[:6], table.lines[7], table.lines[6], *table.lines[8:]]
     convicted(table, format_log(lines), AuditStep.CHAIN, 6, None)
@@ -186,7 +201,7 @@ def test_a_log_cut_in_the_middle() -> None:
     convicted(table, format_log(table.lines[1:]), AuditStep.CHAIN, 0, None)
 
 
-@attack("another game's log, whole and true", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("another game's log, whole and true", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
     carol = seated(desk, "carol", tmp_path / "carol")
     carol.client.games()  # has logged in
@@ -194,6 +209,8 @@ def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: 
     wanted = bob.client.new(Hanamikoji()).course.setup.game
     reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
     caught(desk, carol, lambda: carol.client.position(wanted), reason, of_game(other))
+    assert not refused_by(carol)
+    assert proven(desk, carol, wanted) == set()
     count = [len(desk.games[game].lines) for game in (other, wanted)]
     reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
     dave = seated(desk, "dave", tmp_path / "dave")
@@ -208,11 +225,13 @@ def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: 
     who=SERVICE,
     found=BOTH,
     named=f"{SERVICE}; by the audit {NOBODY}",
+    file=NOBODY,
 )
 def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the signature is not one of bob"
     caught(desk, alice, lambda: alice.client.position(game), reason, signed_by(7, desk.key))
+    assert proven(desk, alice, game) == set()
     table = whole_game(3)
     number = entry_number(table, "move")
     lines = list(table.lines)
@@ -223,7 +242,7 @@ def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, b
 # --- the service: receipts and clocks ---------------------------------------------------------------------------------
 
 
-@attack("an old receipt for the move you send", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("an old receipt for the move you send", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """The move stays in the outbox, and is sent again byte for byte."""
     game = begin(alice, bob)
@@ -234,15 +253,23 @@ def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Se
     with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
         alice.client.move(game, notation)
     assert (alice.folder(game) / "outbox.json").read_bytes() == kept
+    assert proven(desk, alice, game) == set()
     assert alice.client.move(game, notation).seq == 5
     assert desk.games[game].lines[5].entry == parse_submission(kept).entry
 
 
-@attack("an entry with the receipt of another", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}")
+@attack(
+    "an entry with the receipt of another",
+    who=SERVICE,
+    found=BOTH,
+    named=f"{SERVICE}; by the audit {NOBODY}",
+    file=NOBODY,
+)
 def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: .* the receipt is not for this entry"
     caught(desk, alice, lambda: alice.client.position(game), reason, receipt_of(7, 6))
+    assert proven(desk, alice, game) == set()
     table = whole_game(3)
     lines = list(table.lines)
     lines[7] = lines[7]._replace(receipt=lines[6].receipt)
@@ -261,13 +288,14 @@ def test_receipts_that_go_back_in_time() -> None:
     convicted(table, format_log(lines), AuditStep.RECEIPTS, 6, "server")
 
 
-@attack("a timeout of who owes nothing", who=SERVICE, found=BOTH, named=SERVICE)
+@attack("a timeout of who owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     actor = desk.games[game].hosted.course.actor
     assert actor is not None
     lie = added(bodies.Timeout(1 - actor, AT))
     caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", lie)
+    assert proven(desk, alice, game) == {"server"}
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
@@ -275,7 +303,13 @@ def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat
     convicted(honest, table.text, AuditStep.REPLAY, len(honest.lines), "server")
 
 
-@attack("a timeout counted from a time at which the clock did not start", who=SERVICE, found=BOTH, named=SERVICE)
+@attack(
+    "a timeout counted from a time at which the clock did not start",
+    who=SERVICE,
+    found=BOTH,
+    named=SERVICE,
+    file=SERVICE,
+)
 def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     actor = desk.games[game].hosted.course.actor
@@ -287,6 +321,7 @@ def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat)
         f"an entry 8 that does not hold: the timeout counts from {EARLIER}",
         added(bodies.Timeout(actor, EARLIER)),
     )
+    assert proven(desk, alice, game) == {"server"}
     with lying(desk, added(bodies.Timeout(actor, AT))):
         assert alice.client.position(game).course.outcome == Outcome("timeout", 1 - actor)
     honest, table = new_game(3).play(6), new_game(3).play(6)
@@ -298,7 +333,7 @@ def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat)
     assert result.outcome is None
 
 
-@attack("a false result", who=SERVICE, found=BOTH, named=SERVICE)
+@attack("a false result", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     bob.client.resign(game)
@@ -307,6 +342,7 @@ def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     assert end.result == Outcome("resign", 0)
     lie = instead_of(9, end._replace(result=Outcome("resign", 1)))
     caught(desk, alice, lambda: alice.client.position(game), "entry 9 of the log does not hold: the result", lie)
+    assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     number, outcome = len(table.lines) - 1, table.course.outcome
     assert outcome
@@ -318,15 +354,18 @@ def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 # --- the service: cards -----------------------------------------------------------------------------------------------
 
 
-@attack("a hand that changes after it was shown", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("a hand that changes after it was shown", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE)
 def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "the service has shown you other cards in round 1 before"
     caught(desk, alice, lambda: alice.client.position(game), reason, hand(another_card(cards)))
+    assert proven(desk, alice, game) == {"server"}
 
 
-@attack("a wrong hand, or the other's, shown as yours from the start", who=SERVICE, found=END, named=SERVICE)
+@attack(
+    "a wrong hand, or the other's, shown as yours from the start", who=SERVICE, found=END, named=SERVICE, file=SERVICE
+)
 @pytest.mark.parametrize("others", [False, True])
 def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, others: bool) -> None:
     game = forgotten(alice, begin(alice, bob))
@@ -336,6 +375,7 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
         cards = dealt[1] + "G"
     with lying(desk, hand(cards)):
         assert alice.client.position(game).course.dealt[0][0] == cards
+    assert proven(desk, alice, game) == set()
     bob.client.resign(game)
     before = on_disk(alice)
     for _ in range(2):
@@ -344,6 +384,7 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
     assert on_disk(alice) == before
     signed = alice.client.home.path / "games" / game / "view.json"
     assert cards in signed.read_text()  # the service's signature of it is kept: it convicts
+    assert proven(desk, alice, game) == {"server"}
     assert bob.client.position(game).over
     honest = forgotten(alice, begin(alice, bob))
     assert alice.client.position(honest).course.dealt[0][0] == desk.games[honest].hosted.course.dealt[0][0]
@@ -351,12 +392,19 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
     assert alice.client.position(honest).over
 
 
-@attack("the view of the other seat, of another game or of another moment", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack(
+    "the view of the other seat, of another game or of another moment",
+    who=SERVICE,
+    found=CLIENT,
+    named=SERVICE,
+    file="the service; of another game nobody",
+)
 @pytest.mark.parametrize("fields", [{"seat": 1}, {"game": "0" * 32}, {"seq": 3}, {"head": "0" * 64}])
 def test_anothers_view(desk: HostileDesk, alice: Seat, bob: Seat, fields: dict[str, object]) -> None:
     game = forgotten(alice, begin(alice, bob))
     reason = "the cards of another seat, game or moment"
     caught(desk, alice, lambda: alice.client.position(game), reason, view_of(**fields))
+    assert proven(desk, alice, game) == (set() if "game" in fields else {"server"})
 
 
 @attack(
@@ -364,6 +412,7 @@ def test_anothers_view(desk: HostileDesk, alice: Seat, bob: Seat, fields: dict[s
     who=SERVICE,
     found=LATER,
     named=f"{SERVICE}; by the audit player and service",
+    file=SERVICE,
 )
 @pytest.mark.parametrize("owns_up", [False, True])
 def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool) -> None:
@@ -386,6 +435,7 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
                 with pytest.raises(errors.TrustError, match=reason):
                     alice.client.position(game)
                 assert on_disk(alice) == before
+                assert proven(desk, alice, game) == {"server"}
             else:
                 assert alice.client.position(game).over
     table = whole_game(17)
@@ -414,7 +464,7 @@ def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeyp
     assert alice.client.new(Hanamikoji()).course.setup.game in desk.games
 
 
-@attack("a starter or markers that chance has not given", who=SERVICE, found=LATER, named=SERVICE)
+@attack("a starter or markers that chance has not given", who=SERVICE, found=LATER, named=SERVICE, file=SERVICE)
 def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
     chance = bodies.parse_body("chance", desk.games[game].lines[5].entry.body)
@@ -428,6 +478,7 @@ def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     )
     reason = "entry 5 of the log does not hold: .* chance is not what the committed seed gives"
     caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
+    assert proven(desk, alice, game) == {"server"}
     table = whole_game(2, Hanamikoji("random"))
     number = entry_number(table, "chance")
     first = table.lines[number].entry.body["first"]
@@ -436,7 +487,7 @@ def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     convicted(table, log, AuditStep.DEAL, number, "server")
 
 
-@attack("cards opened before they are due", who=SERVICE, found=BOTH, named=SERVICE)
+@attack("cards opened before they are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_an_early_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "1"))
@@ -444,6 +495,8 @@ def test_an_early_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     lie = added(bodies.RevealBody(desk.games[game].hosted.openings))
     caught(desk, alice, lambda: alice.client.position(game), "entry 6 of the log does not hold", lie)
     caught(desk, bob, lambda: bob.client.position(game), "entry 6 of the log does not hold", lie)
+    assert proven(desk, alice, game) == {"server"}
+    assert proven(desk, bob, game) == {"server"}
     honest, table = _after_a_secret(), _after_a_secret()
     append(table, bodies.RevealBody(table.hosted.openings))
     convicted(honest, table.text, AuditStep.REPLAY, 6, "server")
@@ -455,13 +508,14 @@ def _after_a_secret() -> Table:
     return table
 
 
-@attack("the game goes on without the cards that are due", who=SERVICE, found=BOTH, named=SERVICE)
+@attack("the game goes on without the cards that are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """Neither can it let the time run out for somebody else meanwhile."""
     game, number = revealed(desk, alice, bob)
     reason = f"entry {number} of the log does not hold: the service has no timeout to write now"
     lie = instead_of(number, bodies.Timeout(0, AT))
     caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     number = entry_number(table, "reveal")
     cut = Table(seed=3)
@@ -470,7 +524,7 @@ def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -
     convicted(table, cut.text, AuditStep.REPLAY, number, "server")
 
 
-@attack("other cards opened than were committed to", who=SERVICE, found=BOTH, named=SERVICE)
+@attack("other cards opened than were committed to", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game, number = revealed(desk, alice, bob)
     reveal = bodies.parse_body("reveal", desk.games[game].lines[number].entry.body)
@@ -480,6 +534,7 @@ def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     reason = f"entry {number} of the log does not hold: .* do not give the commitment"
     lie = instead_of(number, bodies.RevealBody((forged, *rest)))
     caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     secret = first_secret(table)
     old = next(opening for opening in table.hosted.openings if opening.seq == secret)
@@ -487,7 +542,7 @@ def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     convicted(table, rewrite(table, changes), AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
 
 
-@attack("cards left closed at the end", who=SERVICE, found=BOTH, named=SERVICE)
+@attack("cards left closed at the end", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "1"))
@@ -500,6 +555,7 @@ def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     reason = "the opening of entry 5 is missing"
     lie = instead_of(len(lines) - 1, end._replace(openings=()))
     caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    assert proven(desk, alice, game) == {"server"}
     table = whole_game(17)
     number = len(table.lines) - 1
     openings = table.lines[number].entry.body["openings"]
@@ -834,6 +890,7 @@ def test_cards_not_held_and_taken() -> None:
     who=TOGETHER,
     found=BOTH,
     named=f"{SERVICE}; by the audit player and service",
+    file="player and service",
 )
 @pytest.mark.parametrize(("number", "action"), [(5, "-A"), (5, "3ABC"), (6, "-A"), (6, "3AAA"), (6, "4AAAA")])
 def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number: int, action: str) -> None:
@@ -846,6 +903,7 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
     alice.client.position(game)
     lie = added(bodies.Move(action), by="bob", key=key_of(bob))
     caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
+    assert proven(desk, alice, game) == {"bob and server"}
     table.lines.append(follow(table.server, table.lines[-1], bodies.Move(action), "bob", table.keys[1]))
     convicted(honest, table.text, AuditStep.REPLAY, number, "bob and server")
 
@@ -855,6 +913,7 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
     who=TOGETHER,
     found=BOTH,
     named=f"{SERVICE}; by the audit {PLAYER}",
+    file="a player, and the service",
 )
 def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
@@ -862,6 +921,7 @@ def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     lie = instead_of(3, bodies.Seed("ab" * 32), by="bob", key=key_of(bob))
     before = on_disk(alice)
     caught(desk, alice, lambda: alice.client.position(game), "entry 3 of the log does not hold", lie)
+    assert proven(desk, alice, game) == {"bob", "server"}  # it has taken bob's true entropy as well
     assert on_disk(alice) != before
     table = whole_game(3)
     log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
@@ -887,7 +947,9 @@ def _openings(table: Table, number: int) -> list[dict[str, Any]]:  # Any: JSON
     return list(openings)
 
 
-@attack("a commitment that cannot be opened, taken by the service", who=TOGETHER, found=BOTH, named=SERVICE)
+@attack(
+    "a commitment that cannot be opened, taken by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
+)
 def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """The receipt was the service's word that it held the opening."""
     table = whole_game(3)
@@ -897,3 +959,4 @@ def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob:
     game, number = revealed(desk, alice, bob)
     lie = instead_of(number, bodies.RevealBody(()))
     caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
+    assert proven(desk, alice, game) == {"server"}

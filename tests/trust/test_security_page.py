@@ -20,7 +20,7 @@ GAMES = Path(__file__).parents[1] / "data" / "vectors" / "games"
 
 def test_every_row_has_its_test_and_every_test_its_row() -> None:
     table = rows(PAGE, "attack")
-    told = {cells[4].strip("`"): Attack(*cells[:4]) for cells in table}
+    told = {cells[5].strip("`"): Attack(*cells[:5]) for cells in table}
     assert len(told) == len(table)
     assert told == ATTACKS
     assert list(told) == list(ATTACKS)  # in the order of the module

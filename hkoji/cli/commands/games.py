@@ -168,6 +168,24 @@ def export(game: Game, json: Json = False) -> None:
     logs.export(client(), out, game)
 
 
+@commands.command(epilog="Example: hkoji evidence 2714 --output evidence.jsonl && hkoji audit evidence.jsonl")
+def evidence(
+    game: Game,
+    output: Annotated[
+        str | None, typer.Option("--output", metavar="FILE", help="Write it into this file.", show_default=False)
+    ] = None,
+    cards: Annotated[
+        bool, typer.Option("--with-cards", help="Before the game is over, too, put in what shows your own cards.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print a game as evidence for `hkoji audit`: the log, the signed views, and what you refused."""
+    from hkoji.cli import logs
+
+    out.json = json
+    logs.evidence(client(), out, game, output, cards=cards)
+
+
 @commands.command(epilog="Example: printf 'next\nshow 2714\n' | hkoji batch")
 def batch(
     json: Annotated[bool, typer.Option("--json", help="Answers are JSON in any case.")] = False,

@@ -1,0 +1,124 @@
+"""`hkoji evidence`, and `hkoji audit` of what it writes: a file, standard input, an archive, JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hkoji.cli.exits import Exit
+from hkoji.game import bodies
+from hkoji.game.evidence import is_evidence, parse_evidence
+from tests.support.adversary import HostileDesk, instead_of, lying
+from tests.support.desk import AT, begin
+from tests.support.shell import Shell, run
+
+
+@pytest.fixture
+def desk() -> HostileDesk:
+    return HostileDesk()
+
+
+@pytest.fixture
+def game(desk: HostileDesk, alice: Shell, bob: Shell) -> str:
+    return begin(alice.seat, bob.seat)
+
+
+def lied_to(desk: HostileDesk, player: Shell, game: str) -> str:
+    """The player is shown another entry 4. What the command said."""
+    with lying(desk, instead_of(4, bodies.Timeout(1, AT))):
+        done = player("show", game)
+    assert done.code == Exit.AUDIT
+    return done.err
+
+
+def pin(desk: HostileDesk) -> tuple[str, str]:
+    return "--key", f"server={desk.key.public.text}"
+
+
+def test_the_file_convicts_at_a_strangers(desk: HostileDesk, alice: Shell, game: str, tmp_path: Path) -> None:
+    assert f"`hkoji evidence {game[:8]} --with-cards` makes a file of it" in lied_to(desk, alice, game)
+    file = tmp_path / "evidence.jsonl"
+    bare = alice("evidence", game[:6], "--output", str(file), "--json")
+    assert (bare.code, bare.json["refused"], bare.json["left_out"]) == (0, 0, 2)
+    assert "what shows your cards is left out (2); with --with-cards it is in the file" in bare.err
+    written = alice("evidence", game[:6], "--output", str(file), "--with-cards", "--json")
+    assert (written.code, written.json["refused"], written.json["left_out"], written.err) == (0, 1, 0, "")
+    printed = alice("evidence", game[:6], "--with-cards")
+    assert printed.out == file.read_text()
+    words = "step 10 (evidence), entry 4: server: has put two different entries in place 4"
+    for source, stdin in ((str(file), ""), ("-", printed.out)):
+        done = run("audit", source, *pin(desk), stdin=stdin)
+        assert done.code == Exit.AUDIT
+        assert words in done.err
+        assert words in done.out
+        assert "10 evidence" in done.out
+    told = run("audit", str(file), *pin(desk), "--json")
+    (finding,) = told.json["findings"]
+    assert (finding["step"], finding["name"], finding["entry"], finding["signer"]) == (10, "evidence", 4, "server")
+    assert told.json["steps"][-1]["step"] == 10
+    assert told.error["signer"] == "server"
+
+
+def test_honest_evidence_holds_and_says_so(
+    alice: Shell, bob: Shell, desk: HostileDesk, game: str, tmp_path: Path
+) -> None:
+    assert bob("resign", game, "--yes").code == 0
+    assert alice("show", game).code == 0
+    file = tmp_path / "evidence.jsonl"
+    done = alice("evidence", game, "--output", str(file))
+    assert done.code == 0
+    assert "entries 7, views 2, statements refused 0" in done.out
+    assert not done.err
+    done = run("audit", str(file), *pin(desk))
+    assert done.code == 0
+    assert "2 views, 0 statements refused: nothing contradicts" in done.out
+    assert "10 prove" in alice("--lang", "it", "audit", str(file)).out
+
+
+def test_evidence_and_logs_in_one_archive(
+    desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
+) -> None:
+    lied_to(desk, alice, game)
+    log, evidence = alice("log", game).out, alice("evidence", game, "--with-cards").out
+    honest = bob("evidence", game).out
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(log)
+    (folder / "b.jsonl").write_text(evidence)
+    (folder / "c.jsonl").write_text(log + honest + evidence + log)
+    done = run("audit", str(folder), *pin(desk), "--json")
+    assert done.code == Exit.AUDIT
+    *each, last = map(json.loads, done.out.splitlines())
+    assert [(one["file"][-7:], one.get("ok"), "repeats" in one) for one in each] == [
+        ("a.jsonl", True, False),
+        ("b.jsonl", False, False),
+        ("c.jsonl", None, True),
+        ("c.jsonl", None, True),
+        ("c.jsonl", None, True),
+        ("c.jsonl", None, True),
+    ]
+    assert each[1]["findings"][0]["signer"] == "server"
+    assert last["summary"]["broken"] == 1
+    shown = run("audit", str(folder), *pin(desk))
+    assert f"{folder / 'b.jsonl'}: 5 of 5 entries hold: step 10 (evidence), entry 4: server: has put" in shown.out
+
+
+def test_a_game_of_which_all_was_refused_has_evidence_too(
+    desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
+) -> None:
+    for name in ("log.jsonl", "view.json", "views.jsonl"):
+        (alice.seat.folder(game) / name).unlink()
+    assert "makes a file of it" in lied_to(desk, alice, game)
+    made = alice("evidence", game[:8], "--with-cards").out
+    assert is_evidence(made)
+    assert not parse_evidence(made).log
+    done = run("audit", "-", *pin(desk), stdin=made)
+    assert done.code == Exit.AUDIT
+    assert "server" in done.err
+
+
+def test_a_game_that_is_not_known_here(alice: Shell, game: str) -> None:
+    done = alice("evidence", "f" * 32)
+    assert (done.code, done.out) == (Exit.USAGE, "")

@@ -1,0 +1,304 @@
+"""What a client keeps as evidence: every view that it has accepted, and what it has refused, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from hkoji.client import evidence, files, vault
+from hkoji.client.evidence import DOUBTFUL, PROOF, VIEWS, Kept
+from hkoji.errors import NotFoundError, StorageError, TrustError
+from hkoji.game import bodies
+from hkoji.game.evidence import ShownView, parse_evidence
+from hkoji.log import sshsig
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Signed
+from hkoji.log.statement import Dealt, make_view
+from hkoji.rules.events import Outcome
+from tests.support.adversary import (
+    HostileDesk,
+    Telling,
+    added,
+    ends_at,
+    hand,
+    instead_of,
+    lying,
+    proven,
+    receipt_of,
+    refused_by,
+)
+from tests.support.desk import AT, Seat, begin, play_on, seated
+
+KEY = PrivateKey.from_seed(b"\x09" * 32)
+WRITE = files.write_file
+
+
+@pytest.fixture
+def desk() -> HostileDesk:
+    return HostileDesk()
+
+
+def view(seq: int, cards: str = "ABCDEF") -> ShownView:
+    made = make_view(dealt=(Dealt(cards, 1),), game="ab" * 16, head="cd" * 32, seat=0, seq=seq)
+    return ShownView(made, KEY.sign(sshsig.VIEW, made.message))
+
+
+def signed(shown: ShownView) -> Signed:
+    return Signed(shown.view.text, shown.sig)
+
+
+# --- what was accepted ------------------------------------------------------------------------------------------------
+
+
+def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    play_on((alice, bob), game, 9)
+    kept = Kept(alice.folder(game)).views()
+    assert len(kept) > 2
+    for shown in kept:
+        sshsig.verify(shown.sig, desk.key.public, sshsig.VIEW, shown.view.message, "server")
+        assert shown.view.seat == 0
+    for before, after in pairwise(kept):
+        assert before.view.seq < after.view.seq
+        assert before.view.dealt != after.view.dealt
+    data = (alice.folder(game) / "views.jsonl").read_bytes()
+    alice.client.position(game)
+    assert (alice.folder(game) / "views.jsonl").read_bytes() == data
+    assert proven(desk, alice, game) == set()
+    assert not refused_by(alice)
+
+
+def test_views_that_repeat_are_not_kept_and_there_is_an_end_to_it(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.keep_view(signed(view(1)))
+    kept.keep_view(signed(view(2)))
+    assert [shown.view.seq for shown in kept.views()] == [1]
+    with patch.object(evidence, "VIEWS", VIEWS._replace(lines=3)):
+        for seq in range(3, 9):
+            kept.keep_view(signed(view(seq, "ABCDEF" + "G" * seq)))
+    assert [shown.view.seq for shown in kept.views()] == [1, 3]
+
+
+def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    cards = Kept(alice.folder(game)).views()[-1].view.dealt[0].cards
+    for name in ("log.jsonl", "view.json"):
+        (alice.folder(game) / name).unlink()
+    other = cards[:-1] + next(card for card in "DEFG" if card != cards[-1] and cards.count(card) < 2)
+    with lying(desk, hand(other)), pytest.raises(TrustError, match="other cards in round 1 before"):
+        alice.client.position(game)
+    assert proven(desk, alice, game) == {"server"}
+    assert alice.client.position(game).course.dealt[0][0] == cards
+
+
+# --- what was refused -------------------------------------------------------------------------------------------------
+
+
+def fork(desk: HostileDesk, alice: Seat, game: str) -> TrustError:
+    with lying(desk, instead_of(4, bodies.Timeout(1, AT))), pytest.raises(TrustError) as refusal:
+        alice.client.position(game)
+    return refusal.value
+
+
+def test_the_error_says_that_it_was_kept_and_what_to_do(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    error = fork(desk, alice, game)
+    assert f"is proof: `hkoji evidence {game[:8]} --with-cards` makes a file of it" in error.hint  # it is a view
+    assert proven(desk, alice, game) == {"server"}
+    with lying(desk, added(bodies.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
+        bob.client.position(game)
+    assert f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in other.value.hint
+    with lying(desk, ends_at(3), hand(desk.games[game].hosted.course.dealt[0][1])), pytest.raises(TrustError):
+        bob.client.position(game)
+
+
+def test_what_nobody_has_signed_is_not_kept(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    true, desk.key = desk.key, KEY
+    with lying(desk, added(bodies.Timeout(0, AT))), pytest.raises(TrustError) as refusal:
+        alice.client.position(game)
+    assert "hkoji evidence" not in refusal.value.hint
+    assert not refused_by(alice)
+    desk.key = true
+
+
+def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """The answer brings bob a card, so he asks for his view; and there another entry stands in the place of his."""
+    game = begin(alice, bob)
+    alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "3"))
+    answer = bob.client.position(game).legal[0]
+    reason = "the service's log has no entry 6 as it has just confirmed it"
+    instead = instead_of(6, bodies.Timeout(1, AT))
+
+    def once_it_has_the_answer(telling: Telling) -> None:
+        if len(desk.games[game].lines) > 6:
+            instead(telling)
+
+    with lying(desk, once_it_has_the_answer), pytest.raises(TrustError, match=reason):
+        bob.client.move(game, answer)
+    assert proven(desk, bob, game) == {"server"}
+    assert bob.client.move(game, answer).seq == 6
+    assert proven(desk, bob, game) == {"server"}
+
+
+def test_what_is_sent_for_others_is_kept_too(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    submission = alice.client.sign(game, alice.client.position(game).legal[0])
+    with lying(desk, receipt_of(5, 4)), pytest.raises(TrustError, match="receipt does not hold"):
+        alice.client.submit(submission)
+    assert refused_by(alice)
+    assert proven(desk, alice, game) == set()  # an old receipt is true of what it is for
+
+
+def test_two_words_that_were_refused_at_different_times_convict_together(
+    desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path
+) -> None:
+    """Neither contradicts anything that was accepted: both go on after a gap."""
+    game = begin(alice, bob)
+    alice.client.position(game)
+    play_on((alice, bob), game, 0)
+    kept = Kept(alice.folder(game))
+    later = [make_view(dealt=(Dealt("A", 1),), game=game, head=head * 32, seat=1, seq=40) for head in ("ab", "cd")]
+    for made in later:
+        kept.refuse([ShownView(made, desk.key.sign(sshsig.VIEW, made.message))], convicts=False)
+    assert proven(desk, alice, game) == {"server"}
+
+
+def test_nobody_can_fill_the_disk(tmp_path: Path) -> None:
+    """And what does not convict takes no room from what does."""
+    kept = Kept(tmp_path)
+    kept.refuse((view(seq) for seq in range(2 * DOUBTFUL.lines)), convicts=False)
+    kept.refuse((view(seq) for seq in range(2 * DOUBTFUL.lines)), convicts=False)
+    (file,) = tmp_path.iterdir()
+    assert file.stat().st_size <= DOUBTFUL.bytes
+    assert 100 < len(kept.refused()) <= DOUBTFUL.lines
+    assert view(7000) not in kept.refused()
+    kept.refuse([view(7000)], convicts=True)
+    assert kept.refused()[0] == view(7000)
+    long = [view(seq, "A" * 40_000) for seq in range(80)]
+    kept.refuse(long, convicts=True)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= DOUBTFUL.bytes + PROOF.bytes
+    assert long[0] in kept.refused()
+    assert long[-1] not in kept.refused()
+
+
+def test_a_full_disk_does_not_hide_the_refusal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+
+    def full(path: Path, data: bytes) -> None:
+        raise StorageError("the disk is full")
+
+    with patch.object(evidence, "write_file", full):
+        error = fork(desk, alice, game)
+    assert "could not be kept: the disk is full" in error.hint
+    assert not refused_by(alice)
+    assert alice.client.position(game).course.seq == 4
+
+
+# --- files that were torn, and processes that were killed -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["views.jsonl", "refused.jsonl"])
+def test_a_torn_line_stands_in_nobodys_way(desk: HostileDesk, alice: Seat, bob: Seat, name: str) -> None:
+    game = begin(alice, bob)
+    fork(desk, alice, game)
+    path = alice.folder(game) / name
+    whole = path.read_bytes()
+    for cut in (*range(1, len(whole), 97), len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        assert alice.client.position(game).course.seq == 4
+        parse_evidence(alice.client.evidence(game, cards=True).text)
+    path.write_bytes(b"\xff\x00\n" + whole[:-40])
+    fork(desk, alice, game)
+    assert proven(desk, alice, game) == {"server"}
+    assert path.read_bytes().startswith(b"\xff\x00\n")  # nothing is taken away
+    alice.client.move(game, alice.client.position(game).legal[0])
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+@contextmanager
+def killed_before(player: Seat, at: int) -> Iterator[list[int]]:
+    """The process of that player ends before its write number `at`; how many are left until then."""
+    left = [at]
+
+    def write(path: Path, data: bytes) -> None:
+        left[0] -= path.is_relative_to(player.path)
+        if left[0] == 0:
+            raise KilledError
+        WRITE(path, data)
+
+    with (
+        patch.object(files, "write_file", write),
+        patch.object(vault, "write_file", write),
+        patch.object(evidence, "write_file", write),
+    ):
+        yield left
+
+
+def test_killed_while_it_keeps_what_it_refuses(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """Either all of it is there, or the error was not raised; and the next command is as good as ever."""
+    game = begin(alice, bob)
+    forked = instead_of(4, bodies.Timeout(1, AT))
+    with lying(desk, forked), killed_before(alice, 1), pytest.raises(KilledError):
+        alice.client.position(game)
+    assert not refused_by(alice)
+    with lying(desk, forked), killed_before(alice, 2) as left, pytest.raises(TrustError):
+        alice.client.position(game)
+    assert left == [1]
+    assert refused_by(alice)
+    assert alice.client.position(game).course.seq == 4
+    assert proven(desk, alice, game) == {"server"}
+
+
+def test_killed_while_it_keeps_a_view(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """Views are there before the log that they belong to; a second time they are not kept twice."""
+    count = 0
+    game = begin(alice, bob)
+    for at in (1, 2, 3) * 4:
+        play_on((bob, bob), game, 1)
+        with killed_before(alice, at):
+            try:
+                alice.client.position(game)
+            except KilledError:
+                count += 1
+        position = alice.client.position(game)
+        texts = [shown.view.text for shown in Kept(alice.folder(game)).views()]
+        assert len(set(texts)) == len(texts)
+        assert f'"cards":"{position.course.dealt[-1][0]}"' in texts[-1]
+        if position.legal:
+            alice.client.move(game, position.legal[0])
+    assert count > 2
+    assert proven(desk, alice, game) == set()
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def test_while_the_game_runs_the_file_shows_no_cards_unless_asked_to(
+    desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path
+) -> None:
+    game = begin(alice, bob)
+    with lying(desk, hand("ABCDEFG")), pytest.raises(TrustError):
+        alice.client.position(game)
+    written = alice.client.evidence(game)
+    assert (written.views, written.refused, written.left_out) == (0, 0, 2)
+    assert '"cards' not in written.text.replace("\\", "")
+    assert alice.client.evidence(game, cards=True).left_out == 0
+    bob.client.resign(game)
+    alice.client.position(game)
+    written = alice.client.evidence(game)
+    assert written.left_out == 0
+    assert written.views
+    assert written.refused == 1
+    assert set(parse_evidence(written.text).keys) == {"alice", "bob", "server"}
+    carol = seated(desk, "carol", tmp_path / "carol")
+    with pytest.raises(NotFoundError):
+        carol.client.evidence(game)

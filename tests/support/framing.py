@@ -1,0 +1,315 @@
+"""Files of evidence put together by somebody who wants to see honest people convicted.
+
+Bob plays two games at an honest service, against an honest alice, and has everything that either of them has ever been
+sent: both logs, every receipt, every signed view of both seats. He has his own key and a key that he calls the
+service's. What he cannot do is sign as the service or as alice. `frame` makes a file of all that, by chance.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+from hkoji.game import bodies, host
+from hkoji.game.course import Stage
+from hkoji.game.evidence import Evidence, ShownView, Statement, format_evidence
+from hkoji.game.hidden import Opening
+from hkoji.log import sshsig
+from hkoji.log.entry import Entry, make_entry
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log
+from hkoji.log.receipt import make_receipt
+from hkoji.log.statement import Dealt, View, make_view
+from hkoji.rules.events import Outcome
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.table import AT, Table, new_game
+
+OWN = PrivateKey.from_seed(b"\x21" * 32)
+"""A key of bob's that he calls the service's."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """An honest game and every view that the service has signed in it."""
+
+    table: Table
+    views: tuple[ShownView, ...]
+
+    def seen_by(self, seat: int) -> tuple[ShownView, ...]:
+        """The views of one seat."""
+        return tuple(shown for shown in self.views if shown.view.seat == seat)
+
+
+def story(seed: int, ruleset: Ruleset, moves: int | None = None, *, resigns: bool = False) -> Story:
+    """A game of so many moves (None: to its end), with both seats looking after each entry that brings cards."""
+    table = new_game(seed, ruleset)
+    views = list(_shown(table))
+    while table.course.stage is Stage.PLAY and moves != 0:
+        table.play(1)
+        views += _shown(table)
+        moves = None if moves is None else moves - 1
+    if resigns and table.course.stage is Stage.PLAY:
+        table.send(table.entry(0, bodies.Resign()))
+        views += _shown(table)
+    return Story(table, tuple(views))
+
+
+def shown(table: Table, of: int, **changes: object) -> ShownView:
+    """The view of a seat as it is now, but for `changes`, signed by the service."""
+    view = changed(host.view(table.hosted, of), **changes)
+    return ShownView(view, table.server.sign(sshsig.VIEW, view.message))
+
+
+def _shown(table: Table) -> tuple[ShownView, ShownView]:
+    return shown(table, 0), shown(table, 1)
+
+
+@cache
+def stories() -> tuple[tuple[Story, Story], ...]:
+    """Pairs of games by the same three: of both rulesets, whole, given up and running."""
+    made = []
+    for seed, ruleset, moves, resigns in (
+        (1, Hanamikoji("random", 1, "charm"), None, False),
+        (2, Hanamikoji(), 5, True),
+        (3, Hanamikoji("random"), 7, False),
+        (4, GeishasRoad("random", "random"), 9, True),
+        (5, GeishasRoad(), 6, False),
+    ):
+        one = story(seed, ruleset, moves, resigns=resigns)
+        # The same seed gives the same keys; the other game has another id, other secrets and other moves.
+        other = Table(ruleset, seed)
+        other.random.seed(f"another {seed}")
+        other.game = other.bytes(16).hex()
+        offered = host.offer(other.game, ruleset, other.bytes(32).hex(), signer=other.server, at=AT)
+        other.lines, other.hosted = list(offered.lines), offered.hosted
+        other.entropy = (other.bytes(32).hex(), other.bytes(32).hex())
+        other.begin().play(4)
+        made.append((one, Story(other, _shown(other))))
+    return tuple(made)
+
+
+def evidence(told: Story, seat: int | None = None, **changes: object) -> Evidence:
+    """The honest file of a seat (None: with the views of both)."""
+    views = told.views if seat is None else told.seen_by(seat)
+    return Evidence(told.table.game, {}, told.table.text, views)._replace(**changes)  # type: ignore[arg-type]
+
+
+# --- what bob can make ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class File:
+    """What bob is putting together out of a pair of games."""
+
+    pair: tuple[Story, Story]
+    lines: list[Line]
+    views: list[ShownView]
+    refused: list[Statement] = field(default_factory=list)
+
+
+def frame(rng: random.Random, pair: tuple[Story, Story]) -> str:
+    """A file: some of what there is, in some order, changed and added to in some ways."""
+    true, other = pair
+    file = File(pair, list(true.table.lines), list(true.views))
+    for _ in range(rng.randrange(1, 5)):
+        rng.choice(_WAYS)(rng, file)
+    if rng.random() < 0.3:
+        rng.shuffle(file.refused)
+    log = format_log(file.lines, receipts=rng.random() < 0.9)
+    keys = {"server": (rng.choice([true.table.server, OWN]).public,)}
+    game = rng.choice([true.table.game] * 9 + [other.table.game])
+    return format_evidence(Evidence(game, keys, log, tuple(file.views), tuple(file.refused)))
+
+
+def _drop(rng: random.Random, file: File) -> None:
+    for some in (file.lines, file.views, file.refused):
+        if some and rng.random() < 0.5:
+            del some[rng.randrange(len(some))]
+
+
+def _cut(rng: random.Random, file: File) -> None:
+    del file.lines[rng.randrange(len(file.lines) + 1) :]
+
+
+def _order(rng: random.Random, file: File) -> None:
+    if len(file.lines) > 1:
+        one, other = rng.sample(range(len(file.lines)), 2)
+        file.lines[one], file.lines[other] = file.lines[other], file.lines[one]
+    rng.shuffle(file.views)
+
+
+def _refuse(rng: random.Random, file: File) -> None:
+    """True lines and views, of this game or the other, as if they had been file.refused."""
+    told = rng.choice(file.pair)
+    file.refused += rng.sample([*told.table.lines, *told.views], rng.randrange(1, 6))
+
+
+def _foreign(rng: random.Random, file: File) -> None:
+    """The other game's lines and views among this one's."""
+    file.views.insert(rng.randrange(len(file.views) + 1), rng.choice(file.pair[1].views))
+    if file.lines and rng.random() < 0.5:
+        file.lines[rng.randrange(len(file.lines))] = rng.choice(file.pair[1].table.lines)
+
+
+def _receipts(rng: random.Random, file: File) -> None:
+    """A true receipt beside another line, of this game or the other."""
+    receipt = rng.choice([line.receipt for told in file.pair for line in told.table.lines])
+    if file.lines and rng.random() < 0.5:
+        number = rng.randrange(len(file.lines))
+        file.lines[number] = file.lines[number]._replace(receipt=receipt)
+    else:
+        file.refused.append(rng.choice(file.pair[0].table.lines)._replace(receipt=receipt))
+
+
+def _own_entry(rng: random.Random, file: File) -> None:
+    """Bob writes entries anywhere: as himself, or in the name of others with keys that are not theirs."""
+    table = file.pair[0].table
+    before = rng.choice(table.lines).entry
+    for _ in range(rng.randrange(1, 4)):
+        body = rng.choice(_contents(rng, table))
+        by = rng.choice(["bob", "bob", "alice", "server"])
+        entry = make_entry(
+            at=AT,
+            body=body.to_json(),
+            by=by,
+            game=table.game,
+            kind=bodies.KINDS[type(body)],
+            prev=before.head,
+            seq=before.seq + rng.choice([1, 1, 1, 2]),
+        )
+        key = table.keys[1] if by == "bob" else rng.choice([OWN, table.keys[1]])
+        line = Line(entry, key.sign(entry_namespace(entry), entry.message), _receipt(rng, file, entry))
+        file.refused.append(line)
+        if rng.random() < 0.3:
+            file.lines[entry.seq :] = [line]
+        before = entry
+
+
+def _receipt(rng: random.Random, file: File, entry: Entry) -> SignedReceipt | None:
+    """No receipt, one under bob's own key, or a true one of another entry."""
+    match rng.randrange(3):
+        case 0:
+            made = make_receipt(at=AT, game=entry.game, head=entry.head, seq=entry.seq)
+            return SignedReceipt(made, OWN.sign(sshsig.RECEIPT, made.message))
+        case 1:
+            return rng.choice(file.pair[0].table.lines).receipt
+    return None
+
+
+def _contents(rng: random.Random, table: Table) -> list[bodies.Body]:
+    """Things to say, true and false: the seed of the game among them."""
+    seed = rng.choice([table.hosted.seed, "77" * 32])
+    openings = tuple(sorted(rng.sample(table.hosted.openings, min(2, len(table.hosted.openings)))))
+    salt = Opening(rng.randrange(20), 0, "A", "ab" * 32)
+    return [
+        bodies.Resign(),
+        bodies.Cancel(),
+        bodies.Move("1X", (rng.randbytes(32).hex(),)),
+        bodies.Move("-A"),
+        bodies.Move("3ABC"),
+        bodies.Seed(table.entropy[1]),
+        bodies.Seed("ab" * 32),
+        bodies.Timeout(rng.randrange(2), rng.choice([AT, "2026-11-20T11:00:00Z"])),
+        bodies.ChanceBody(rng.randrange(2), None),
+        bodies.RevealBody(openings),
+        bodies.RevealBody((salt,)),
+        bodies.End(openings, Outcome("resign", rng.randrange(2)), seed),
+        bodies.End((), Outcome("timeout", rng.randrange(2)), rng.choice([seed, None])),
+        bodies.Unseal(seed),
+        bodies.Join("cd" * 32, table.keys[1].public),
+        bodies.Open("cd" * 32, OWN.public),
+        bodies.Offer(table.course.setup.offer.terms, table.ruleset, OWN.public),
+    ]
+
+
+def _view(rng: random.Random, file: File) -> None:
+    """A view that the service has not signed: a false one under bob's own key, or under a true signature of another."""
+    true = rng.choice(file.pair[0].views)
+    view = true.view
+    cards = view.dealt[-1].cards
+    false = rng.choice(
+        [
+            changed(view, seat=1 - view.seat),
+            changed(view, seq=rng.randrange(12)),
+            changed(view, head=rng.choice(file.pair[0].table.lines).entry.head),
+            changed(view, dealt=(*view.dealt[:-1], Dealt(cards[::-1].lower().upper(), view.dealt[-1].round))),
+            changed(view, dealt=(*view.dealt[:-1], Dealt(cards[:-1] + "D", view.dealt[-1].round))),
+            changed(rng.choice(file.pair[1].views).view, game=view.game),
+        ]
+    )
+    sig = rng.choice(
+        [
+            true.sig,
+            OWN.sign(sshsig.VIEW, false.message),
+            file.pair[0].table.keys[1].sign(sshsig.VIEW, false.message),
+            rng.choice(file.pair[0].views).sig,
+        ]
+    )
+    made = ShownView(false, sig)
+    if rng.random() < 0.5:
+        file.views.append(made)
+    else:
+        file.refused.append(made)
+
+
+def changed(view: View, **changes: object) -> View:
+    fields = {name: getattr(view, name) for name in ("dealt", "game", "head", "seat", "seq")}
+    return make_view(**{**fields, **changes})
+
+
+def _signature(rng: random.Random, file: File) -> None:
+    """A true text under another true signature."""
+    one = rng.choice(file.pair[0].table.lines)
+    file.refused.append(one._replace(sig=rng.choice(rng.choice(file.pair).table.lines).sig))
+
+
+Way = Callable[[random.Random, File], None]
+_WAYS: tuple[Way, ...] = (
+    *(_drop, _cut, _order, _refuse, _foreign, _receipts, _receipts),
+    *(_own_entry, _own_entry, _own_entry, _view, _view, _signature),
+)
+
+
+# --- damage to a file as it stands ------------------------------------------------------------------------------------
+
+
+def damages(text: str, rng: random.Random, bytes_changed: int) -> list[str]:
+    """The text with each line dropped, doubled, or exchanged with the next; and with single bytes changed."""
+    count = text.count("\n")
+    lines = [_WITH_LINE[way](text.splitlines(keepends=True), number) for number in range(count) for way in range(3)]
+    return ["".join(some) for some in lines] + [_byte(text, rng) for _ in range(bytes_changed)]
+
+
+def damage(text: str, rng: random.Random) -> str:
+    """One of these."""
+    if rng.random() < 0.5:
+        return _byte(text, rng)
+    lines = text.splitlines(keepends=True)
+    return "".join(rng.choice(_WITH_LINE)(lines, rng.randrange(len(lines))))
+
+
+def _byte(text: str, rng: random.Random) -> str:
+    place = rng.randrange(len(text))
+    return text[:place] + chr(rng.randrange(32, 127)) + text[place + 1 :]
+
+
+_WITH_LINE: tuple[Callable[[list[str], int], list[str]], ...] = (
+    lambda lines, number: lines[:number] + lines[number + 1 :],
+    lambda lines, number: lines[:number] + lines[number : number + 1] * 2 + lines[number + 1 :],
+    lambda lines, number: lines[:number] + lines[number : number + 2][::-1] + lines[number + 2 :],
+)
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+
+def innocents(told: Story, *, guilty_service: bool = False) -> set[str]:
+    """The names, with keys from outside and without, of those who have done nothing: alice, and the service."""
+    who = {"alice": told.table.keys[0].public}
+    if not guilty_service:
+        who["server"] = told.table.server.public
+    return {*who, *(f"{name} with the unpinned key {key.fingerprint}" for name, key in who.items())}
