@@ -38,6 +38,7 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
 ]
 # What only ever happens on a player's side.
 ELSEWHERE = {
+    errors.NotShownError,
     errors.TrustError,
     errors.AuditError,
     errors.UsageError,
