@@ -46,8 +46,8 @@ def main() -> None:
         spent += took
         for leak in found.leaks:
             print(f"{leak.place}: {leak.what}", flush=True)
-        if sys.stderr.isatty():
-            print(f"\r{tally.states} states, {len(tally.leaks)} leaks", end="", file=sys.stderr, flush=True)
+        end = "\r" if sys.stderr.isatty() else "\n"
+        print(f"{tally.states} states, {len(tally.leaks)} leaks", end=end, file=sys.stderr, flush=True)
     if given.kinds:
         for kind, count in sorted(tally.kinds.items()):
             print(f"{count:8} {kind}")

@@ -2,7 +2,7 @@
 
 A state is one moment of a game, one viewer (host, guest, or outsiders: a stranger with a login, a spectator without)
 and one other deal that this viewer cannot tell from the true one. In each state the viewer asks for the view, for the
-game or its log, and for four of the many other things of `probes`, in the true world and in the other; every answer
+game or its log, and for two of the many other things of `probes`, in the true world and in the other; every answer
 must be the same: status, headers, length, body but for the names of `worlds`, and what was written to the service's
 log. So must be the answer to every move of the viewer's own. Time is not compared.
 """
@@ -39,7 +39,7 @@ from tests.support.worlds import TRUTH, Answer, Journal, Request, World, differe
 LEVELS: Final = ("debug", "debug", "info", "warning", "error")
 _SIGNATURE: Final = re.compile(rb"U1NIU0lH[A-Za-z0-9+/=]+")
 _STORIES: Final = 40
-_PROBES: Final = 4
+_PROBES: Final = 2
 
 
 class Leak(NamedTuple):
