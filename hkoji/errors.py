@@ -254,6 +254,20 @@ class ForbiddenError(HkojiError):
     code = "forbidden"
 
 
+class RevokedError(ForbiddenError):
+    """A key that counts nowhere any more. `name` is whose it was, `fingerprint` which."""
+
+    code = "revoked"
+
+    def __init__(self, name: str, fingerprint: str) -> None:
+        super().__init__(
+            tell("the key {fingerprint} of {name} has been revoked", fingerprint=fingerprint, name=name),
+            hint=tell("nothing was changed; the host of the service can give {name} a code for another key", name=name),
+        )
+        self.name = name
+        self.fingerprint = fingerprint
+
+
 class NotFoundError(HkojiError):
     """There is no such thing. `what` is its category, `name` how it was asked for."""
 

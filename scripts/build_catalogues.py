@@ -27,7 +27,7 @@ from hkoji.cli.help import find as find_help
 from hkoji.cli.language import DOMAIN, ENGLISH, LANGUAGES, LOCALE
 
 ROOT: Final = Path(__file__).parents[1]
-SOURCES: Final = ("hkoji", "server/hkoji_server/routes", "server/hkoji_server/service")
+SOURCES: Final = ("hkoji", "server/hkoji_server")
 MARKS: Final = {"_": (0,), "tell": (0,), "_n": (0, 1), "plural": (0, 1), "by": (1, 2)}
 """The functions and methods that mark messages, and which of their arguments these are."""
 PLURALS: Final = ("_n", "plural")

@@ -26,7 +26,8 @@ FIRST = [
     "cancel",
 ]
 LOGS = ["log", "export", "evidence", "replay", "stats", "audit"]
-COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", "serve"]
+HOSTING = ["serve", "admin revoke"]
+COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", *HOSTING]
 
 
 def build() -> str:

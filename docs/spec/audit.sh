@@ -18,7 +18,7 @@ hex() { od -An -v -tx1 | tr -d ' \n'; }
 sha() { printf '%s\n' "$@" | sha256sum | cut -c -64; } # LINE...
 hmac() { printf '%s\n' "${@:2}" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$1" | tail -c 65; } # KEY LINE...
 sorted() { for it in "${@:3}"; do echo "$(hmac "$1" "$2" "$it")${it:0:width}"; done | sort | cut -c 65- | tr -d '\n'; }
-point() { base64 -d <<<"${1#* }" | tail -c 32 | hex; } # of a public key
+point() { base64 -d 2>/dev/null <<<"${1#* }" | tail -c 32 | hex; } # of a public key
 # A key is weak if y is 0, 1, -1 or a point's of order 8, or not below 2^255 - 19; the last byte's top bit is x's sign.
 weak='^(0[01](00){30}[08]0|(e[c-f]|f.)(ff){30}[7f]f|c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03[7f]a'
 weak+='|26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc[08]5)$'

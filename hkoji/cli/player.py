@@ -85,3 +85,17 @@ def register(client: Client, out: Output, server: str) -> None:
             url=service.url,
         ),
     )
+
+
+def release(out: Output, code: str, name: str) -> None:
+    """What the host hands to a player whose key has been revoked."""
+    out.result(
+        {"name": name, "code": code},
+        lambda: _(
+            "The key of {name} is revoked. With this code {name} makes another key theirs, once and within a week:\n"
+            "{code}\n"
+            "Give it to nobody else; {name} runs: hkoji recover {name} --server URL",
+            name=name,
+            code=code,
+        ),
+    )

@@ -24,7 +24,9 @@ from hkoji_server.routes import api, openapi, problems
 from hkoji_server.routes.accesslog import AccessLog
 from hkoji_server.routes.entries import EntriesRoad, make_submit
 from hkoji_server.routes.limits import BodyLimit
+from hkoji_server.routes.players import make_players_router
 from hkoji_server.service.games import Games
+from hkoji_server.service.keys import Keys
 from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
@@ -70,8 +72,10 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
                 token_lifetime=settings.token_lifetime,
                 challenge_lifetime=settings.challenge_lifetime,
             )
+            keys = Keys(store, ports, origin=origin, code_lifetime=settings.code_lifetime)
             games = Games(store, ports, key, cached=settings.cached_games)
             app.state.submit = make_submit(games)
+            app.include_router(make_players_router(players, keys))
             app.include_router(
                 api.make_router(players, games, ports, app.state.submit, origin=origin, key=key.public.text)
             )

@@ -22,6 +22,8 @@ class Settings(BaseSettings):
     """What players call this service, as in `https://hanamikoji.example`; registrations and logins sign it."""
     token_lifetime: int = Field(default=24 * 3600, ge=60)
     challenge_lifetime: int = Field(default=300, ge=10)
+    code_lifetime: int = Field(default=7 * 24 * 3600, ge=60)
+    """How long a player may take to use the code that the host has given them for another key."""
     cached_games: int = Field(default=10_000, ge=1)
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""

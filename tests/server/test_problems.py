@@ -22,6 +22,7 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
     (errors.LoginError("log in"), 401, {"code": "login-required"}),
     (errors.SignatureError("alice", "it does not verify"), 403, {"code": "bad-signature"}),
     (errors.ForbiddenError("no"), 403, {"code": "forbidden"}),
+    (errors.RevokedError("alice", "SHA256:x"), 403, {"code": "revoked"}),
     (errors.NotFoundError("game", GAME), 404, {"code": "not-found"}),
     (errors.ConflictError(GAME, seq=7, head="ab"), 409, {"code": "conflict", "game": GAME, "seq": 7, "head": "ab"}),
     (errors.ExistsError("player", "alice"), 409, {"code": "exists"}),

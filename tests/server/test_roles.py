@@ -13,6 +13,7 @@ from hkoji_server.store.sqlite import SqliteStore
 
 from hkoji.game import host
 from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
 from hkoji.log.keys import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -53,7 +54,7 @@ def cells(text: str) -> list[Cell]:
 
 CELLS: Final = cells(TABLE.read_text())
 ROLES: Final = tuple(dict.fromkeys(cell.role for cell in CELLS))
-REVEALED: Final = {"owner": "host", "opponent": "guest", "expired": "host", "left": "host"}
+REVEALED: Final = {"owner": "host", "opponent": "guest", "expired": "host", "left": "host", "revoked": "host"}
 """Whose cards a role may be shown where it says `hand`."""
 
 
@@ -107,6 +108,8 @@ class Visit:
         self.tokens = [each.token for each in (self.host, self.guest, self.stranger)]
         if self.role == "expired":
             service.clock.pass_by(25 * 3600)
+        elif self.role == "revoked":
+            assert self.host.ask(f"/v1/players/{self.host.name}/revocation", self.host.revoking()).status == 200
         elif self.role == "left":
             assert service.ask("POST", "/v1/logout", token=self.token).status == 204
 
@@ -122,6 +125,14 @@ class Visit:
             case "/v1/login":
                 text = self.hall.service.ask("POST", "/v1/login/challenge").json["text"]
                 body = {"name": self.me.name, "text": text, "sig": self.me.signed(text, sshsig.LOGIN)}
+            case "/v1/players/{name}/key":
+                body = self.me.rekeying(self._new_key(), name=self.host.name)
+            case "/v1/players/{name}/revocation":
+                body = self.me.revoking(name=self.host.name)
+            case "/v1/players/{name}/recovery":
+                body = self.me.recovering(self._new_key(), "0" * 40, name=self.host.name)
+            case "/v1/games/{game}/recovery":
+                body = {"proof": encode_base64(self.me.proof(self.course, self._new_key(), self.me.key))}
             case "/v1/offers":
                 body = {"ruleset": Hanamikoji().to_json()}
             case "/v1/games/{game}/entries":
@@ -131,6 +142,9 @@ class Visit:
                 action = hiding[0] if self.me is self.host else next(each for each in legal if each not in hiding)
                 body = self.me.make_move(self.course, action).to_json()
         return self.hall.service.ask("POST", address, body, self.token)
+
+    def _new_key(self) -> PrivateKey:
+        return PrivateKey.from_seed(f"{self.me.name} {self.hall.games}".encode().ljust(32, b"."))
 
     def _registration(self) -> dict[str, str]:
         statement = make_registration(
@@ -176,7 +190,7 @@ def test_every_endpoint_is_in_the_table(hall: Hall) -> None:
     document = hall.service.ask("GET", "/openapi.json").json
     rows = [(cell.method, cell.path) for cell in CELLS[:: len(ROLES)]]
     assert sorted(rows) == sorted(operations(document))
-    assert {"owner", "opponent", "spectator", "stranger", "expired"} <= set(ROLES)
+    assert {"owner", "opponent", "spectator", "stranger", "expired", "revoked"} <= set(ROLES)
 
 
 def test_the_application_answers_nothing_that_is_in_no_document(hall: Hall) -> None:

@@ -8,17 +8,22 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hkoji_server.store import sqlite as module
-from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.contract import Query, Retired, Store
 from hkoji_server.store.sqlite import SqliteStore, driver
 from sqlalchemy import Connection, event
 
 from hkoji.errors import StorageError
 from hkoji.game.hidden import Opening
+from hkoji.log.keys import PrivateKey
 from tests.support.store_contract import Opened, StoreContract, append_of, run, with_game
+
+DATABASES = Path(__file__).parents[1] / "data" / "databases"
+TABLES = ("challenge", "entry", "game", "opening", "player", "secret", "service", "token")
 
 
 @pytest.fixture
@@ -187,3 +192,29 @@ def test_lists_are_walks_in_an_index_and_never_scan_the_games(path: Path) -> Non
             else:
                 assert plan.startswith(expected), plan
                 assert "; " not in plan
+
+
+def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_it(path: Path) -> None:
+    """tests/data/databases/v0001.sql is what a service of that time had on its disk: two players and a running game."""
+    path.parent.mkdir()
+    with sqlite3.connect(path) as old:
+        old.executescript((DATABASES / "v0001.sql").read_text())
+        before = {name: old.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
+    old.close()
+    for _ in range(2):
+        with opened_at(path) as store:
+            alice = store.player("alice")
+            (game,) = store.games(Query())
+            assert len(store.lines(game.game)) == game.seq + 1 == len(before["entry"])
+            assert store.retired_of("alice") == ()
+    assert alice is not None
+    key = PrivateKey.from_seed(b"\x01" * 32).public.text
+    with opened_at(path) as store:
+        run(store.replace_key(replace(alice, key=key), Retired(alice.key, "alice", "2026-11-20T12:00:00Z", False)))
+        assert store.retired_of("alice")[0].key == alice.key
+    with sqlite3.connect(path) as new:
+        after = {name: new.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
+        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]
+    new.close()
+    changed = {"player", "token"}
+    assert {name for name in TABLES if before[name] != after[name]} == changed

@@ -23,12 +23,14 @@ from hkoji.game.view import replay_own
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
+from hkoji.log.keychange import make_new_key, make_recovery, make_revocation, proof_message
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, parse_log, sign_entry
 from hkoji.log.statement import make_registration, parse_login, parse_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 
+AT = "2026-11-20T12:00:00Z"
 HKOJI = Path(sys.executable).with_name("hkoji")
 
 
@@ -145,6 +147,40 @@ class Player:
         )
         assert answer.status in (200, 201), answer
         return self.login()
+
+    def ask(self, path: str, body: dict[str, str], token: str | None = None) -> Answer:
+        return self.service.ask("POST", path, body, token)
+
+    def origin(self) -> str:
+        return str(self.service.ask("GET", "/v1/service").json["origin"])
+
+    def rekeying(self, new: PrivateKey, **changes: Any) -> dict[str, str]:  # Any: fields by name
+        """What gives this player another key."""
+        fields: dict[str, Any] = {"at": AT, "key": new.public, "name": self.name, "old": self.key.public}
+        statement = make_new_key(**{**fields, "origin": self.origin(), **changes})
+        return {
+            "text": statement.text,
+            "sig": encode_base64(new.sign(sshsig.NEW_KEY, statement.message)),
+            "old_sig": encode_base64(self.key.sign(sshsig.NEW_KEY, statement.message)),
+        }
+
+    def revoking(self, **changes: Any) -> dict[str, str]:  # Any: fields by name
+        """This player's key's own revocation."""
+        fields: dict[str, Any] = {"at": AT, "key": self.key.public, "name": self.name, "origin": self.origin()}
+        statement = make_revocation(**{**fields, **changes})
+        return {"text": statement.text, "sig": self.signed(statement.text, sshsig.REVOKE)}
+
+    def recovering(self, new: PrivateKey, code: str, **changes: Any) -> dict[str, str]:  # Any: fields by name
+        """What makes a key this player's with a code."""
+        fields: dict[str, Any] = {"at": AT, "key": new.public, "name": self.name, "origin": self.origin()}
+        statement = make_recovery(**{**fields, **changes})
+        sig = encode_base64(new.sign(sshsig.RECOVER, statement.message))
+        return {"text": statement.text, "sig": sig, "code": code}
+
+    def proof(self, course: Course, new: PrivateKey, old: PrivateKey) -> bytes:
+        """The new key's proof for the next entry of a game."""
+        place = {"game": course.setup.game, "prev": course.head, "seq": course.seq + 1, "name": self.name}
+        return new.sign(sshsig.REKEY, proof_message(key=new.public, old=old.public, **place))  # type: ignore[arg-type] # by name
 
     def login(self) -> Player:
         text = self.service.ask("POST", "/v1/login/challenge").json["text"]

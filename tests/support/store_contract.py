@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
-from hkoji_server.store.contract import Append, NewGame, Player, Query, Store, Summary
+from hkoji_server.store.contract import Append, NewGame, Player, Query, Retired, Store, Summary
 
-from hkoji.errors import ConflictError
+from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError
 from hkoji.game.hidden import Opening
+from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line
 from tests.support.table import AT, Table
 
@@ -99,6 +100,84 @@ class StoreContract:
         assert run(store.add_player(bob)) is None
         # The name's holder comes before the key's.
         assert run(store.add_player(Player("bob", "key a", AT, "text", "sig"))) == bob
+
+    def test_a_key_gives_way_once_and_is_nobodys_again(self, store: Store) -> None:
+        one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
+        alice, bob = Player("alice", one, AT, "text", "sig"), Player("bob", two, AT, "text", "sig")
+        for player in (alice, bob):
+            assert run(store.add_player(player)) is None
+        run(store.add_token("a", "alice", "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"))
+        new, gone = replace(alice, key=three, text="new"), Retired(one, "alice", AT, False, "new", "old sig", "sig")
+        for other, retired, error in (
+            (replace(new, key=two), gone, ExistsError),
+            (replace(new, key=one), gone, ExistsError),
+            (new, replace(gone, key=two), ForbiddenError),
+            (replace(new, name="carol"), replace(gone, name="carol"), ForbiddenError),
+        ):
+            with pytest.raises(error):
+                run(store.replace_key(other, retired))
+            assert store.player("alice") == alice
+            assert store.token("a", "2026-01-01T00:00:00Z") == "alice"
+            assert store.retired_of("alice") == ()
+        run(store.replace_key(new, gone))
+        assert (store.player("alice"), store.retired(one), store.retired_of("alice")) == (new, gone, (gone,))
+        assert store.token("a", "2026-01-01T00:00:00Z") is None
+        assert store.retired(three) is None
+        with pytest.raises(ForbiddenError):
+            run(store.replace_key(replace(new, key=two), gone))
+        with pytest.raises(ExistsError):
+            run(store.replace_key(replace(new, name="bob", key=one), Retired(two, "bob", AT, False)))
+        with pytest.raises(ExistsError):
+            run(store.add_player(replace(alice, name="carol")))
+        assert store.player("bob") == bob
+
+    def test_a_revoked_key_counts_nowhere_until_a_code_brings_another(self, store: Store) -> None:
+        one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
+        alice = Player("alice", one, AT, "text", "sig")
+        run(store.add_player(alice))
+        now, later = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+        run(store.add_token("a", "alice", later, now))
+        new, gone = replace(alice, key=two, text="recovered"), Retired(one, "alice", AT, True)
+        run(store.allow_recovery("alice", "code", later))
+        for retired in (replace(gone, key=two), replace(gone, name="bob")):
+            with pytest.raises(ForbiddenError):
+                run(store.revoke_key(retired))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(new, "code", now))  # nothing is revoked
+        run(store.revoke_key(gone))
+        run(store.revoke_key(replace(gone, text="again")))
+        assert store.retired_of("alice") == (gone,)
+        assert store.token("a", now) is None
+        for player, digest, at in ((new, "other", now), (new, "code", later), (replace(new, name="bob"), "code", now)):
+            with pytest.raises(ForbiddenError):
+                run(store.recover(player, digest, at))
+        for work in (
+            store.recover(replace(new, key=one), "code", now),
+            store.replace_key(new, replace(gone, revoked=False)),
+        ):
+            with pytest.raises(RevokedError):
+                run(work)
+        assert store.player("alice") == alice
+        run(store.allow_recovery("alice", "second", later))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(new, "code", now))  # the earlier code
+        run(store.recover(new, "second", now))
+        assert store.player("alice") == new
+        with pytest.raises(ForbiddenError):
+            run(store.recover(replace(new, key=three), "second", now))
+        with pytest.raises(RevokedError):
+            run(store.add_player(Player("carol", one, AT, "text", "sig")))
+
+    def test_nothing_is_appended_for_a_revoked_key(self, store: Store) -> None:
+        key = PrivateKey.from_seed(b"\x01" * 32).public.text
+        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        with with_game(store) as table:
+            run(store.append(append_of(table, 0, (table.lines[1],), key=key)))
+            run(store.revoke_key(Retired(key, "alice", AT, True)))
+            with pytest.raises(RevokedError):
+                run(store.append(append_of(table, 1, (table.lines[2],), key=key)))
+            assert store.lines(table.game) == tuple(table.lines[:2])
+            run(store.append(append_of(table, 1, (table.lines[2],))))
 
     def test_a_challenge_is_taken_once_and_in_time(self, store: Store) -> None:
         async def work() -> list[bool]:

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hkoji import __version__
 from hkoji.log.line import format_log, line_to_json
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import models
 from hkoji_server.routes.entries import Submit
+from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
@@ -23,13 +23,11 @@ from hkoji_server.service.ports import Ports
 from hkoji_server.store import contract
 
 JSON_LINES: Final = "application/jsonl"
-_NO_STORE: Final = {"Cache-Control": "no-store"}
 _MOST_AFTER: Final = 2**31
 
 After = Annotated[int, Query(ge=-1, le=_MOST_AFTER, description="Only entries after the one with this number")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", description="`next` of the page before")]
-_bearer = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
 
 
 def _dumps(value: Any) -> bytes:  # Any: JSON
@@ -40,11 +38,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
     """The endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
 
-    # Async, though it awaits nothing: a plain function would be given a thread, which costs more than the look-up.
-    async def logged_in(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
-        return players.whose(credentials.credentials if credentials else None)
-
-    me = Annotated[str, Depends(logged_in)]
+    me = Annotated[str, Depends(logged_in(players))]
 
     @router.get("/service", response_model=models.ServiceModel, tags=["service"])
     async def service() -> Any:
@@ -57,49 +51,6 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
             "rulesets": sorted(RULESETS),
             "time": ports.at(),
         }
-
-    @router.post(
-        "/players",
-        status_code=201,
-        response_model=models.PlayerModel,
-        responses={
-            200: {"model": models.PlayerModel, "description": "Registered before"},
-            **problem_responses(400, 403, 409),
-        },
-        tags=["players"],
-    )
-    async def register(signed: models.Signed) -> Any:
-        """Registers a name and key by a self-signed registration."""
-        player, new = await players.register(signed.text, signed.sig)
-        return JSONResponse(models.player_json(player), 201 if new else 200)
-
-    @router.get(
-        "/players/{name}", response_model=models.PlayerModel, responses=problem_responses(400, 404), tags=["players"]
-    )
-    async def player(name: models.Name) -> Any:
-        """A registered player and their key."""
-        return models.player_json(players.player(name))
-
-    @router.post("/login/challenge", status_code=201, response_model=models.ChallengeModel, tags=["players"])
-    async def challenge() -> Any:
-        """A fresh text to sign."""
-        return JSONResponse({"text": await players.challenge()}, 201, _NO_STORE)
-
-    @router.post(
-        "/login",
-        response_model=models.TokenModel,
-        responses=problem_responses(400, 401, 403, 404),
-        tags=["players"],
-    )
-    async def login(request: models.LoginRequest) -> Any:
-        """A token for a signed challenge."""
-        token, expires = await players.login(request.name, request.text, request.sig)
-        return JSONResponse({"token": token, "expires": expires}, 200, _NO_STORE)
-
-    @router.post("/logout", status_code=204, responses=problem_responses(401), tags=["players"])
-    async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(_bearer)]) -> None:
-        """Makes the token worthless."""
-        await players.logout(credentials.credentials)
 
     @router.post(
         "/offers",
@@ -141,7 +92,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         found = games.games(query)
         last = found[-1] if len(found) == query.limit else None
         cursor = f"{last.created}~{last.game}" if last else None
-        return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, _NO_STORE)
+        return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, NO_STORE)
 
     @router.get(
         "/games/{game}", response_model=models.SpectatorModel, responses=problem_responses(400, 404), tags=["games"]
@@ -150,7 +101,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         """A game as a spectator sees it."""
         summary, state = games.spectate(game)
         shown = {**models.summary_json(summary), "state": state.to_json(), "shape": list(state.shape())}
-        return Response(_dumps(shown), media_type="application/json", headers=_NO_STORE)
+        return Response(_dumps(shown), media_type="application/json", headers=NO_STORE)
 
     @router.get(
         "/games/{game}/log",
@@ -192,6 +143,21 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         """Takes a signed entry into the game, or says why not."""
         return await take(game, await request.body())
 
+    @router.post(
+        "/games/{game}/recovery",
+        status_code=201,
+        response_model=models.SubmittedModel,
+        responses={
+            200: {"model": models.SubmittedModel, "description": "Done before"},
+            **problem_responses(400, 401, 403, 404, 409, 422),
+        },
+        tags=["games"],
+    )
+    async def recover_seat(game: models.GameId, player: me, request: models.ProofRequest) -> Any:
+        """Puts the caller's key in the place of their revoked one, while they owe the next entry."""
+        lines, fresh = await games.recover(game, player, request.proof)
+        return JSONResponse(models.submitted_json(lines), 201 if fresh else 200)
+
     @router.get(
         "/games/{game}/view",
         response_model=models.ViewModel,
@@ -214,6 +180,6 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
             "openings": [opening.to_json() for opening in own.openings],
             "lines": [line_to_json(line) for line in own.lines],
         }
-        return Response(_dumps(shown), media_type="application/json", headers=_NO_STORE)
+        return Response(_dumps(shown), media_type="application/json", headers=NO_STORE)
 
     return router

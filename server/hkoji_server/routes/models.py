@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, line_to_json
-from hkoji_server.store.contract import Player, Summary
+from hkoji_server.store.contract import Player, Retired, Summary
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
@@ -91,13 +91,44 @@ class ServiceModel(_Model):
     time: str
 
 
+class NewKeyRequest(Signed):
+    """That a key follows another: `sig` is the new key's, `old_sig` the old one's."""
+
+    old_sig: str = Field(max_length=2048)
+
+
+class RecoveryRequest(Signed):
+    """That a key is to take the place of a revoked one, and the host's code for it."""
+
+    code: str = Field(max_length=256)
+
+
+class ProofRequest(_Model):
+    """A new key's proof for the next entry of a game, base64."""
+
+    proof: str = Field(max_length=2048)
+
+
+class EarlierKeyModel(_Model):
+    """A key that a player had before, and what was signed about it."""
+
+    key: str
+    until: str
+    revoked: bool
+    text: str | None = Field(description="What was signed; null if the host has revoked it")
+    sig: str | None = Field(description="By this key")
+    new_sig: str | None = Field(description="By the key that has taken its place")
+
+
 class PlayerModel(_Model):
-    """A registered player."""
+    """A registered player; `statement` is what `key` has signed to become their key."""
 
     name: Name
     key: str
     registered: str
+    revoked: bool = Field(description="Whether `key` counts no more, and no other is there yet")
     statement: Signed
+    earlier: list[EarlierKeyModel]
 
 
 class ChallengeModel(_Model):
@@ -180,13 +211,16 @@ def submitted_json(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
     return {"receipt": lines_json[0]["receipt"], "lines": lines_json}
 
 
-def player_json(player: Player) -> dict[str, Any]:  # Any: JSON
-    """The object of `PlayerModel`."""
+def player_json(player: Player, retired: tuple[Retired, ...]) -> dict[str, Any]:  # Any: JSON
+    """The object of `PlayerModel`; `retired` are the player's keys that count no more, or not everywhere."""
+    names = ("key", "revoked", "text", "sig", "new_sig")
     return {
         "name": player.name,
         "key": player.key,
         "registered": player.registered,
+        "revoked": any(each.key == player.key for each in retired),
         "statement": {"text": player.text, "sig": player.sig},
+        "earlier": [{**{name: getattr(each, name) for name in names}, "until": each.at} for each in retired],
     }
 
 

@@ -17,18 +17,21 @@ from hkoji.game import bodies, host
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
 from hkoji.game.hidden import Opening
+from hkoji.game.keys import Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
-from hkoji.log.canonical import encode
+from hkoji.log.canonical import decode_base64, encode
 from hkoji.log.entry import SERVER_NAME
-from hkoji.log.keys import PublicKey, Signer
+from hkoji.log.keychange import parse_revocation
+from hkoji.log.keys import PublicKey, Signer, parse_public_key
 from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.rules.protocol import Ruleset, State
 from hkoji.text import tell
 from hkoji_server.service.ports import Ports
 from hkoji_server.service.referee import Referee
-from hkoji_server.store.contract import Append, NewGame, Query, Store, Summary
+from hkoji_server.store.contract import Append, NewGame, Query, Retired, Store, Summary
+from hkoji_server.store.keychanges import verify_counts
 
 
 class Submitted(NamedTuple):
@@ -89,10 +92,10 @@ class Games:
             try:
                 if entry.seq <= hosted.course.seq:
                     return self._repeat(hosted, submission)
-                self._check_registered(hosted.course, submission)
+                key = self._check_key(hosted.course, submission)
                 work = partial(host.accept, hosted, submission, signer=self._signer, at=self._ports.at())
                 accepted = await self._referee.accept(work)
-                await self._append(hosted, accepted)
+                await self._append(hosted, accepted, key)
             except ConflictError:
                 hosted, current = self._refresh(hosted), True
                 if hosted.course.head == before.course.head:
@@ -104,6 +107,47 @@ class Games:
             else:
                 self._remember(accepted.hosted)
                 return Submitted(accepted.lines, fresh=True)
+
+    async def recover(self, game: str, player: str, proof: str) -> Submitted:
+        """Puts a player's new key in the place of a revoked one, if they owe the next entry; or says that it is done.
+
+        `proof` is the new key's, for the next entry. Raises what `host.revoke` raises, `NotFoundError`, and
+        `ForbiddenError` if there is nothing to be replaced, or not by that player.
+        """
+        while True:
+            hosted = self._current(game)
+            setup = hosted.course.setup
+            seat = setup.seat_of(player)
+            registered = self._store.player(player)
+            old = None if seat is None else setup.keys[seat]
+            if seat is None or old is None or registered is None:
+                raise ForbiddenError(tell("{by} does not play in game {game}", by=player, game=game[:8]))
+            if old.text == registered.key:
+                return self._recovered(hosted, seat)
+            retired = self._store.retired(old.text)
+            if retired is None or not retired.revoked:
+                raise ForbiddenError(
+                    tell("the key of {name} in game {game} has not been revoked", name=player, game=game[:8]),
+                    hint=tell("while it counts, it gives way to another by its own word: look at the game again"),
+                )
+            body = Revoke(
+                parse_public_key(registered.key), player, old, decode_base64(proof, "proof"), _revocation(retired)
+            )
+            accepted = host.revoke(hosted, body, signer=self._signer, at=self._ports.at())
+            try:
+                await self._append(hosted, accepted, registered.key)
+            except ConflictError:
+                if self._refresh(hosted).course.head == hosted.course.head:
+                    raise
+            else:
+                self._remember(accepted.hosted)
+                return Submitted(accepted.lines, fresh=True)
+
+    def _recovered(self, hosted: host.Hosted, seat: int) -> Submitted:
+        changes = [change for change in hosted.course.setup.replaced if change.seat == seat and change.vouched]
+        if not changes:
+            raise ForbiddenError(tell("the key that counts in the game is the one that is registered"))
+        return Submitted(self._store.lines(hosted.course.setup.game, changes[-1].seq - 1)[:1], fresh=False)
 
     def head(self, game: str) -> tuple[int, str] | None:
         """Number and head of a game's last entry, if there is such a game."""
@@ -207,7 +251,7 @@ class Games:
 
     # --- one submission -------------------------------------------------------------------------------------------
 
-    async def _append(self, before: host.Hosted, accepted: host.Accepted) -> None:
+    async def _append(self, before: host.Hosted, accepted: host.Accepted, key: str) -> None:
         known = len(before.openings)
         await self._store.append(
             Append(
@@ -218,6 +262,7 @@ class Games:
                 openings=accepted.hosted.openings[known:],
                 summary=_summary(accepted.hosted, created=""),
                 outline=_outline(before.course) != _outline(accepted.hosted.course),
+                key=key,
             )
         )
 
@@ -227,7 +272,7 @@ class Games:
         stored = self._store.lines(entry.game, entry.seq - 1)
         if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:
             raise ConflictError(entry.game, seq=hosted.course.seq, head=hosted.course.head)
-        key = _author_key(hosted.course, submission)
+        key = _author_key(hosted.course, submission, entry.seq)
         sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
         brought = [stored[0]]
         for line in stored[1:]:
@@ -236,13 +281,16 @@ class Games:
             brought.append(line)
         return Submitted(tuple(brought), fresh=False)
 
-    def _check_registered(self, course: Course, submission: Submission) -> None:
-        """An `open` or `join` brings a name and a key into the game: they must be a registered player's."""
+    def _check_key(self, course: Course, submission: Submission) -> str:
+        """The author's key, which may not have been revoked, and which an `open` or `join` must have registered."""
         entry = submission.entry
         if entry.kind not in ("open", "join"):
-            return
+            key = _author_key(course, submission, course.seq + 1).text
+            verify_counts(self._store.retired(key))
+            return key
         body = parse_body(entry.kind, entry.body)
         assert isinstance(body, bodies.Open | bodies.Join)
+        verify_counts(self._store.retired(body.key.text))
         player = self._store.player(entry.by)
         if player is None or player.key != body.key.text:
             raise ForbiddenError(
@@ -253,14 +301,24 @@ class Games:
             history = self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(f"game {entry.game[:8]} was offered to another player")
+        return body.key.text
 
 
-def _author_key(course: Course, submission: Submission) -> PublicKey:
+def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
+    """The key that counts for the author of entry `seq`."""
     seat = course.setup.seat_of(submission.entry.by)
-    key = None if seat is None else course.setup.keys[seat]
+    key = None if seat is None else course.setup.key_at(seat, seq)
     if key is None:
         raise ForbiddenError(f"{submission.entry.by} does not play in game {course.setup.game[:8]}")
     return key
+
+
+def _revocation(retired: Retired) -> Revoked | None:
+    """What the lost key has signed itself, if it has."""
+    if retired.text is None or retired.sig is None or retired.new_sig is not None:
+        return None
+    said = parse_revocation(retired.text)
+    return Revoked(said.at, said.origin, decode_base64(retired.sig, "signature"))
 
 
 def _seen(course: Course, seat: int | None) -> State:

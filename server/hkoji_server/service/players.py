@@ -16,6 +16,7 @@ from hkoji.log.statement import make_login, parse_login, parse_registration
 from hkoji.text import tell
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Player, Store
+from hkoji_server.store.keychanges import verify_counts
 
 
 def _digest(secret: str) -> str:
@@ -51,6 +52,7 @@ class Players:
         if holder is None:
             return player, True
         if (holder.name, holder.key) == (player.name, player.key):
+            verify_counts(self._store.retired(holder.key))
             return holder, False
         if holder.name == player.name:
             raise ExistsError(tell("player"), player.name, hint=tell("choose another name with `hkoji init NAME`"))
@@ -73,11 +75,13 @@ class Players:
     async def login(self, name: str, text: str, sig: str) -> tuple[str, str]:
         """A token and when it expires, for a signed challenge.
 
-        Raises `LoginError`, `SignatureError`, `NotFoundError`, `ForbiddenError` for another service's origin.
+        Raises `LoginError`, `SignatureError`, `NotFoundError`, `RevokedError`, `ForbiddenError` for another service's
+        origin.
         """
         statement = parse_login(text)
         self._check_origin(statement.origin)
         player = self.player(name)
+        verify_counts(self._store.retired(player.key))
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
         # Only now, so that nobody can use up a challenge that another is signing.

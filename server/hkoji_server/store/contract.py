@@ -27,6 +27,24 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
+class Retired:
+    """A key that was the player's until `at`. One that was only replaced still counts in games that name it; one that
+    is `revoked` counts nowhere.
+
+    `text` is what was signed: by the key itself (`sig`), and if another took its place by that one (`new_sig`). If the
+    host has revoked it, nothing was.
+    """
+
+    key: str
+    name: str
+    at: str
+    revoked: bool
+    text: str | None = None
+    sig: str | None = None
+    new_sig: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A game as lists show it. It repeats what the log says, for queries; the log is the truth."""
 
@@ -63,7 +81,8 @@ class NewGame:
 class Append:
     """Lines to follow the entry numbered `seq` with that `head`, the openings to keep, and the summary after them.
 
-    `outline` says whether they change status, names or result: most moves do not.
+    `outline` says whether they change status, names or result: most moves do not. `key` is the author's: nothing is
+    appended if it has been revoked.
     """
 
     game: str
@@ -73,6 +92,7 @@ class Append:
     openings: tuple[Opening, ...]
     summary: Summary
     outline: bool
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +143,39 @@ class Store(Protocol):
         """A registered player."""
 
     async def add_player(self, player: Player) -> Player | None:
-        """Registers. Returns the player that holds the name or the key already, or None if it is done."""
+        """Registers. Returns the player that holds the name or the key already, or None if it is done.
+
+        Raises `RevokedError` or `ExistsError` for a key that was somebody's before.
+        """
+
+    def retired(self, key: str) -> Retired | None:
+        """What became of a key that was a player's and is no more."""
+
+    def retired_of(self, name: str) -> tuple[Retired, ...]:
+        """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
+
+    async def replace_key(self, player: Player, retired: Retired) -> None:
+        """Gives a registered player the key of `player` in place of the `retired` one, and ends all their logins.
+
+        All or nothing: raises `ForbiddenError` if the retired key is not the one that counts, `RevokedError` if it has
+        been revoked, `ExistsError` if the new one is or was anybody's.
+        """
+
+    async def revoke_key(self, retired: Retired) -> None:
+        """Makes a player's key, the last one or an earlier, count nowhere, and ends all their logins.
+
+        Done already, nothing is done. Raises `ForbiddenError` if it never was that player's.
+        """
+
+    async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
+        """Keeps the digest of a code, in place of an earlier one."""
+
+    async def recover(self, player: Player, digest: str, now: str) -> None:
+        """Gives a player whose key is revoked the key of `player`, and uses the code up.
+
+        All or nothing: raises `ForbiddenError` if there is no such code that is still good, or their key is not
+        revoked, `ExistsError` if the new one is or was anybody's.
+        """
 
     async def add_challenge(self, digest: str, expires: str) -> None:
         """Keeps a login challenge by its digest."""
@@ -144,7 +196,7 @@ class Store(Protocol):
         """Keeps a new game."""
 
     async def append(self, append: Append) -> None:
-        """Appends, or raises `ConflictError` with the current head and changes nothing."""
+        """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing."""
 
     def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""

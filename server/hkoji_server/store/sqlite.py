@@ -35,8 +35,8 @@ from sqlalchemy.pool import NullPool
 from hkoji.errors import ConflictError, StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line
-from hkoji_server.store import statements
-from hkoji_server.store.contract import Append, History, NewGame, Player, Query, Secrets, Summary
+from hkoji_server.store import keychanges, statements
+from hkoji_server.store.contract import Append, History, NewGame, Player, Query, Retired, Secrets, Summary
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, PLAYER, SECRET, SERVICE, TOKEN, Row, Values
 from hkoji_server.store.writer import Writer
@@ -130,11 +130,37 @@ class SqliteStore:
             row = connection.execute(found.order_by(PLAYER.c.name != player.name)).first()
             if row:
                 return Player(*row)
+            keychanges.verify_unused(connection, player.key)
             values = {name: getattr(player, name) for name in Player.__dataclass_fields__}
             connection.execute(insert(PLAYER).values(values))
             return None
 
         return await self._writer.run(work)
+
+    def retired(self, key: str) -> Retired | None:
+        """What became of a key that was a player's and is no more."""
+        rows = self._rows(statements.RETIRED_KEY, {"b_key": key})
+        return keychanges.read_retired(rows[0]) if rows else None
+
+    def retired_of(self, name: str) -> tuple[Retired, ...]:
+        """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
+        return tuple(map(keychanges.read_retired, self._select(keychanges.keys_of(name))))
+
+    async def replace_key(self, player: Player, retired: Retired) -> None:
+        """Gives a registered player another key, and ends all their logins; all or nothing."""
+        await self._writer.run(lambda connection: keychanges.replace(connection, player, retired))
+
+    async def revoke_key(self, retired: Retired) -> None:
+        """Makes a player's key, the last one or an earlier, count nowhere, and ends all their logins."""
+        await self._writer.run(lambda connection: keychanges.revoke(connection, retired))
+
+    async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
+        """Keeps the digest of a code, in place of an earlier one."""
+        await self._writer.run(lambda connection: keychanges.allow(connection, name, digest, expires))
+
+    async def recover(self, player: Player, digest: str, now: str) -> None:
+        """Gives a player whose key is revoked another one, and uses the code up; all or nothing."""
+        await self._writer.run(lambda connection: keychanges.recover(connection, player, digest, now))
 
     # --- logins ---------------------------------------------------------------------------------------------------
 
@@ -197,6 +223,8 @@ class SqliteStore:
 
         def work(connection: Connection) -> None:
             execute = driver(connection).execute
+            if append.key and (row := execute(statements.RETIRED_KEY, {"b_key": append.key}).fetchone()):
+                keychanges.verify_counts(keychanges.read_retired(row))
             if execute(statements.ADVANCE, place).rowcount != 1:
                 row = execute(statements.HEAD_OF, {"b_game": append.game}).fetchone()
                 seq, head = row or (-1, "")

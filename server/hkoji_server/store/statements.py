@@ -23,6 +23,8 @@ from hkoji_server.store.tables import (
     GameRecord,
     OpeningRecord,
     PlayerRecord,
+    RecoveryRecord,
+    RetiredRecord,
     SecretRecord,
     ServiceRecord,
     TokenRecord,
@@ -42,6 +44,8 @@ def _compiled(statement: ClauseElement) -> str:
 
 SERVICE: Final = _table(ServiceRecord)
 PLAYER: Final = _table(PlayerRecord)
+RETIRED: Final = _table(RetiredRecord)
+RECOVERY: Final = _table(RecoveryRecord)
 CHALLENGE: Final = _table(ChallengeRecord)
 TOKEN: Final = _table(TokenRecord)
 GAME: Final = _table(GameRecord)
@@ -79,6 +83,7 @@ OPENINGS_OF: Final = _compiled(
     .where(OPENING.c.game == bindparam("b_game"))
     .order_by(OPENING.c.seq, OPENING.c.part)
 )
+RETIRED_KEY: Final = _compiled(select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key")))
 NAME_OF_TOKEN: Final = _compiled(
     select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
 )

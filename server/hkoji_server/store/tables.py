@@ -34,6 +34,31 @@ class PlayerRecord(SQLModel, table=True):
     sig: str = Field(sa_type=Text)
 
 
+class RetiredRecord(SQLModel, table=True):
+    """A key that has been a player's, and is no more; nobody can ever register it again."""
+
+    __tablename__ = "retired"
+    __table_args__ = (Index("retired_name", "name", "at"),)
+
+    key: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    at: str = Field(sa_type=Text)
+    revoked: bool
+    text: str | None = Field(default=None, sa_type=Text)
+    sig: str | None = Field(default=None, sa_type=Text)
+    new_sig: str | None = Field(default=None, sa_type=Text)
+
+
+class RecoveryRecord(SQLModel, table=True):
+    """That a player may have another key, by the digest of the code that the host has given them."""
+
+    __tablename__ = "recovery"
+
+    name: str = Field(primary_key=True, sa_type=Text)
+    digest: str = Field(sa_type=Text)
+    expires: str = Field(sa_type=Text)
+
+
 class ChallengeRecord(SQLModel, table=True):
     """A login challenge that waits, by the digest of its nonce."""
 

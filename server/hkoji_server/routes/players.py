@@ -1,0 +1,111 @@
+"""The endpoints about players: registering, keys, logins. docs/spec/http.md."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from hkoji_server.routes import models
+from hkoji_server.routes.problems import problem_responses
+from hkoji_server.service.keys import Keys
+from hkoji_server.service.players import Players
+from hkoji_server.store import contract
+
+NO_STORE: Final = {"Cache-Control": "no-store"}
+_bearer: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
+
+
+def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
+    """The dependency that knows who is asking."""
+
+    # Async, though it awaits nothing: a plain function would be given a thread, which costs more than the look-up.
+    async def whose(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
+        return players.whose(credentials.credentials if credentials else None)
+
+    return whose
+
+
+def make_players_router(players: Players, keys: Keys) -> APIRouter:
+    """The endpoints over these use cases."""
+    router = APIRouter(prefix="/v1")
+    me = Annotated[str, Depends(logged_in(players))]
+
+    def shown(player: contract.Player) -> dict[str, Any]:  # Any: JSON
+        return models.player_json(player, keys.earlier(player.name))
+
+    @router.post(
+        "/players",
+        status_code=201,
+        response_model=models.PlayerModel,
+        responses={
+            200: {"model": models.PlayerModel, "description": "Registered before"},
+            **problem_responses(400, 403, 409),
+        },
+        tags=["players"],
+    )
+    async def register(signed: models.Signed) -> Any:
+        """Registers a name and key by a self-signed registration."""
+        player, new = await players.register(signed.text, signed.sig)
+        return JSONResponse(shown(player), 201 if new else 200)
+
+    @router.get(
+        "/players/{name}", response_model=models.PlayerModel, responses=problem_responses(400, 404), tags=["players"]
+    )
+    async def player(name: models.Name) -> Any:
+        """A registered player and their key."""
+        return shown(players.player(name))
+
+    @router.post(
+        "/players/{name}/key",
+        response_model=models.PlayerModel,
+        responses=problem_responses(400, 403, 404, 409),
+        tags=["players"],
+    )
+    async def replace_key(name: models.Name, signed: models.NewKeyRequest) -> Any:
+        """Gives a player another key, by a statement that both keys have signed."""
+        return shown(await keys.replace(name, signed.text, signed.sig, signed.old_sig))
+
+    @router.post(
+        "/players/{name}/revocation",
+        response_model=models.PlayerModel,
+        responses=problem_responses(400, 403, 404),
+        tags=["players"],
+    )
+    async def revoke_key(name: models.Name, signed: models.Signed) -> Any:
+        """Makes a key of a player's count nowhere, by its own signature."""
+        return shown(await keys.revoke(name, signed.text, signed.sig))
+
+    @router.post(
+        "/players/{name}/recovery",
+        response_model=models.PlayerModel,
+        responses=problem_responses(400, 403, 404, 409),
+        tags=["players"],
+    )
+    async def recover_name(name: models.Name, signed: models.RecoveryRequest) -> Any:
+        """Gives a player whose key is revoked another one, with a code from the host."""
+        return shown(await keys.recover(name, signed.text, signed.sig, signed.code))
+
+    @router.post("/login/challenge", status_code=201, response_model=models.ChallengeModel, tags=["players"])
+    async def challenge() -> Any:
+        """A fresh text to sign."""
+        return JSONResponse({"text": await players.challenge()}, 201, NO_STORE)
+
+    @router.post(
+        "/login",
+        response_model=models.TokenModel,
+        responses=problem_responses(400, 401, 403, 404),
+        tags=["players"],
+    )
+    async def login(request: models.LoginRequest) -> Any:
+        """A token for a signed challenge."""
+        token, expires = await players.login(request.name, request.text, request.sig)
+        return JSONResponse({"token": token, "expires": expires}, 200, NO_STORE)
+
+    @router.post("/logout", status_code=204, responses=problem_responses(401), tags=["players"])
+    async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(_bearer)]) -> None:
+        """Makes the token worthless."""
+        await players.logout(credentials.credentials)
+
+    return router

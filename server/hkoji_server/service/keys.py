@@ -1,0 +1,111 @@
+"""Players' keys: another one by the old one's word, none any more by its own or the host's, one again with a code.
+
+docs/spec/http.md, "Keys". A code is stored as a digest; the host hands it to whom they know to be the player.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from hkoji.errors import ForbiddenError, MalformedError, NotFoundError
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.keychange import parse_new_key, parse_recovery, parse_revocation
+from hkoji.text import tell
+from hkoji_server.service.ports import Ports
+from hkoji_server.store.contract import Player, Retired, Store
+
+
+class Keys:
+    """Use cases about players' keys. `origin` is what players sign; a code is good for `code_lifetime` seconds."""
+
+    def __init__(self, store: Store, ports: Ports, *, origin: str, code_lifetime: int) -> None:
+        self._store = store
+        self._ports = ports
+        self._origin = origin
+        self._code_lifetime = code_lifetime
+
+    def earlier(self, name: str) -> tuple[Retired, ...]:
+        """The keys that a player had before, in order of time."""
+        return self._store.retired_of(name)
+
+    async def replace(self, name: str, text: str, sig: str, old_sig: str) -> Player:
+        """Gives a player another key, by a statement that both keys have signed; the same one again is done already.
+
+        Raises `SignatureError`, `MalformedError`, `WeakKeyError`, and what `Store.replace_key` raises.
+        """
+        statement = parse_new_key(text)
+        self._check(name, statement.name, statement.origin)
+        blob, old_blob = decode_base64(sig, "signature"), decode_base64(old_sig, "signature")
+        sshsig.verify(old_blob, statement.old, sshsig.NEW_KEY, statement.message, name)
+        sshsig.verify(blob, statement.key, sshsig.NEW_KEY, statement.message, name)
+        before = self._player(name)
+        if before.text == text:
+            return before
+        at = self._ports.at()
+        player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
+        retired = Retired(
+            statement.old.text, name, at, revoked=False, text=text, sig=encode_base64(old_blob), new_sig=player.sig
+        )
+        await self._store.replace_key(player, retired)
+        return player
+
+    async def revoke(self, name: str, text: str, sig: str) -> Player:
+        """Makes a key of a player's count nowhere, by its own word; once it does nothing is done.
+
+        Raises `SignatureError`, `MalformedError`, `WeakKeyError`, and what `Store.revoke_key` raises.
+        """
+        statement = parse_revocation(text)
+        self._check(name, statement.name, statement.origin)
+        blob = decode_base64(sig, "signature")
+        sshsig.verify(blob, statement.key, sshsig.REVOKE, statement.message, name)
+        player = self._player(name)
+        at = self._ports.at()
+        retired = Retired(statement.key.text, name, at, revoked=True, text=text, sig=encode_base64(blob))
+        await self._store.revoke_key(retired)
+        return player
+
+    async def release(self, name: str) -> str:
+        """The host's part: makes the key of a player count nowhere. A fresh code, with which they get another.
+
+        Raises `NotFoundError`.
+        """
+        player = self._player(name)
+        await self._store.revoke_key(Retired(player.key, name, self._ports.at(), revoked=True))
+        code = self._ports.entropy(20).hex()
+        await self._store.allow_recovery(name, _digest(code), self._ports.at(self._code_lifetime))
+        return code
+
+    async def recover(self, name: str, text: str, sig: str, code: str) -> Player:
+        """Gives a player whose key is revoked the one that has signed the statement; the same again is done already.
+
+        Raises `SignatureError`, `MalformedError`, `WeakKeyError`, and what `Store.recover` raises.
+        """
+        statement = parse_recovery(text)
+        self._check(name, statement.name, statement.origin)
+        blob = decode_base64(sig, "signature")
+        sshsig.verify(blob, statement.key, sshsig.RECOVER, statement.message, name)
+        before = self._player(name)
+        if before.text == text and self._store.retired(before.key) is None:  # a registration may have the same text
+            return before
+        player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
+        await self._store.recover(player, _digest(code), self._ports.at())
+        return player
+
+    def _player(self, name: str) -> Player:
+        player = self._store.player(name)
+        if player is None:
+            raise NotFoundError(tell("player"), name)
+        return player
+
+    def _check(self, name: str, said: str, origin: str) -> None:
+        if said != name:
+            raise MalformedError(tell("statement"), tell("it is about another player than the address says"))
+        if origin != self._origin:
+            raise ForbiddenError(
+                tell("it was signed for {origin}, and this service is {own}", origin=origin, own=self._origin)
+            )
+
+
+def _digest(code: str) -> str:
+    return sha256(code.encode()).hexdigest()

@@ -1,0 +1,105 @@
+"""What becomes of players' keys, as statements on an open transaction: each does all of its work or raises.
+
+A key that has been anybody's is never anybody's again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from sqlalchemy import Connection, Select, delete, insert, select, update
+
+from hkoji.errors import ExistsError, ForbiddenError, RevokedError
+from hkoji.log.keys import parse_public_key
+from hkoji.text import tell
+from hkoji_server.store.contract import Player, Retired
+from hkoji_server.store.statements import PLAYER, RECOVERY, RETIRED, TOKEN, Row
+
+
+def keys_of(name: str) -> Select[Row]:
+    """The rows of a player's earlier keys."""
+    return select(*RETIRED.c).where(RETIRED.c.name == name).order_by(RETIRED.c.at, RETIRED.c.key)
+
+
+def read_retired(row: Row) -> Retired:
+    """A row as a value."""
+    key, name, at, revoked, *said = row
+    return Retired(key, name, at, bool(revoked), *said)
+
+
+def verify_counts(retired: Retired | None) -> None:
+    """Raises `RevokedError` for a key that counts nowhere."""
+    if retired is not None and retired.revoked:
+        raise RevokedError(retired.name, parse_public_key(retired.key).fingerprint)
+
+
+def verify_unused(connection: Connection, key: str) -> None:
+    """Raises `RevokedError` or `ExistsError` if a key is, or has been, anybody's."""
+    retired = _retired(connection, key)
+    verify_counts(retired)
+    if retired or connection.execute(select(PLAYER.c.name).where(PLAYER.c.key == key)).first():
+        fingerprint = parse_public_key(key).fingerprint
+        raise ExistsError(tell("key"), fingerprint, hint=tell("make another key; this one is, or was, a player's"))
+
+
+def replace(connection: Connection, player: Player, retired: Retired) -> None:
+    """Puts the key of `player` in the place of the `retired` one."""
+    verify_counts(_retired(connection, retired.key))
+    if _key_of(connection, player.name) != retired.key:
+        raise ForbiddenError(tell("the key that is to be replaced is not the one of {name}", name=player.name))
+    verify_unused(connection, player.key)
+    connection.execute(insert(RETIRED).values(**asdict(retired)))
+    _set_key(connection, player)
+
+
+def revoke(connection: Connection, retired: Retired) -> None:
+    """Makes a key count nowhere."""
+    before = _retired(connection, retired.key)
+    if before is None and _key_of(connection, retired.name) != retired.key:
+        raise ForbiddenError(tell("it never was a key of {name}", name=retired.name))
+    if before is None:
+        connection.execute(insert(RETIRED).values(**asdict(retired)))
+    elif before.name != retired.name:
+        raise ForbiddenError(tell("it never was a key of {name}", name=retired.name))
+    elif not before.revoked:
+        connection.execute(update(RETIRED).where(RETIRED.c.key == retired.key).values(**asdict(retired)))
+    connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
+
+
+def allow(connection: Connection, name: str, digest: str, expires: str) -> None:
+    """Keeps the digest of a code, in place of an earlier one."""
+    connection.execute(delete(RECOVERY).where(RECOVERY.c.name == name))
+    connection.execute(insert(RECOVERY).values(name=name, digest=digest, expires=expires))
+
+
+def recover(connection: Connection, player: Player, digest: str, now: str) -> None:
+    """Puts the key of `player` in the place of a revoked one."""
+    good = (RECOVERY.c.name == player.name) & (RECOVERY.c.digest == digest) & (RECOVERY.c.expires > now)
+    if connection.execute(select(RECOVERY.c.name).where(good)).first() is None:
+        raise ForbiddenError(
+            tell("the code is not the one that the host has given for {name}, or has expired", name=player.name),
+            hint=tell("nothing was changed; ask the host of the service for another code"),
+        )
+    key = _key_of(connection, player.name)
+    lost = _retired(connection, key) if key else None
+    if lost is None or not lost.revoked:
+        raise ForbiddenError(tell("the key of {name} has not been revoked", name=player.name))
+    verify_unused(connection, player.key)
+    connection.execute(delete(RECOVERY).where(RECOVERY.c.name == player.name))
+    _set_key(connection, player)
+
+
+def _retired(connection: Connection, key: str) -> Retired | None:
+    row = connection.execute(select(*RETIRED.c).where(RETIRED.c.key == key)).first()
+    return read_retired(tuple(row)) if row else None
+
+
+def _key_of(connection: Connection, name: str) -> str | None:
+    row = connection.execute(select(PLAYER.c.key).where(PLAYER.c.name == name)).first()
+    return row[0] if row else None
+
+
+def _set_key(connection: Connection, player: Player) -> None:
+    values = {"key": player.key, "text": player.text, "sig": player.sig}
+    connection.execute(update(PLAYER).where(PLAYER.c.name == player.name).values(values))
+    connection.execute(delete(TOKEN).where(TOKEN.c.name == player.name))
