@@ -11,13 +11,16 @@ compared; ends with 1 if there was one. The same seed and number of states ask t
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import multiprocessing
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=2000, help="how many states to compare")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other games")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    parser.add_argument("--processes", type=int, default=0, metavar="STORIES", help="also so many over real sockets")
     parser.add_argument("--kinds", action="store_true", help="also count the answers by what was asked")
     given = parser.parse_args()
     os.environ["HKOJI_CONFIG"] = os.devnull  # the command speaks as if nobody had set anything
@@ -48,16 +52,16 @@ def main() -> None:
             print(f"{leak.place}: {leak.what}", flush=True)
         end = "\r" if sys.stderr.isatty() else "\n"
         print(f"{tally.states} states, {len(tally.leaks)} leaks", end=end, file=sys.stderr, flush=True)
+    for number in range(given.processes):
+        tally.add(_served(given.seed + number))
     if given.kinds:
         for kind, count in sorted(tally.kinds.items()):
             print(f"{count:8} {kind}")
-    by_hand = sum(count for kind, count in tally.kinds.items() if kind.startswith("hkoji"))
-    statuses = Counter(kind.rpartition(": ")[2] for kind in tally.kinds.elements() if not kind.startswith("hkoji"))
+    over_http = [kind for kind in tally.kinds.elements() if not kind.startswith(("hkoji", "process"))]
+    statuses = Counter(kind.rpartition(": ")[2] for kind in over_http)
     print(f"{tally.states} states, {tally.early} before the first card, {tally.alike} with the same deal by chance")
-    print(
-        f"{tally.answers - by_hand} answers over HTTP: {', '.join(f'{n} of {s}' for s, n in sorted(statuses.items()))}"
-    )
-    print(f"{by_hand} outputs of the command and its files")
+    print(f"{len(over_http)} answers over HTTP: {', '.join(f'{n} of {s}' for s, n in sorted(statuses.items()))}")
+    print(f"{tally.answers - len(over_http)} outputs of the command and files")
     print(f"{len(tally.leaks)} differ")
     wall = time.monotonic() - started
     print(f"{wall:.0f} s, {spent:.0f} s of them working: {1000 * spent / max(1, tally.states):.1f} ms a state")
@@ -73,6 +77,18 @@ def _all(states: int, seed: int, jobs: int) -> Iterator[tuple[Tally, float]]:
         return
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
         yield from pool.imap(_some, work)
+
+
+def _served(seed: int) -> Tally:
+    """A story told by processes."""
+    from tests.support.leaks_processes import compare
+    from tests.support.stories import VIEWERS
+
+    with tempfile.TemporaryDirectory(prefix="hkoji-leaks-") as folder:
+        tally = asyncio.run(compare(seed, Path(folder), VIEWERS[seed % 3]))
+    for leak in tally.leaks:
+        print(f"{leak.place}: {leak.what}", flush=True)
+    return tally
 
 
 def _some(work: tuple[int, int]) -> tuple[Tally, float]:

@@ -7,8 +7,10 @@ the commitments to the seed included, is done by the code as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 from unittest.mock import patch
 
 from hkoji.game.dealer import DuplicateDealer, ServerDealer
@@ -23,20 +25,46 @@ def dealt(events: tuple[Event, ...]) -> Dealt:
     return chance, tuple(event for event in events if isinstance(event, Deal))
 
 
+class DealFiles(MutableMapping[str, Dealt]):
+    """Such a table as files, one for a seed, for a service that is another process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __getitem__(self, seed: str) -> Dealt:
+        try:
+            found: Dealt = pickle.loads((self._folder / seed).read_bytes())
+        except FileNotFoundError as error:
+            raise KeyError(seed) from error
+        return found
+
+    def __setitem__(self, seed: str, dealt: Dealt) -> None:
+        self._folder.mkdir(exist_ok=True)
+        (self._folder / seed).write_bytes(pickle.dumps(dealt))
+
+    def __delitem__(self, seed: str) -> None:
+        (self._folder / seed).unlink()
+
+    def __iter__(self) -> Iterator[str]:
+        return (file.name for file in self._folder.iterdir())
+
+    def __len__(self) -> int:
+        return len(list(self._folder.iterdir()))
+
+
 @contextmanager
-def chosen_deals() -> Iterator[dict[str, Dealt]]:
-    """A table from seeds (64 hex digits) to what they deal; while the block runs, both dealers look into it."""
-    chosen: dict[str, Dealt] = {}
+def chosen_deals(chosen: MutableMapping[str, Dealt]) -> Iterator[None]:
+    """While the block runs, both dealers look into this table, from seeds (64 hex digits) to what they deal."""
     with (
         patch.object(ServerDealer, "deal", _dealing(chosen, ServerDealer.deal)),
         patch.object(DuplicateDealer, "deal", _dealing(chosen, DuplicateDealer.deal)),
         patch.object(ServerDealer, "chance", _deciding(chosen, ServerDealer.chance)),
         patch.object(DuplicateDealer, "chance", _deciding(chosen, DuplicateDealer.chance)),
     ):
-        yield chosen
+        yield
 
 
-def _dealing(chosen: dict[str, Dealt], true):  # type: ignore[no-untyped-def] # a method of either dealer
+def _dealing(chosen: MutableMapping[str, Dealt], true):  # type: ignore[no-untyped-def] # a method of either dealer
     def deal(self, round_number: int) -> Deal:  # type: ignore[no-untyped-def] # either dealer
         if self.seed not in chosen:
             given: Deal = true(self, round_number)
@@ -48,7 +76,7 @@ def _dealing(chosen: dict[str, Dealt], true):  # type: ignore[no-untyped-def] # 
     return deal
 
 
-def _deciding(chosen: dict[str, Dealt], true):  # type: ignore[no-untyped-def] # a method of either dealer
+def _deciding(chosen: MutableMapping[str, Dealt], true):  # type: ignore[no-untyped-def] # a method of either dealer
     def chance(self) -> Chance | None:  # type: ignore[no-untyped-def] # either dealer
         decided: Chance | None = chosen[self.seed][0] if self.seed in chosen else true(self)
         return decided

@@ -263,7 +263,8 @@ def comparing(seed: int, *, look: Look | None = None, every: int = 50) -> Iterat
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="hkoji-leaks-", dir=memory if memory.is_dir() else None))
     try:
-        with chosen_deals() as deals, patch.object(sys, "stderr", journal), asyncio.Runner() as runner:
+        deals: dict[str, Dealt] = {}
+        with chosen_deals(deals), patch.object(sys, "stderr", journal), asyncio.Runner() as runner:
             comparison = Comparison(seed, folder, runner, deals, journal, look, every)
             comparison.start()
             try:

@@ -6,6 +6,7 @@ Whatever the viewer of a world knows is the same there as in the true one: it is
 from __future__ import annotations
 
 import json
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -74,7 +75,7 @@ class Telling:
     viewer: str | None
     """None: everybody knows everything, and all worlds are the same."""
     events: tuple[Event, ...]
-    deals: dict[str, Dealt]
+    deals: MutableMapping[str, Dealt]
     game: str = ""
     head: str = ""
     seq: int = -1
