@@ -20,6 +20,9 @@ from hkoji.text import tell
 KEYS: Final = ("lang", "deck")
 """The settings there are; each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
 
+_SETTINGS: Final = tell("settings: {keys}", keys=", ".join(KEYS))
+_MOST_BYTES: Final = 16_384
+
 
 def take(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """A command line without the options that every command has, and what they say. Raises `UsageError`.
@@ -116,15 +119,20 @@ def read() -> dict[str, str]:
 def _parse(file: Path, data: bytes) -> dict[str, str]:
     import tomllib
 
+    if len(data) > _MOST_BYTES:  # reading long names with dots takes the square of their length
+        raise UsageError(tell("{file} is longer than a settings file", file=file), hint=_SETTINGS)
     try:
         found = tomllib.loads(data.decode())
+    except RecursionError as error:
+        reason = tell("it is nested too deep")
+        raise UsageError(tell("{file} is no TOML: {reason}", file=file, reason=reason), hint=_SETTINGS) from error
     except ValueError as error:
         raise UsageError(tell("{file} is no TOML: {reason}", file=file, reason=shorten(str(error)))) from error
     for key, value in found.items():
         if key not in KEYS:
             raise UsageError(
                 tell("{file}: there is no setting {key!r}", file=file, key=shorten(key)),
-                hint=tell("settings: {keys}", keys=", ".join(KEYS)),
+                hint=_SETTINGS,
             )
         if not isinstance(value, str):
             raise UsageError(tell("{file}: {key} is text", file=file, key=key), hint=f'{key} = "…"')

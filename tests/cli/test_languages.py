@@ -87,7 +87,14 @@ def test_the_option_may_stand_anywhere_before_the_dashes() -> None:
 
 @pytest.mark.parametrize(
     ("held", "named"),
-    [('langage = "it"\n', "langage"), ("lang = 3\n", "lang"), ("lang\n", "TOML"), ('lang = "fr"\n', "fr")],
+    [
+        ('langage = "it"\n', "langage"),
+        ("lang = 3\n", "lang"),
+        ("lang\n", "TOML"),
+        ('lang = "fr"\n', "fr"),
+        ("lang = " + "[" * 5000, "nested too deep"),
+        ("a." * 9000 + "b = 1\n", "longer than a settings file"),
+    ],
 )
 def test_a_wrong_settings_file_names_the_file_and_the_key(
     held: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
