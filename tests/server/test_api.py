@@ -342,6 +342,23 @@ def test_refusals_of_a_game_say_where_it_stands(here: Inside, tmp_path: Path) ->
         assert (answer.json["game"], answer.json["seq"], answer.json["head"]) == (game, *place)
 
 
+def test_form_and_place_are_looked_at_before_the_author(here: Inside, tmp_path: Path) -> None:
+    with inside(tmp_path / "data") as service:
+        host, guest, carol = (Player(service, name).register() for name in ("alice", "bob", "carol"))
+        game = begin(host, guest)
+        seq, head = host.head(game)
+        before = dump(service.data)
+        for by, place, status, code in (
+            ("server", (seq, head), 400, "malformed"),
+            ("carol", (seq + 1, head), 409, "conflict"),
+            ("carol", (seq, head), 403, "forbidden"),
+        ):
+            writer = Player(service, by, carol.key)
+            answer = writer.send(writer.entry(game, place, bodies.Resign()))
+            assert (answer.status, answer.json["code"]) == (status, code), answer
+        assert dump(service.data) == before
+
+
 def test_private_answers_are_not_stored_on_the_way(service: Service, players: tuple[Player, Player], game: str) -> None:
     host, _ = players
     for path in (f"/v1/games/{game}/view", "/v1/me/games"):

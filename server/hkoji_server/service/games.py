@@ -285,9 +285,11 @@ class Games:
         """The author's key, which may not have been revoked, and which an `open` or `join` must have registered."""
         entry = submission.entry
         if entry.kind not in ("open", "join"):
-            key = _author_key(course, submission, course.seq + 1).text
-            verify_counts(self._store.retired(key))
-            return key
+            key = _seat_key(course, entry.by, course.seq + 1)
+            if key is None:
+                return ""  # who has no seat is refused by the referee, which looks at form and place first
+            verify_counts(self._store.retired(key.text))
+            return key.text
         body = parse_body(entry.kind, entry.body)
         assert isinstance(body, bodies.Open | bodies.Join)
         verify_counts(self._store.retired(body.key.text))
@@ -304,10 +306,14 @@ class Games:
         return body.key.text
 
 
+def _seat_key(course: Course, name: str, seq: int) -> PublicKey | None:
+    seat = course.setup.seat_of(name)
+    return None if seat is None else course.setup.key_at(seat, seq)
+
+
 def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
     """The key that counts for the author of entry `seq`."""
-    seat = course.setup.seat_of(submission.entry.by)
-    key = None if seat is None else course.setup.key_at(seat, seq)
+    key = _seat_key(course, submission.entry.by, seq)
     if key is None:
         raise ForbiddenError(f"{submission.entry.by} does not play in game {course.setup.game[:8]}")
     return key
