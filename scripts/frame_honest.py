@@ -23,7 +23,7 @@ from hkoji.game import bodies
 from hkoji.game.evidence import format_evidence
 from hkoji.game.judgement import audit_file
 from tests.support.adversary import follow
-from tests.support.forgery import pins
+from tests.support.forgery import every_pin
 from tests.support.framing import Story, damage, evidence, frame, innocents, shown, stories
 from tests.support.table import AT
 
@@ -47,7 +47,7 @@ def main() -> None:
     verdicts: Counter[str] = Counter()
     framed = 0
     for number, tried in zip(range(given.files), files(random.Random(given.seed)), strict=False):
-        named = {name for known in (pins(tried.told.table), {}) for name in accused(tried.text, known)}
+        named = {name for known in (every_pin(tried.told.table), {}) for name in accused(tried.text, known)}
         wronged = named & innocents(tried.told, guilty_service=tried.guilty)
         verdicts[f"{tried.sort}: {'somebody is named' if named else 'nobody is named'}"] += 1
         if wronged:

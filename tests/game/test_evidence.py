@@ -12,7 +12,7 @@ from hkoji.game.audit import Audit, AuditStep
 from hkoji.game.evidence import Evidence, format_evidence, is_evidence, parse_evidence
 from hkoji.game.judgement import audit_file
 from hkoji.log import sshsig
-from hkoji.log.line import SignedReceipt, format_log
+from hkoji.log.line import SignedReceipt, format_log, parse_log
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt
 from hkoji.rules.events import Outcome
@@ -20,7 +20,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import follow, other_cards
-from tests.support.forgery import pins, rewrite
+from tests.support.forgery import every_pin, pins, rewrite
 from tests.support.framing import OWN, Story, damages, evidence, frame, innocents, shown, stories, story
 from tests.support.table import AT, Table, new_game, whole_game
 
@@ -32,7 +32,7 @@ def judged(made: Evidence, table: Table) -> Audit:
     """A stranger's audit of the file's text, with the keys from outside."""
     text = format_evidence(made)
     assert parse_evidence(text) == made
-    return audit_file(text.encode(), pins(table))
+    return audit_file(text.encode(), every_pin(table))
 
 
 def named(result: Audit) -> set[str]:
@@ -51,7 +51,7 @@ def convicts(made: Evidence, table: Table, *reasons: str, signer: str = "server"
 # --- the honest -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(7))
 @pytest.mark.parametrize("seat", [0, 1, None])
 def test_honest_evidence_holds(number: int, seat: int | None) -> None:
     told, _ = stories()[number]
@@ -127,6 +127,31 @@ def test_two_views_that_contradict_each_other(ruleset: Ruleset) -> None:
     convicts(Evidence(table.game, {}, table.text, (), (one, other)), table, "showed seat 0 other cards before")
 
 
+def test_views_that_contradict_without_any_log() -> None:
+    table = new_game(3)
+
+    def views(*dealt: tuple[str, ...], seqs: tuple[int, int]) -> Evidence:
+        made = [
+            shown(table, 0, seq=seq, dealt=tuple(Dealt(cards, number) for number, cards in enumerate(rounds, 1)))
+            for seq, rounds in zip(seqs, dealt, strict=True)
+        ]
+        return Evidence(table.game, {}, "", (), tuple(made))
+
+    known = {"server": table.server.public}
+    fine = [
+        (("ABCDEF",), ("ABCDEFG",)),
+        (("ABCDEF", "AB"), ("ABCDEF", "ABC")),
+        ((), ("ABC",)),
+        (("ABC",), ("ABC", "D")),
+    ]
+    for one, other in fine:
+        assert audit_file(format_evidence(views(one, other, seqs=(4, 9))), known).findings == ()
+        same = audit_file(format_evidence(views(one, other, seqs=(4, 4))), known)
+        assert named(same) == {"server"}
+    for one, other in ((("ABC",), ("ABD",)), (("ABC", "D"), ("ABCE", "D")), (("ABC",), ()), (("AB", "C"), ("AB",))):
+        assert named(audit_file(format_evidence(views(one, other, seqs=(4, 9))), known)) == {"server"}
+
+
 def test_views_of_both_seats_with_more_copies_than_there_are() -> None:
     """Each could be true alone."""
     table = new_game(3, GeishasRoad())
@@ -148,6 +173,10 @@ def test_a_view_of_another_course_of_the_game() -> None:
     seq = len(table.lines) - 1
     for changes in ({"head": "ab" * 32}, {"seq": seq - 1}, {"head": table.lines[4].entry.head}):
         convicts(Evidence(table.game, {}, table.text, (shown(table, 0, **changes),)), table, "in place")
+    bare = Evidence(table.game, {}, format_log(table.lines[:6], receipts=False), (shown(table, 0, seq=9),))
+    assert judged(bare, table).ok  # nothing here says where that entry belongs
+    misplaced = shown(table, 0, seq=9, head=table.lines[5].entry.head)
+    convicts(bare._replace(views=(misplaced,)), table, "puts entry 5 in place 9")
 
 
 @pytest.mark.parametrize("ruleset", BOTH)
@@ -204,6 +233,18 @@ def test_its_word_for_an_entry_after_the_end() -> None:
     convicts(Evidence(table.game, {}, table.text, (), (longer,)), table, "the game has ended with entry")
     running = new_game(3).play(4)
     assert judged(Evidence(running.game, {}, running.text, (), (longer,)), running).ok
+
+
+def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
+    """Anybody can put unsigned lines into a file."""
+    table = new_game(3).play(4)
+    actor = table.course.actor
+    assert actor is not None
+    line = follow(table.server, table.lines[-1], bodies.Resign(), table.names[actor], OWN)
+    later = follow(OWN, table.lines[-1], bodies.Timeout(actor, AT))
+    result = judged(Evidence(table.game, {}, table.text, (), (line._replace(receipt=None), later)), table)
+    assert result.ok, result.findings
+    assert "of another game: 2" in result.notes[AuditStep.EVIDENCE]  # signature and receipt of the later one
 
 
 def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
@@ -263,7 +304,11 @@ def test_a_player_who_was_shown_another_hand_is_excused_by_the_view() -> None:
     # A true view excuses nobody, and neither does a wrong one that the move does not fit, or one of later.
     assert named(judged(bare._replace(views=(shown(before, 0),)), table)) == {"alice and server"}
     useless = shown(before, 0, dealt=(Dealt(true[1:] + true[0], 1),))
-    assert named(judged(bare._replace(views=(useless,)), table)) == {"alice and server", "server"}
+    late = shown(before, 0, dealt=(Dealt(forged, 1),), seq=number, head=parse_log(log)[number].entry.head)
+    others = shown(before, 0, dealt=(Dealt(forged, 1),), seat=1)
+    short = shown(before, 0, dealt=(Dealt(forged[:-1], 1),))
+    for view in (useless, late, others, short):
+        assert named(judged(bare._replace(views=(view,)), table)) == {"alice and server", "server"}
 
 
 # --- the form ---------------------------------------------------------------------------------------------------------
@@ -311,7 +356,7 @@ def test_the_file_and_its_log_are_about_one_game() -> None:
 
 def honest(text: str, told: Story) -> None:
     """No finding names the service or alice; bob may have convicted himself."""
-    for known in (pins(told.table), {}):
+    for known in (every_pin(told.table), {}):
         names = {name for signer in named(audit_file(text, known)) for name in signer.split(" and ")}
         assert not names & innocents(told), text
 
@@ -324,7 +369,7 @@ def test_who_is_innocent_would_be_seen_to_be_named() -> None:
         assert len(named(audit_file(bad, known)) & innocents(told)) == 1
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(7))
 def test_no_file_that_bob_puts_together_convicts_the_others(number: int) -> None:
     """`python -m scripts.frame_honest` tries as many as one likes."""
     rng = random.Random(number)

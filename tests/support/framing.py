@@ -26,8 +26,10 @@ from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from tests.support.forgery import every_pin
 from tests.support.table import AT, Table, new_game
 
+DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
 OWN = PrivateKey.from_seed(b"\x21" * 32)
 """A key of bob's that he calls the service's."""
 
@@ -44,16 +46,30 @@ class Story:
         return tuple(shown for shown in self.views if shown.view.seat == seat)
 
 
-def story(seed: int, ruleset: Ruleset, moves: int | None = None, *, resigns: bool = False) -> Story:
-    """A game of so many moves (None: to its end), with both seats looking after each entry that brings cards."""
-    table = new_game(seed, ruleset)
+def story(
+    seed: int,
+    ruleset: Ruleset,
+    moves: int | None = None,
+    *,
+    resigns: bool = False,
+    rekeys: bool = False,
+    deal: tuple[str, str] | None = None,
+) -> Story:
+    """A game of so many moves (None: to its end), with both seats looking after each; its host may give itself another
+    key at first, and resign in the end; with a `deal` it is one of duplicate/v1, and its seed is published."""
+    table = new_game(seed, ruleset, deal)
     views = list(_shown(table))
+    if rekeys:
+        table.rekey(0)
     while table.course.stage is Stage.PLAY and moves != 0:
         table.play(1)
         views += _shown(table)
         moves = None if moves is None else moves - 1
     if resigns and table.course.stage is Stage.PLAY:
         table.send(table.entry(0, bodies.Resign()))
+        views += _shown(table)
+    if deal and table.course.finished:
+        table.unseal()
         views += _shown(table)
     return Story(table, tuple(views))
 
@@ -70,16 +86,19 @@ def _shown(table: Table) -> tuple[ShownView, ShownView]:
 
 @cache
 def stories() -> tuple[tuple[Story, Story], ...]:
-    """Pairs of games by the same three: of both rulesets, whole, given up and running."""
+    """Pairs of games by the same three: of both rulesets, whole, given up and running, with a new key, duplicate."""
     made = []
-    for seed, ruleset, moves, resigns in (
-        (1, Hanamikoji("random", 1, "charm"), None, False),
-        (2, Hanamikoji(), 5, True),
-        (3, Hanamikoji("random"), 7, False),
-        (4, GeishasRoad("random", "random"), 9, True),
-        (5, GeishasRoad(), 6, False),
-    ):
-        one = story(seed, ruleset, moves, resigns=resigns)
+    told = (
+        story(1, Hanamikoji("random", 1, "charm")),
+        story(2, Hanamikoji(), 5, resigns=True),
+        story(3, Hanamikoji("random"), 7),
+        story(4, GeishasRoad("random", "random"), 9, resigns=True),
+        story(5, GeishasRoad(), 6),
+        story(6, Hanamikoji(), 4, resigns=True, rekeys=True),
+        story(7, GeishasRoad(), 4, resigns=True, deal=DEAL),
+    )
+    for seed, one in enumerate(told, 1):
+        ruleset = one.table.ruleset
         # The same seed gives the same keys; the other game has another id, other secrets and other moves.
         other = Table(ruleset, seed)
         other.random.seed(f"another {seed}")
@@ -309,7 +328,6 @@ _WITH_LINE: tuple[Callable[[list[str], int], list[str]], ...] = (
 
 def innocents(told: Story, *, guilty_service: bool = False) -> set[str]:
     """The names, with keys from outside and without, of those who have done nothing: alice, and the service."""
-    who = {"alice": told.table.keys[0].public}
-    if not guilty_service:
-        who["server"] = told.table.server.public
-    return {*who, *(f"{name} with the unpinned key {key.fingerprint}" for name, key in who.items())}
+    known = every_pin(told.table)
+    who = {"alice": known["alice"], **({} if guilty_service else {"server": known["server"]})}
+    return {*who, *(f"{name} with the unpinned key {key.fingerprint}" for name in who for key in who[name])}
