@@ -301,6 +301,9 @@ def test_a_player_who_was_shown_another_hand_is_excused_by_the_view() -> None:
     assert named(result) == {"server"}
     assert any(f"view after entry {wrong.view.seq} against the seed" in finding.reason for finding in result.findings)
     assert any("fits the hand that was shown to alice" in finding.reason for finding in result.findings)
+    refused = bare._replace(log="", views=(wrong,), refused=parse_log(log))
+    assert named(judged(refused, table)) == {"server"}
+    assert named(judged(refused._replace(views=()), table)) == {"alice and server"}
     # A true view excuses nobody, and neither does a wrong one that the move does not fit, or one of later.
     assert named(judged(bare._replace(views=(shown(before, 0),)), table)) == {"alice and server"}
     useless = shown(before, 0, dealt=(Dealt(true[1:] + true[0], 1),))
@@ -331,6 +334,7 @@ def test_a_file_is_read_strictly() -> None:
         header.replace("[", "[1,") + "".join(rest),
         header.replace('"bob"', '"B"') + "".join(rest),
         header + "".join(reversed(rest)),
+        header + "".join([*rest[:-3], *rest[-2:], rest[-3]]),  # a view after what was refused
         text.replace('{"view":{"sig"', '{"view":{ "sig"', 1),
         text.replace('{"refused":', '{"refused":{"refused":', 1),
         text + "{}\n",
