@@ -31,6 +31,7 @@ from tests.support.adversary import (
     proven,
     receipt_of,
     refused_by,
+    view_of,
 )
 from tests.support.desk import AT, Seat, begin, play_on, seated
 
@@ -156,16 +157,24 @@ def test_what_is_sent_for_others_is_kept_too(desk: HostileDesk, alice: Seat, bob
 
 
 def test_two_words_that_were_refused_at_different_times_convict_together(
-    desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path
+    desk: HostileDesk, alice: Seat, bob: Seat
 ) -> None:
-    """Neither contradicts anything that was accepted: both go on after a gap."""
+    """Neither contradicts anything that was accepted."""
     game = begin(alice, bob)
-    alice.client.position(game)
-    play_on((alice, bob), game, 0)
-    kept = Kept(alice.folder(game))
-    later = [make_view(dealt=(Dealt("A", 1),), game=game, head=head * 32, seat=1, seq=40) for head in ("ab", "cd")]
-    for made in later:
-        kept.refuse([ShownView(made, desk.key.sign(sshsig.VIEW, made.message))], convicts=False)
+    hints = []
+    for head in ("ab", "cd"):
+        with lying(desk, view_of(seq=40, head=head * 32)), pytest.raises(TrustError) as refusal:
+            alice.client.position(game)
+        hints.append(refusal.value.hint.split("; ")[-1])
+    command = f"hkoji evidence {game[:8]}"
+    assert hints == [
+        f"what the service has signed is kept: `{command}` makes a file of it",
+        f"what the service has signed is kept, and is proof: `{command} --with-cards` makes a file of it",
+    ]
+    assert sorted(path.name for path in alice.folder(game).glob("refused*")) == [
+        "refused-doubtful.jsonl",
+        "refused.jsonl",
+    ]
     assert proven(desk, alice, game) == {"server"}
 
 
