@@ -20,6 +20,7 @@ from sqlalchemy import Connection, event
 from hkoji.errors import StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.keys import PrivateKey
+from tests.support.driver_calls import driver_watched
 from tests.support.store_contract import Opened, StoreContract, append_of, run, with_game
 
 DATABASES = Path(__file__).parents[1] / "data" / "databases"
@@ -147,6 +148,54 @@ def test_a_commit_that_fails_fails_all_that_waited_for_it(path: Path) -> None:
         assert store.head(table.game) == (0, table.lines[0].entry.head)
         run(store.append(append_of(table, 0, (table.lines[1],))))  # and the writer goes on
         assert store.head(table.game) == (1, table.lines[1].entry.head)
+
+
+@pytest.mark.parametrize("spoiled", ["BEGIN", "ROLLBACK"])
+def test_a_read_that_fails_is_the_only_one(path: Path, spoiled: str) -> None:
+    """Left in a transaction, the connection would fail for ever, or show for ever what was there when it began."""
+
+    class Once:
+        armed = False
+
+        def before_call(self, what: str, sql: str) -> None:
+            if self.armed and sql == spoiled == "ROLLBACK":
+                self.armed = False
+                raise sqlite3.OperationalError("disk I/O error")
+
+        def after_call(self, what: str, sql: str) -> None:
+            if self.armed and sql == spoiled == "BEGIN":
+                self.armed = False
+                raise sqlite3.OperationalError("disk I/O error")
+
+    once = Once()
+    with driver_watched(once), opened_at(path) as store, with_game(store) as table:
+        once.armed = True
+        with pytest.raises(StorageError, match="could not be read"):
+            store.history(table.game)
+        assert not once.armed
+        run(store.append(append_of(table, 0, (table.lines[1],))))
+        assert store.head(table.game) == (1, table.lines[1].entry.head)
+        history = store.history(table.game)
+        assert history is not None
+        assert history.lines == tuple(table.lines[:2])
+
+
+def test_a_stop_that_cannot_tidy_up_is_a_stop(path: Path) -> None:
+    class Full:
+        armed = False
+
+        def before_call(self, what: str, sql: str) -> None:
+            if self.armed and "wal_checkpoint" in sql:
+                raise sqlite3.OperationalError("database or disk is full")
+
+        def after_call(self, what: str, sql: str) -> None:
+            return
+
+    full = Full()
+    with driver_watched(full), opened_at(path) as store, with_game(store) as table:
+        full.armed = True
+    with opened_at(path) as store:
+        assert store.lines(table.game) == (table.lines[0],)
 
 
 def test_errors_hold_no_secrets(path: Path) -> None:

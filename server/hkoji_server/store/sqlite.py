@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,11 +78,9 @@ class SqliteStore:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 migrate(connection)
                 connection.commit()
-            self._read = self._engine.connect()
-            self._read.exec_driver_sql("PRAGMA query_only = 1")
+            self._open_reader()
         except DBAPIError as error:
             raise StorageError(f"cannot use {path}: {error.orig}", hint="is it an hkoji database?") from error
-        self._driver = driver(self._read)
         self._lock = threading.Lock()
         self._writer = Writer(self._engine.connect, "BEGIN IMMEDIATE")
 
@@ -90,7 +89,8 @@ class SqliteStore:
         self._writer.close()
         with self._lock:
             self._read.close()
-        with self._engine.connect() as connection:
+        # Only to leave one tidy file: what is in the write-ahead log is safe there, and is read from there at a start.
+        with suppress(DBAPIError), self._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         self._engine.dispose()
 
@@ -296,36 +296,60 @@ class SqliteStore:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
+    def _open_reader(self) -> None:
+        self._read = self._engine.connect()
+        self._read.exec_driver_sql("PRAGMA query_only = 1")
+        self._driver = driver(self._read)
+        self._spoiled = False
+
+    def _reader(self) -> sqlite3.Connection:
+        """The reading connection's driver. To be called with the lock held.
+
+        After a failure it is another connection: the old one may be left in a transaction, and would go on to show
+        what was there when it began.
+        """
+        if self._spoiled:
+            self._read.invalidate()
+            self._read.close()
+            self._open_reader()
+        return self._driver
+
     def _select(self, statement: Select[Any]) -> list[Row]:  # Any: columns of any type
         """Rows of a statement that is not worth keeping compiled."""
-        try:
-            with self._lock:
+        with self._lock:
+            try:
+                self._reader()
                 rows = [tuple(row) for row in self._read.execute(statement)]
                 self._read.rollback()
-        except DBAPIError as error:
-            raise _unreadable(error.orig) from error
+            except (DBAPIError, sqlite3.Error) as error:
+                raise self._unreadable(error) from error
         return rows
 
     def _rows(self, statement: str, values: Values) -> list[Row]:
         """Rows of a compiled statement."""
-        try:
-            with self._lock:
-                rows: list[Row] = self._driver.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise _unreadable(error) from error
+        with self._lock:
+            try:
+                rows: list[Row] = self._reader().execute(statement, values).fetchall()
+            except (DBAPIError, sqlite3.Error) as error:
+                raise self._unreadable(error) from error
         return rows
 
     def _snapshot(self, *asked: tuple[str, Values]) -> list[list[Row]]:
         """Rows of several compiled statements, of one moment."""
-        try:
-            with self._lock:
-                self._driver.execute("BEGIN")
-                try:
-                    return [self._driver.execute(statement, values).fetchall() for statement, values in asked]
-                finally:
-                    self._driver.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise _unreadable(error) from error
+        with self._lock:
+            try:
+                reader = self._reader()
+                reader.execute("BEGIN")
+                rows = [reader.execute(statement, values).fetchall() for statement, values in asked]
+                reader.execute("ROLLBACK")
+            except (DBAPIError, sqlite3.Error) as error:
+                raise self._unreadable(error) from error
+        return rows
+
+    def _unreadable(self, error: DBAPIError | sqlite3.Error) -> StorageError:
+        self._spoiled = True
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        return StorageError(f"the database could not be read: {cause}", hint="try again later")
 
 
 def _make_folder(folder: Path) -> None:
@@ -355,10 +379,6 @@ def driver(connection: Connection) -> sqlite3.Connection:
 def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:  # Any: columns of any type
     newest = (GAME.c.created.desc(), GAME.c.game.desc())
     return select(*statements.SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(limit)
-
-
-def _unreadable(error: BaseException | None) -> StorageError:
-    return StorageError(f"the database could not be read: {error}", hint="try again later")
 
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:
