@@ -124,9 +124,12 @@ class Road:
 def serve_doomed(data: Path, point: str, count: int) -> None:
     """Serves as `hkoji serve` does, until the point."""
     from hkoji_server import app as module
+    from hkoji_server.store import sqlite
     from hkoji_server.store.sqlite import SqliteStore
 
     doom = Doom(point, count)
+    if "checkpoint" in point:
+        sqlite._PRAGMAS["wal_autocheckpoint"] = 60  # they would be too far apart for a short life
     create, close = module.create_app, SqliteStore.close
     closes = 0
 

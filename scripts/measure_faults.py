@@ -1,0 +1,115 @@
+"""Makes every call that can fail do so, once each, in the course of a game; and looks whether anything is half done.
+
+    python -m scripts.measure_faults --step 20           each twentieth call of each kind, in a minute
+    python -m scripts.measure_faults --jobs 2            all of it
+    python -m scripts.measure_faults --list              what is counted, and how many of each
+
+The scenario (tests/support/faults.py) registers two players, logs them in, plays a game with hidden cards over the real
+application and store, sends every entry twice, restarts the service in the middle, and ends with a clean audit. It
+is run once for each call of the database driver, of SQLite to the system, of the store to its folder, of the server to
+its connections and its clock, with that call failing. Then: who asked is told so in a problem document of the right
+kind, or the connection drops; what lies on disk is whole; the same request goes through when it is made again; and
+the game comes to the same end. Clocks that jump change none of the answers. Ends with 1 if it is not so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hkoji_server.app import configure_logging
+
+from tests.support.faults import KINDS, Scenario, run_with
+
+_SHOWN: Final = 40
+
+
+class Told(NamedTuple):
+    """What came of one run."""
+
+    kind: str
+    hit: str
+    failures: int
+    complaints: list[str]
+
+
+def _run(kind: str = "", at: int = 0) -> Scenario:
+    shared = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
+    try:
+        return run_with(folder, kind, at)
+    finally:
+        shutil.rmtree(folder)
+
+
+def judge(scenario: Scenario, clean: list[tuple[str, int]]) -> list[str]:
+    """What is wrong with a run, compared with the answers of one without a fault."""
+    complaints = list(scenario.complaints)
+    if not scenario.fault.hit:
+        complaints.append("the call was not made")
+    if not complaints and scenario.verdicts != clean:
+        complaints.append("the answers are others than without the fault")
+    return complaints
+
+
+def _without() -> tuple[Counter[str], list[tuple[str, int]]]:
+    """How many calls there are of each kind, and the answers when none fails."""
+    configure_logging("error")
+    scenario = _run()
+    if scenario.complaints:
+        raise AssertionError(f"without a fault: {scenario.complaints}")
+    return scenario.fault.calls, scenario.verdicts
+
+
+def _task(given: tuple[str, int, list[tuple[str, int]]]) -> Told:
+    kind, at, clean = given
+    configure_logging("error")
+    scenario = _run(kind, at)
+    return Told(kind, f"{at}: {scenario.fault.hit}", scenario.failures, judge(scenario, clean))
+
+
+def main() -> None:
+    """Lets calls fail, and says what came of it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, prog="measure_faults"
+    )
+    parser.add_argument("--step", type=int, default=1, help="every so many calls of a kind")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="only these kinds")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--list", action="store_true")
+    given = parser.parse_args()
+    configure_logging("error")
+    started = time.monotonic()
+    kinds = given.kind or KINDS
+    runs: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    wrong: list[str] = []
+    with ProcessPoolExecutor(given.jobs) as pool:
+        calls, clean = pool.submit(_without).result()  # here it would start threads, which a fork does not take along
+        if given.list:
+            for kind in kinds:
+                print(f"{calls[kind]:6} {kind}")
+            return
+        tasks = [(kind, at, clean) for kind in kinds for at in range(1, calls[kind] + 1, given.step)]
+        for told in pool.map(_task, tasks, chunksize=8):
+            runs[told.kind] += 1
+            failed[told.kind] += bool(told.failures)
+            wrong += [f"{told.kind} {told.hit}: {each}" for each in told.complaints[:3]]
+    for line in wrong[:_SHOWN]:
+        print(line)
+    print(f"{'':16}{'calls':>8}{'failed':>8}{'told':>8}")
+    for kind in kinds:
+        print(f"{kind:16}{calls[kind]:8}{runs[kind]:8}{failed[kind]:8}")
+    print(f"{runs.total():,} runs in {time.monotonic() - started:.0f} s: {len(wrong)} complaints")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
