@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -255,7 +256,7 @@ class Scenario:
                     self.complaints.append(f"{method} {path} failed {failed} times")
                 if method == "GET" or path.endswith("/entries"):
                     decided = 201 if method == "POST" and answer.status == 200 else answer.status  # it may be a retry
-                    self.verdicts.append((f"{method} {path.rpartition('/')[2][:7]}", decided))
+                    self.verdicts.append((f"{method} {re.sub('[0-9a-f]{6,}', 'game', path)}", decided))
                 self._note(method, path, body, answer)
                 return answer
             failed += 1
