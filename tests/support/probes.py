@@ -17,14 +17,17 @@ from hkoji.errors import NotationError
 from hkoji.game import bodies
 from hkoji.game.hidden import Opening
 from hkoji.game.submission import Submission, format_submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
+from hkoji.log.keychange import make_new_key, make_recovery, make_revocation
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import sign_entry
 from hkoji.rules.events import Outcome, Seat
 from hkoji.rules.protocol import Hidden, Ruleset
 from tests.support.stories import SEATS_OF
 from tests.support.telling import Person, Telling, registration
-from tests.support.worlds import Request
+from tests.support.worlds import ADDRESS, Request
 
 _FOREIGN: Final = PrivateKey.from_seed(b"nobody's key, to sign badly with")
 
@@ -170,6 +173,31 @@ def _account(eye: Eye, chance: random.Random) -> Request:
     who = chance.choice((eye.me, Person(eye.telling.host.name, _FOREIGN)))
     body = json.dumps(registration(who, "2026-11-20T12:00:00Z")).encode()
     return Request("register", "POST", "/v1/players", None, body)
+
+
+def _keys(eye: Eye, chance: random.Random) -> Request:
+    """Another's key, or one's own with a wrong signature or code; a seat that has no right to another key."""
+    at, game = "2026-11-20T12:00:00Z", f"/v1/games/{eye.game}"
+    name = chance.choice((eye.telling.host.name, eye.telling.guest.name))
+    key, old = _FOREIGN.public, eye.me.key.public
+    match chance.choice(("key", "revocation", "recovery", "game")):
+        case "key":
+            text = make_new_key(at=at, key=key, name=name, old=old, origin=ADDRESS).text
+            value = {"text": text, "sig": eye.me.sign(text, sshsig.NEW_KEY), "old_sig": eye.me.sign(text, sshsig.LOGIN)}
+        case "revocation":
+            text = make_revocation(at=at, key=old, name=name, origin=ADDRESS).text
+            value = {"text": text, "sig": Person(name, _FOREIGN).sign(text, sshsig.REVOKE)}
+        case "recovery":
+            text = make_recovery(at=at, key=key, name=name, origin=ADDRESS).text
+            value = {"text": text, "sig": Person(name, _FOREIGN).sign(text, sshsig.RECOVER), "code": "0" * 40}
+        case _:
+            proof = encode_base64(_FOREIGN.sign(sshsig.REKEY, b"no proof of anything"))
+            token = chance.choice((None, eye.token, eye.expired))
+            return Request(
+                "recovery in a game", "POST", f"{game}/recovery", token, json.dumps({"proof": proof}).encode()
+            )
+    kind = "key" if "old_sig" in value else "recovery" if "code" in value else "revocation"
+    return Request(f"another {kind}", "POST", f"/v1/players/{name}/{kind}", None, json.dumps(value).encode())
 
 
 # --- entries that are refused -----------------------------------------------------------------------------------------
@@ -349,6 +377,7 @@ SOMETIMES: Final[tuple[Probe, ...]] = (
     _service,
     _nowhere,
     _account,
+    _keys,
     _illegal,
     _illegal,
     _illegal,

@@ -38,12 +38,19 @@ class Story:
     events: tuple[Event, ...]
     last: str | None = None
     """`cancel`, `resign 0` or `resign 1`."""
+    new_keys: tuple[tuple[int, str], ...] = ()
+    """Before which decisions their seats change their keys, and how: `rekey` or `lost`."""
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
         """All that is done by somebody, in order; decisions are counted from 0."""
-        moves = tuple(f"move {number}" for number in range(len(self.decisions)))
-        return (*self.opening, *moves, *((self.last,) if self.last else ()))
+        changes = dict(self.new_keys)
+        steps = list(self.opening)
+        for number in range(len(self.decisions)):
+            if number in changes:
+                steps.append(f"{changes[number]} {number}")
+            steps.append(f"move {number}")
+        return (*steps, *((self.last,) if self.last else ()))
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -62,9 +69,9 @@ class Story:
 
     def position(self, step: int) -> State:
         """The true position after a step: with all that follows of itself."""
-        made = step + 1 - len(self.opening)
-        if made < 0 or "seed 0" not in self.opening:
+        if step < len(OPENING) - 1:
             return self.states[0]
+        made = sum(each.startswith("move") for each in self.steps[: step + 1])
         at = self.places[made] if made < len(self.places) else len(self.events)
         return self.states[at]
 
@@ -128,7 +135,12 @@ def sample_story(name: str, chance: random.Random) -> Story:
     events = events[: places[count]] if count < len(places) else events
     over = count == len(places)
     last = f"resign {chance.randrange(2)}" if duplicate and not over and chance.random() < 0.5 else None
-    return Story(name, ruleset, duplicate, invited, OPENING, events, last)
+    new_keys: list[tuple[int, str]] = []
+    while chance.random() < 0.2 and count:
+        number = chance.randrange(count)
+        if number not in dict(new_keys):
+            new_keys.append((number, chance.choice(("rekey", "lost"))))
+    return Story(name, ruleset, duplicate, invited, OPENING, events, last, tuple(sorted(new_keys)))
 
 
 def finished_story(name: str, chance: random.Random) -> Story:

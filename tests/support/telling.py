@@ -59,7 +59,12 @@ async def arrive(world: World, person: Person, *, known: bool) -> None:
     body = json.dumps(registration(person, at)).encode()
     answer = await world.ask(Request("register", "POST", "/v1/players", body=body))
     assert answer.status == 201, answer
-    world.draws.use(f"login of {person.name}", secret=not known)
+    await log_in(world, person, "first", known=known)
+
+
+async def log_in(world: World, person: Person, label: str, *, known: bool) -> None:
+    """Logs in, with whatever key they have now."""
+    world.draws.use(f"login of {person.name}, {label}", secret=not known)
     text = (await world.ask(Request("challenge", "POST", "/v1/login/challenge"))).json["text"]
     body = json.dumps({"name": person.name, "text": text, "sig": person.sign(text, sshsig.LOGIN)}).encode()
     person.token = (await world.ask(Request("login", "POST", "/v1/login", body=body))).json["token"]
@@ -105,6 +110,10 @@ class Telling:
         kind, _, detail = step.partition(" ")
         if kind == "offer":
             return 0, await self._offer()
+        if kind in ("rekey", "lost"):
+            from tests.support.new_keys import change_key
+
+            return await change_key(self, kind, int(detail))
         seat, submission = self._submission(kind, int(detail) if detail else 0)
         return seat, await self.send(seat, submission)
 
@@ -113,11 +122,20 @@ class Telling:
         path = f"/v1/games/{self.game}/entries"
         answer = await self.world.ask(Request("entry", "POST", path, body=format_submission(submission).encode()))
         assert answer.status == 201, (self.story, self.world.name, submission, answer)
-        entries = self.world.learn(submission, self.seats[seat].key, answer)
-        self.entries.extend(entries)
-        self.seq, self.head = entries[-1].seq, entries[-1].head
+        entries = self.world.learn(self.seats[seat].key, answer)
+        assert entries[0] == submission.entry
+        self.take(entries)
         self.made.append((seat, submission))
         return answer
+
+    def take(self, entries: list[Entry]) -> None:
+        """The log goes on with these."""
+        self.entries.extend(entries)
+        self.seq, self.head = entries[-1].seq, entries[-1].head
+
+    def viewer_is(self, seat: Seat) -> bool:
+        """Whether what this seat keeps to itself is what it is in truth."""
+        return self.viewer is None or self._own(seat)
 
     # --- what is drawn --------------------------------------------------------------------------------------------
 
@@ -161,7 +179,7 @@ class Telling:
         self.world.keep_secret(seed)
         if not self.story.duplicate:
             self.world.allow(seed_commit(self.game, seed), f"seed commitment of {self.game[:8]}")
-        self.world.allow_line(line, self.world.key, self._now())
+        self.world.allow_line(line, self.world.key, self.now())
         return answer
 
     async def _add_duplicate(self) -> Entry:
@@ -171,7 +189,7 @@ class Telling:
         seed = self._drawn("seed", known=False)
         terms = DuplicateTerms.bind(deal, seed)
         self.world.allow(terms.seed_commit, f"seed commitment of {game[:8]}")
-        offered = host.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self._now(), terms=terms)
+        offered = host.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
         summary = _summary(offered.hosted, created=offered.hosted.at)
         await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name))
         return offered.lines[0].entry
@@ -219,7 +237,7 @@ class Telling:
         """A player's signed entry at the head."""
         person = self.seats[seat]
         entry = make_entry(
-            at=self._now(),
+            at=self.now(),
             body=body.to_json(),
             by=person.name,
             game=self.game,
@@ -229,5 +247,6 @@ class Telling:
         )
         return Submission(entry, sign_entry(entry, person.key))
 
-    def _now(self) -> str:
+    def now(self) -> str:
+        """The time as entries say it."""
         return self.world.clock().strftime("%Y-%m-%dT%H:%M:%SZ")

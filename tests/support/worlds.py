@@ -23,7 +23,6 @@ from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
 from hkoji_server.store.sqlite import SqliteStore
 
-from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
@@ -209,10 +208,9 @@ class World:
         """These must not come up in a log."""
         self.secrets.update(texts)
 
-    def learn(self, submission: Submission, author: PrivateKey, answer: Answer) -> list[Entry]:
-        """Takes in what an accepted submission has brought: its own line, and the service's after it."""
+    def learn(self, author: PrivateKey, answer: Answer) -> list[Entry]:
+        """Takes in what has been brought into a game: the author's line, and the service's."""
         entries = [parse_entry(line["entry"]) for line in answer.json["lines"]]
-        assert entries[0] == submission.entry
         at = self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
         for entry in entries:
             self.allow_line(entry, self.key if entry.by == SERVER_NAME else author, at)
