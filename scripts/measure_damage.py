@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -95,15 +96,16 @@ def _logs(given: argparse.Namespace) -> tuple[int, list[str], list[tuple[int, Da
     wrong: list[str] = []
     samples: list[tuple[int, Damage]] = []
     plain = 0
-    tasks = list(_tasks(given))
     with ProcessPoolExecutor(given.jobs) as pool:
-        for told in pool.map(_work, tasks):
-            counts += told.counts
-            wrong += told.wrong
-            plain += told.plain
-            samples.append((told.task.log, told.sample))
-    sizes = [len(log.data) for log in sound_logs()]
-    print(f"{len(sizes)} logs of {min(sizes)} to {max(sizes)} bytes, {sum(sizes)} in all")
+        for number, results in groupby(pool.map(_work, list(_tasks(given))), key=lambda told: told.task.log):
+            before = counts.total()
+            for told in results:
+                counts += told.counts
+                wrong += told.wrong
+                plain += told.plain
+                samples.append((told.task.log, told.sample))
+            log = sound_logs()[number]
+            print(f"{log.name}, {len(log.data)} bytes: {counts.total() - before:,} damages", flush=True)
     _table(counts)
     print(f"{counts.total():,} damaged logs, {plain} of them audited with every signature checked again")
     return counts.total(), wrong, samples

@@ -54,4 +54,4 @@ def _stories() -> tuple[Story, ...]:
     return story(1, Hanamikoji(), 0), story(2, GeishasRoad(), 1, resigns=True)
 
 
-TARGETS: Final = (Target("evidence", "files of evidence, judged", judged, seeds, 100_000, 16384, WORDS),)
+TARGETS: Final = (Target("evidence", "files of evidence, judged", judged, seeds, 200_000, 16384, WORDS),)

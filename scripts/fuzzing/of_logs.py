@@ -1,23 +1,24 @@
-"""Targets: log files and their parts, statements, submissions, canonical text; replay and audit of whole logs."""
+"""Targets: log files and their parts, statements, submissions, canonical text."""
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from hkoji.cli.gather import Problem, read_logs
-from hkoji.cli.split import split
-from hkoji.game.archive import claims, covers, extends, fork
-from hkoji.game.audit import audit
 from hkoji.game.bodies import KINDS, parse_body
-from hkoji.game.commitments import Commitments
-from hkoji.game.replay import replay
 from hkoji.game.submission import format_submission, parse_submission
 from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import Entry, make_entry, parse_entry
+from hkoji.log.keychange import (
+    make_new_key,
+    make_recovery,
+    make_revocation,
+    parse_new_key,
+    parse_recovery,
+    parse_revocation,
+)
 from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.log.line import Line, format_line, format_log, parse_line, parse_lines, parse_log
 from hkoji.log.receipt import make_receipt, parse_receipt
@@ -96,11 +97,20 @@ def body(data: bytes) -> None:
 
 
 def statement(data: bytes) -> None:
-    """A receipt, view, registration or login."""
-    number, rest = split_off(data, 4)
+    """A receipt, view, registration, login, or a word about keys."""
+    number, rest = split_off(data, 7)
     given = text(rest)
     with refusals():
         match number:
+            case 4:
+                new = parse_new_key(given)
+                assert make_new_key(at=new.at, key=new.key, name=new.name, old=new.old, origin=new.origin) == new
+            case 5:
+                gone = parse_revocation(given)
+                assert make_revocation(at=gone.at, key=gone.key, name=gone.name, origin=gone.origin) == gone
+            case 6:
+                back = parse_recovery(given)
+                assert make_recovery(at=back.at, key=back.key, name=back.name, origin=back.origin) == back
             case 0:
                 receipt = parse_receipt(given)
                 assert make_receipt(at=receipt.at, game=receipt.game, head=receipt.head, seq=receipt.seq) == receipt
@@ -134,80 +144,30 @@ def canonical(data: bytes) -> None:
         assert json.loads(given) == value
 
 
-# --- whole logs -------------------------------------------------------------------------------------------------------
-
-
-class _Known(NamedTuple):
+class Known(NamedTuple):
     pins: dict[str, PublicKey]
     logs: dict[str, bytes]
 
 
 @cache
-def _known() -> _Known:
+def known() -> Known:
     facts = json.loads((GAMES / "games.json").read_text())["resigned.jsonl"]
     keys = {name: parse_public_key(key) for name, key in facts["keys"].items()}
-    return _Known(keys, {path.name: path.read_bytes() for path in sorted(GAMES.glob("*.jsonl"))})
-
-
-def archive(data: bytes) -> None:
-    """A file of logs as `hkoji audit` and `hkoji stats` read it: each audited, and held against one another."""
-    found = []
-    for piece in split(io.BytesIO(data), "-", 2**16):
-        if isinstance(piece, Problem):
-            continue
-        result = audit(piece.text, _known().pins)
-        assert 0 <= result.holds <= result.entries
-        assert result.ok == (not result.findings)
-        if claimed := claims(piece.text, result):
-            assert claimed.entries == result.holds
-            found.append(claimed)
-    for one in found:
-        for other in found:
-            if one.game != other.game or extends(one, other) or extends(other, one):
-                assert not covers(one, other) or one.entries >= other.entries
-            else:
-                assert fork(one, other).entry < min(one.entries, other.entries)
-    for _ in read_logs(io.BytesIO(data), "-"):
-        pass
-
-
-def course(data: bytes) -> None:
-    """A game told by entries that are chained but not signed: a line each with author, kind and body."""
-    lines: list[Line] = []
-    prev, at = "0" * 64, AT
-    with refusals():
-        for seq, told in enumerate(data.split(b"\n")):
-            by, _, rest = text(told).partition(" ")
-            kind, _, given = rest.partition(" ")
-            try:
-                value = json.loads(given)
-            except (ValueError, RecursionError):
-                break
-            made = make_entry(at=at, body=value, by=by, game=GAME, kind=kind, prev=prev, seq=seq)
-            prev = made.head
-            lines.append(Line(made, b""))
-    result = replay(lines)
-    assert (result.stop is None) == (len(result.steps) == len(lines))
-    if result.course:
-        assert result.course.seq == len(result.steps) - 1
-    with refusals():
-        commitments = Commitments()
-        for step in result.steps:
-            commitments.read(step.entry, step.body)
+    return Known(keys, {path.name: path.read_bytes() for path in sorted(GAMES.glob("*.jsonl"))})
 
 
 # --- seeds ------------------------------------------------------------------------------------------------------------
 
 
-def _lines(name: str, count: int) -> list[bytes]:
-    return _known().logs[name].splitlines(keepends=True)[:count]
+def lines_of(name: str, count: int) -> list[bytes]:
+    return known().logs[name].splitlines(keepends=True)[:count]
 
 
 def _entries() -> Iterator[Entry]:
     """One entry of every kind, and of each game."""
     seen = set()
-    for name in _known().logs:
-        for each in parse_log(_known().logs[name]):
+    for name in known().logs:
+        for each in parse_log(known().logs[name]):
             shape = (name.startswith("road"), each.entry.kind, "commit" in each.entry.body)
             if shape not in seen:
                 seen.add(shape)
@@ -225,13 +185,13 @@ def _vectors(form: str) -> list[str]:
 
 def log_seeds() -> list[bytes]:
     """Beginnings of games, and a short game whole."""
-    return [*(b"".join(_lines(name, 2)) for name in _known().logs), _known().logs["resigned.jsonl"][:8000]]
+    return [*(b"".join(lines_of(name, 2)) for name in known().logs), known().logs["resigned.jsonl"][:8000]]
 
 
 def line_seeds() -> list[bytes]:
     """Lines with and without receipts."""
-    lines = [each.rstrip(b"\n") for name in ("whole.jsonl", "road.jsonl") for each in _lines(name, 12)]
-    bare = [format_line(each, receipts=False).encode() for each in parse_log(_known().logs["resigned.jsonl"])]
+    lines = [each.rstrip(b"\n") for name in ("whole.jsonl", "road.jsonl") for each in lines_of(name, 12)]
+    bare = [format_line(each, receipts=False).encode() for each in parse_log(known().logs["resigned.jsonl"])]
     return [*lines, *bare]
 
 
@@ -249,16 +209,23 @@ def body_seeds() -> list[bytes]:
 
 
 def statement_seeds() -> list[bytes]:
-    """The test vectors' statements."""
+    """The test vectors' statements, and some about keys."""
     forms = ("receipt", "view", "registration", "login")
-    return [chosen(number, good) for number, form in enumerate(forms) for good in _vectors(form)]
+    one, other = (PublicKey(bytes((number,)) * 32) for number in (7, 9))
+    said = {"at": AT, "key": one, "name": "alice", "origin": "https://hanamikoji.example"}
+    return [
+        *(chosen(number, good) for number, form in enumerate(forms) for good in _vectors(form)),
+        chosen(4, make_new_key(**said, old=other).text),  # type: ignore[arg-type] # fields by name
+        chosen(5, make_revocation(**said).text),  # type: ignore[arg-type] # as above
+        chosen(6, make_recovery(**said).text),  # type: ignore[arg-type] # as above
+    ]
 
 
 def submission_seeds() -> list[bytes]:
     """Entries of players, one with an opening."""
     opening = {"cards": "A", "part": 0, "salt": "ab" * 32, "seq": 5}
     made = []
-    for each in parse_log(_known().logs["resigned.jsonl"])[1:8]:
+    for each in parse_log(known().logs["resigned.jsonl"])[1:8]:
         value = json.loads(format_line(each, receipts=False))
         made += [json.dumps(value).encode(), json.dumps({**value, "opening": [opening]}).encode()]
     return made
@@ -270,30 +237,12 @@ def canonical_seeds() -> list[bytes]:
     return [each["text"].encode() for part in ("good", "bad") for each in value[part]]
 
 
-def archive_seeds() -> list[bytes]:
-    """A short game, its beginnings, and two of them in one file."""
-    short = _known().logs["resigned.jsonl"]
-    begun = b"".join(_lines("resigned.jsonl", 3))
-    return [short, begun, begun + b"".join(_lines("running.jsonl", 2)), begun + begun]
-
-
-def course_seeds() -> list[bytes]:
-    """Games as lines of author, kind and body."""
-    made = []
-    for name in ("resigned.jsonl", "running.jsonl", "road-running.jsonl", "whole.jsonl", "duplicate-b.jsonl"):
-        entries = [each.entry for each in parse_log(_known().logs[name])]
-        made.append("\n".join(f"{each.by} {each.kind} {encode(each.body)}" for each in entries).encode())
-    return made
-
-
 TARGETS: Final = (
     Target("log", "a log file", log_file, log_seeds, 1_500_000, 8192, WORDS),
     Target("line", "a line of a log", line, line_seeds, 1_000_000, 4096, WORDS),
     Target("entry", "an entry's text and body", entry, entry_seeds, 1_000_000, 4096, WORDS),
     Target("body", "bodies of entries, in any JSON", body, body_seeds, 1_000_000, 2048, WORDS),
-    Target("statement", "receipts, views, registrations, logins", statement, statement_seeds, 1_000_000, 1024, WORDS),
+    Target("statement", "receipts, views, logins, words on keys", statement, statement_seeds, 1_000_000, 1024, WORDS),
     Target("submission", "what a player sends", submission, submission_seeds, 500_000, 4096, WORDS),
     Target("canonical", "canonical text", canonical, canonical_seeds, 1_000_000, 4096, WORDS),
-    Target("archive", "files of logs, audited and compared", archive, archive_seeds, 200_000, 16384, WORDS),
-    Target("course", "games told by unsigned entries, replayed", course, course_seeds, 200_000, 16384, WORDS),
 )

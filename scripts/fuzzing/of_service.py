@@ -18,6 +18,7 @@ from hkoji_server.app import configure_logging
 from hkoji.game.submission import format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
+from hkoji.log.keychange import make_new_key, make_recovery, make_revocation
 from hkoji.log.keys import PrivateKey
 from hkoji.log.statement import make_login, make_registration
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -49,6 +50,10 @@ _REQUESTS: Final = (
     ("POST", "/v1/", 1),
     ("POST", "/v1/logout", None),
     ("POST", "/v1/login/challenge", None),
+    ("POST", "/v1/players/anna/key", None),
+    ("POST", "/v1/players/anna/revocation", None),
+    ("POST", "/v1/players/anna/recovery", None),
+    ("POST", "/v1/games/{}/recovery", 0),
 )
 
 
@@ -144,6 +149,22 @@ def request_seeds() -> list[bytes]:
         *(chosen(11, tail) for tail in ("{}", "[1]", "null")),
         chosen(12, ""),
         chosen(13, "x"),
+        *_about_keys(),
+    ]
+
+
+def _about_keys() -> list[bytes]:
+    old, new = (PrivateKey.from_seed(seed) for seed in (b"anna" * 8, b"y" * 32))
+    said = {"at": AT, "name": "anna", "origin": "http://inside"}
+    replaced = make_new_key(**said, key=new.public, old=old.public)
+    sigs = [encode_base64(key.sign(sshsig.NEW_KEY, replaced.message)) for key in (new, old)]
+    revoked = make_revocation(**said, key=old.public)
+    recovered = make_recovery(**said, key=new.public)
+    return [
+        chosen(14, json.dumps({"text": replaced.text, "sig": sigs[0], "old_sig": sigs[1]})),
+        chosen(15, json.dumps({"text": revoked.text, "sig": encode_base64(old.sign(sshsig.REVOKE, revoked.message))})),
+        chosen(16, json.dumps({"text": recovered.text, "sig": sigs[0], "code": "a code"})),
+        chosen(17, json.dumps({"proof": sigs[0]})),
     ]
 
 

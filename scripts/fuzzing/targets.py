@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scripts.fuzzing import of_clients, of_evidence, of_keys, of_logs, of_rules, of_service
+from scripts.fuzzing import of_clients, of_evidence, of_games, of_keys, of_logs, of_rules, of_service
 from scripts.fuzzing.target import Target
 
-TARGETS: Final[dict[str, Target]] = {
-    target.name: target
-    for module in (of_logs, of_evidence, of_keys, of_rules, of_clients, of_service)
-    for target in module.TARGETS
-}
+_MODULES: Final = (of_logs, of_games, of_evidence, of_keys, of_rules, of_clients, of_service)
+
+TARGETS: Final[dict[str, Target]] = {target.name: target for module in _MODULES for target in module.TARGETS}
