@@ -1,7 +1,7 @@
 """Fuzzes all targets, one after the other, and says what came of it. `scripts/fuzz` calls it, with atheris at hand.
 
     scripts/fuzz --scale 0.01                  a hundredth of all inputs: a look at every target
-    scripts/fuzz                               ten million inputs in all
+    scripts/fuzz                               more than ten million inputs in all
     scripts/fuzz --only line --only entry      some targets
     scripts/fuzz --list                        what there is, and how many inputs each gets
 

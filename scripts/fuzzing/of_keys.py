@@ -191,7 +191,7 @@ def agent_seeds() -> list[bytes]:
 
 TARGETS: Final = (
     Target("base64", "base64", encoded, encoded_seeds, 500_000, 512, ("=", "==", "+", "/", "-", "_", "\n", "AAAA")),
-    Target("signature", "SSHSIG blobs and .sig files", signature, signature_seeds, 1_000_000, 1200, (*_SSH, *_ARMOR)),
+    Target("signature", "SSHSIG blobs and .sig files", signature, signature_seeds, 500_000, 1200, (*_SSH, *_ARMOR)),
     Target("public-key", "public keys", public_key, public_key_seeds, 500_000, 256, _SSH),
     Target("private-key", "private key files", private_key, private_key_seeds, 300_000, 2048, (*_SSH, *_PEM)),
     Target("key-file", "what init --key is given", key_file, key_file_seeds, 200_000, 2048, (*_SSH, *_PEM)),

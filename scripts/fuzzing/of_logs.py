@@ -238,11 +238,11 @@ def canonical_seeds() -> list[bytes]:
 
 
 TARGETS: Final = (
-    Target("log", "a log file", log_file, log_seeds, 1_500_000, 8192, WORDS),
-    Target("line", "a line of a log", line, line_seeds, 1_000_000, 4096, WORDS),
-    Target("entry", "an entry's text and body", entry, entry_seeds, 1_000_000, 4096, WORDS),
-    Target("body", "bodies of entries, in any JSON", body, body_seeds, 1_000_000, 2048, WORDS),
-    Target("statement", "receipts, views, logins, words on keys", statement, statement_seeds, 1_000_000, 1024, WORDS),
+    Target("log", "a log file", log_file, log_seeds, 1_000_000, 8192, WORDS),
+    Target("line", "a line of a log", line, line_seeds, 700_000, 4096, WORDS),
+    Target("entry", "an entry's text and body", entry, entry_seeds, 700_000, 4096, WORDS),
+    Target("body", "bodies of entries, in any JSON", body, body_seeds, 700_000, 2048, WORDS),
+    Target("statement", "receipts, views, logins, words on keys", statement, statement_seeds, 700_000, 1024, WORDS),
     Target("submission", "what a player sends", submission, submission_seeds, 500_000, 4096, WORDS),
-    Target("canonical", "canonical text", canonical, canonical_seeds, 1_000_000, 4096, WORDS),
+    Target("canonical", "canonical text", canonical, canonical_seeds, 700_000, 4096, WORDS),
 )
