@@ -276,6 +276,8 @@ class Table:
             # The entry has brought cards that only the view shows; if that is not it, the same is found out again.
             if not isinstance(error, NotShownError):
                 self.record.refusals.keep(error, kept, lines)
+                self._say(tell("warning: {reason}", reason=error))
+                self._say(error.hint)
             self.record.refresh(new)
         self.vault.clear_outbox()
 

@@ -17,7 +17,8 @@ from hkoji.game import bodies
 from hkoji.game.evidence import ShownView, parse_evidence
 from hkoji.log import sshsig
 from hkoji.log.keys import PrivateKey
-from hkoji.log.line import Signed
+from hkoji.log.line import Signed, SignedReceipt
+from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.events import Outcome
 from tests.support.adversary import (
@@ -145,6 +146,24 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, al
     assert proven(desk, bob, game) == {"server"}
     assert bob.client.move(game, answer).seq == 6
     assert proven(desk, bob, game) == {"server"}
+
+
+def test_an_answer_that_is_better_the_second_time_is_kept_and_said(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """The end that a resignation brings comes with a receipt for another one; asked again the service is honest."""
+    game = begin(alice, bob)
+
+    def another_receipt(telling: Telling) -> None:
+        if telling.brought:
+            end = telling.lines[-1]
+            made = make_receipt(at=AT, game=game, head="ab" * 32, seq=end.entry.seq)
+            signed = SignedReceipt(made, desk.key.sign(sshsig.RECEIPT, made.message))
+            telling.lines[-1] = end._replace(receipt=signed)
+
+    with lying(desk, another_receipt):
+        assert alice.client.resign(game).position.over
+    assert any("an entry 6 that does not hold: " in said for said in alice.said)
+    assert any(f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in said for said in alice.said)
+    assert proven(desk, alice, game) == {"server"}
 
 
 def test_what_is_sent_for_others_is_kept_too(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
