@@ -6,6 +6,8 @@ Each planted leak makes the service tell a little of what it must not; the compa
 from __future__ import annotations
 
 import dataclasses
+import random
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -25,6 +27,9 @@ from hkoji.game.course import Course
 from hkoji.rules.protocol import State
 from tests.support.leaks import Comparison, Tally, comparing
 from tests.support.leaks_cli import look
+from tests.support.probes import ALWAYS, SOMETIMES
+from tests.support.stories import VIEWERS
+from tests.support.worlds import TRUTH
 
 Plant = Callable[[], Any]  # Any: a context manager of any kind
 
@@ -56,6 +61,24 @@ def test_nothing_leaks(worlds: Comparison, monkeypatch: pytest.MonkeyPatch) -> N
         "409",
         "422",
     }
+
+
+def test_every_endpoint_is_asked(worlds: Comparison) -> None:
+    """A new endpoint needs a question of its own in tests/support/probes.py."""
+    if worlds.scene is None:
+        worlds.sample(3)
+    assert worlds.scene is not None
+    document = worlds.worlds[TRUTH].app.openapi()
+    wanted = {(method.upper(), path) for path, found in document["paths"].items() for method in found}
+    asked = set()
+    for viewer in VIEWERS:
+        eye = worlds.scene.eye(viewer, TRUTH)
+        for probe in (*ALWAYS, *SOMETIMES):
+            for seed in range(80):
+                request = probe(eye, random.Random(seed))
+                path = re.sub(r"/games/[0-9a-f]{32}", "/games/{game}", request.path.partition("?")[0])
+                asked.add((request.method, re.sub(r"/players/[^/]+", "/players/{name}", path)))
+    assert asked >= wanted
 
 
 # --- what is planted --------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import re
 import shutil
@@ -159,6 +160,8 @@ class Comparison:
     look: Look | None = None
     every: int = 50
     told: int = 0
+    scene: Scene | None = None
+    """The one that was looked at last."""
 
     def start(self) -> None:
         """Starts the worlds."""
@@ -229,7 +232,7 @@ class Comparison:
             self._compare_taken(told, f"{story.name}, {step}", tally)
             if number < len(OPENING) - 1 and not early:
                 continue
-            scene = Scene(story, number, tellings, self.past, self.expired, self.chance, tally)
+            scene = self.scene = Scene(story, number, tellings, self.past, self.expired, self.chance, tally)
             for viewer in VIEWERS:
                 await scene.compare(viewer)
                 if self.look is not None and self.chance.randrange(self.every) == 0:
@@ -261,7 +264,7 @@ def comparing(seed: int, *, look: Look | None = None, every: int = 50) -> Iterat
     journal = Journal()
     # A database in memory if there is room: nothing here is to be kept, and syncing would take most of the time.
     memory = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="hkoji-leaks-", dir=memory if memory.is_dir() else None))
+    folder = Path(tempfile.mkdtemp(prefix="hkoji-leaks-", dir=memory if os.access(memory, os.W_OK) else None))
     try:
         deals: dict[str, Dealt] = {}
         with chosen_deals(deals), patch.object(sys, "stderr", journal), asyncio.Runner() as runner:
