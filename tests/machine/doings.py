@@ -166,7 +166,7 @@ class Doings(RuleBasedStateMachine):
     def start(self, who: int, options: int, invited: int) -> None:
         STEPS["new"] += 1
         device = self.device(who)
-        name = pick([None, None, *NAMES, "nobody"], invited)
+        name = pick([None, None, None, None, *NAMES, "nobody"], invited)
         key = pick([None, name, "carol"], invited // 8) if name else None
         invite = bodies.Invite(name, self.device_of(key, 0).key.public if key in NAMES else None) if name else None
         ruleset: Ruleset = parse_ruleset(dict(pick(RULESETS, options)))
@@ -214,7 +214,7 @@ class Doings(RuleBasedStateMachine):
     def step_on(self, which: int, choice: int) -> None:
         """Whoever owes the next entry of a game brings it; without a game there is one more."""
         if not self.live:
-            self.start(which, choice, 0)
+            self.start(which, choice, choice // 7)
             return
         game = pick(self.live, which)
         if game.stage == "join":

@@ -23,9 +23,9 @@ number = st.integers(0, 2**16 - 1)
 class Machine(Doings):
     """The rules."""
 
-    @initialize(who=small, options=small)
-    def first_game(self, who: int, options: int) -> None:
-        self.start(who, options, 0)
+    @initialize(who=small, options=small, invited=small)
+    def first_game(self, who: int, options: int, invited: int) -> None:
+        self.start(who, options, invited)
 
     @precondition(lambda self: len(self.live) < MOST_LIVE)
     @rule(who=small, options=small, invited=small)

@@ -72,7 +72,7 @@ def lost_move(made: machine.Machine, game: NaiveGame) -> None:
 
 
 def invitation(made: machine.Machine, _: NaiveGame) -> None:
-    made.start(0, 0, 3)
+    made.start(0, 0, 5)
     made.list_of(made.device(1), waiting=True)
 
 
