@@ -26,6 +26,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from hkoji_server import admin
+
 from hkoji.game import bodies
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -88,11 +90,12 @@ def prepare(folder: Path) -> tuple[dict[str, Any], Path]:  # Any: JSON
             games = _games(service, alice, bob)
             players = [_known(player, games) for player in (alice, bob, carol)]
             expired = [player.token for player in (alice, bob)]
+            lost = [_lost(service, alice, f"lost{number}", folder) for number in range(8)]
             gone = Player(service, "alice", key=alice.key).login().token
             service.ask("POST", "/v1/logout", token=gone)
     finally:
         del os.environ["HKOJI_SERVER_TOKEN_LIFETIME"]
-    return {"players": players, "games": games, "dead": [*expired, gone, "0" * 64]}, service.log
+    return {"players": players, "lost": lost, "games": games, "dead": [*expired, gone, "0" * 64]}, service.log
 
 
 def _games(service: Service, alice: Player, bob: Player) -> list[str]:
@@ -112,6 +115,13 @@ def _games(service: Service, alice: Player, bob: Player) -> list[str]:
     play(alice, bob, running[0], 7)
     play(bob, alice, running[1], 9)
     return [offered, *waiting, joined, *over, left, cancelled, *running]
+
+
+def _lost(service: Service, other: Player, name: str, folder: Path) -> dict[str, Any]:  # Any: JSON
+    """A player who owes a move, and whose key the host has revoked; with the code for another one."""
+    player = Player(service, name).register()
+    game = begin(player, other)
+    return {**_known(player, []), "game": game, "code": admin.release(folder / "data", name)}
 
 
 def _known(player: Player, games: list[str]) -> dict[str, Any]:  # Any: JSON

@@ -24,6 +24,7 @@ from hkoji.game.hidden import entropy_commit, parse_opening
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode
+from hkoji.log.keychange import proof_message
 from hkoji.log.keys import PrivateKey
 from hkoji.log.statement import make_registration
 from tests.support.service import Answer, Player, Service
@@ -55,6 +56,11 @@ class Deep:
         self.dead: list[str] = config["dead"]
         self.deep = config["run"] == "deep"
         self.players = [self._player(given) for given in config["players"]]
+        self.lost = [(self._player(given), given["code"], given["game"]) for given in config["lost"]]
+        """Players whose keys the host has revoked: with the code for another, and a game that waits for them."""
+        self.old_keys: dict[str, PrivateKey] = {}
+        self.newcomers: list[Player] = []
+        """Players whose keys are changed and revoked."""
         self.logins: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
         self.sent: list[tuple[str, bytes]] = []
@@ -71,6 +77,12 @@ class Deep:
             self.logins[player.name] = player.login().token
         return self.logins[player.name]
 
+    def login_if_possible(self, player: Player) -> str:
+        """A good token, or one that is none for a player whose key does not count."""
+        if self.service.ask("GET", f"/v1/players/{player.name}").json["key"] != player.key.public.text:
+            return "0" * 64
+        return self.login(player)
+
     # --- before a request -----------------------------------------------------------------------------------------
 
     def before(self, case: Any) -> None:  # Any: a case of Schemathesis
@@ -81,7 +93,7 @@ class Deep:
                 if name in (case.path_parameters or {}):
                     case.path_parameters[name] = self.chance.choice(known)
         self._authorize(case)
-        sort = self.chance.random()
+        sort, keys = self.chance.random(), Keys(self)
         if sort < 0.25:
             return
         match operation:
@@ -91,6 +103,15 @@ class Deep:
                 case.body = self._login(change=sort > 0.6)
             case "POST /v1/players":
                 case.body = self._registration(change=sort > 0.5)
+            case "POST /v1/players/{name}/key":
+                case.path_parameters["name"], case.body = keys.another(change=sort > 0.6)
+            case "POST /v1/players/{name}/revocation":
+                case.path_parameters["name"], case.body = keys.revocation(change=sort > 0.6)
+            case "POST /v1/players/{name}/recovery":
+                case.path_parameters["name"], case.body = keys.recovery(change=sort > 0.6)
+            case "POST /v1/games/{game}/recovery":
+                case.path_parameters["game"], token, case.body = keys.seat(change=sort > 0.6)
+                case.headers["Authorization"] = f"Bearer {token}"
 
     def _authorize(self, case: Any) -> None:  # Any: a case of Schemathesis
         sort = self.chance.random()
@@ -249,7 +270,7 @@ class Deep:
         player = self.chance.choice(self.players)
         text = self.service.ask("POST", "/v1/login/challenge").json["text"]
         value = {"name": player.name, "text": text, "sig": player.signed(text, sshsig.LOGIN)}
-        return self._perhaps(value, change=change)
+        return self.perhaps(value, change=change)
 
     def _registration(self, *, change: bool) -> bytes:
         """Of a player who is here, or of a new one."""
@@ -258,9 +279,9 @@ class Deep:
             player = Player(self.service, f"new{self.chance.randrange(10**6)}")
         origin = self.service.ask("GET", "/v1/service").json["origin"]
         text = make_registration(at="2026-11-20T12:00:00Z", key=player.key.public, name=player.name, origin=origin).text
-        return self._perhaps({"text": text, "sig": player.signed(text, sshsig.REGISTER)}, change=change)
+        return self.perhaps({"text": text, "sig": player.signed(text, sshsig.REGISTER)}, change=change)
 
-    def _perhaps(self, value: dict[str, str], *, change: bool) -> bytes:
+    def perhaps(self, value: dict[str, str], *, change: bool) -> bytes:
         data = json.dumps(value).encode()
         return self._damaged(data) if change else data
 
@@ -276,6 +297,60 @@ class Deep:
             self.dead.append(used)
         if case.operation.path == "/v1/offers" and response.status_code == 201 and len(self.games) < _NEW_GAMES:
             self.games.append(response.json()["game"])
+
+
+class Keys:
+    """What players say of their keys."""
+
+    def __init__(self, deep: Deep) -> None:
+        self.deep, self.chance = deep, deep.chance
+
+    def _newcomer(self) -> Player:
+        known = self.deep.newcomers
+        if not known or self.chance.random() < 0.3:
+            known.append(Player(self.deep.service, f"key{self.chance.randrange(10**9)}").register())
+        return self.chance.choice(known)
+
+    def _fresh(self) -> PrivateKey:
+        return PrivateKey.from_seed(self.chance.randbytes(32))
+
+    def another(self, *, change: bool) -> tuple[str, bytes]:
+        """Another key for a newcomer."""
+        player, new = self._newcomer(), self._fresh()
+        data = self.deep.perhaps(player.rekeying(new), change=change)
+        if not change:
+            player.key = new
+        return player.name, data
+
+    def revocation(self, *, change: bool) -> tuple[str, bytes]:
+        """A newcomer's key revokes itself."""
+        player = self._newcomer()
+        return player.name, self.deep.perhaps(player.revoking(), change=change)
+
+    def recovery(self, *, change: bool) -> tuple[str, bytes]:
+        """Another key for a revoked one, with the host's code or with one that is none."""
+        player, code, _ = self.chance.choice(self.deep.lost[::2])
+        new = self._fresh()
+        code = code if self.chance.random() < 0.8 else self.chance.choice(["", "x", code[:-1], code + "0"])
+        value = player.recovering(new, code)
+        if change:
+            return player.name, self.deep.perhaps(value, change=True)
+        return player.name, json.dumps(value).encode()
+
+    def seat(self, *, change: bool) -> tuple[str, str, bytes]:
+        """A recovered player asks for their seat; the game, their login, and the proof."""
+        player, code, game = self.chance.choice(self.deep.lost[1::2])
+        if player.name not in self.deep.logins:
+            new = self._fresh()
+            if player.ask(f"/v1/players/{player.name}/recovery", player.recovering(new, code)).status == 200:
+                self.deep.old_keys[player.name], player.key = player.key, new
+        token = self.deep.login_if_possible(player)
+        old = self.deep.old_keys.get(player.name, player.key)
+        last = player.lines(game)[-1].entry
+        place_of = {"game": game, "prev": last.head, "seq": last.seq + 1, "name": player.name}
+        message = proof_message(key=player.key.public, old=old.public, **place_of)
+        proof = base64.b64encode(player.key.sign(sshsig.REKEY, message)).decode()
+        return game, token, self.deep.perhaps({"proof": proof}, change=change)
 
 
 def register(deep: Deep) -> None:
