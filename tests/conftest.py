@@ -1,7 +1,8 @@
 """Hypothesis profiles: `default` is the same on every run, `long` goes further (HYPOTHESIS_PROFILE=long).
 
-Each test draws the same randomness whenever it runs (`tests.support.chance`). Tests speak English and have no settings,
-whoever runs them. The game of the recipe joins them all.
+`brief` is for scripts/mutate: a few examples, and a failure is not made smaller. Each test draws the same randomness
+whenever it runs (`tests.support.chance`). Tests speak English and have no settings, whoever runs them. The game of the
+recipe joins them all.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 from collections.abc import Generator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.support import chance
 
@@ -23,6 +24,15 @@ settings.register_profile(
     "default", derandomize=True, database=None, deadline=None, max_examples=80, suppress_health_check=_SLOW_OK
 )
 settings.register_profile("long", database=None, deadline=None, max_examples=5000, suppress_health_check=_SLOW_OK)
+settings.register_profile(
+    "brief",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=20,
+    suppress_health_check=_SLOW_OK,
+    phases=(Phase.explicit, Phase.generate),
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK"):

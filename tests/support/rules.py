@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from hkoji.errors import HkojiError
+from hkoji.errors import HkojiError, IllegalActionError, IllegalEventError, NotYourTurnError
 from hkoji.rules.events import (
     SEATS,
     Act,
@@ -241,7 +241,10 @@ def text_of(state: State) -> str:
 
 
 def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *words: str) -> HkojiError:
-    """Asserts that `event` raises `error`, that its message has all `words`, and that nothing has changed."""
+    """Asserts that `event` raises `error`, that its message has all `words`, and that nothing has changed.
+
+    What the error says beside its message is true of the position: what is due, who is to act, what is legal.
+    """
     before = (repr(state), hash(state), text_of(state))
     with pytest.raises(error) as caught:
         state.apply(event)
@@ -249,6 +252,13 @@ def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *w
     message = str(caught.value)
     for word in words:
         assert word in message, f"{word!r} is not in {message!r}"
+    match caught.value:
+        case IllegalEventError(due=due):
+            assert due == state.due.value
+        case NotYourTurnError(actor=actor):
+            assert actor == state.actor
+        case IllegalActionError(shape=shape):
+            assert shape == state.shape()
     return caught.value
 
 

@@ -232,7 +232,7 @@ class HanamikojiState(NamedTuple):
             None,
         )
         if self.hands[seat] >= _X:
-            after._check_copies()
+            after._replace(due=self.due)._check_copies()  # an error tells what is due here
         return after
 
     def _answer(self, event: Answer) -> HanamikojiState:

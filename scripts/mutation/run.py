@@ -1,0 +1,387 @@
+"""`scripts/mutate`: changes the rules, the log and the game in small ways, and sees whether the tests notice.
+
+    scripts/mutate                                  every mutant; goes on where it was stopped
+    scripts/mutate --sample 500 --seed 2            500 of them, drawn at random
+    scripts/mutate --module 'hkoji/log/*'           those of some modules (may be given several times)
+    scripts/mutate --module hkoji/log/form.py --show        and the survivors themselves
+    scripts/mutate --again                          survivors once more, after tests have been added
+    scripts/mutate --report                         what is known so far; judges nothing
+
+How it works is told in docs/quality.md. Verdicts are kept in --state, one a line. A mutant is known by its change and
+its function: when either is edited it is another one, and is judged. Exit code 0 if at least --threshold percent of
+what was asked for is killed, 1 if less, 2 if the tests fail without a mutant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import functools
+import hashlib
+import importlib
+import json
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from math import sqrt
+from pathlib import Path
+from typing import Final
+
+from scripts.mutation.mutants import SCOPE, Mutant, mutants
+from scripts.mutation.tests import JUDGES, LEFT_OUT, Task, Verdict, judge_all, judge_anew, trace
+
+OUTCOMES: Final = ("killed", "timeout", "survived", "untested")
+_CAUGHT: Final = ("killed", "timeout")
+_CONTROL: Final = "(nothing changed)"
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What each test takes and which lines it runs."""
+
+    seconds: dict[str, float]
+    lines: dict[str, dict[int, frozenset[str]]]
+    imported: dict[str, frozenset[int]]
+    libraries: frozenset[str]
+    files: Sequence[str]
+
+    def tests(self, mutant: Mutant) -> Sequence[str]:
+        """The tests that may notice `mutant`, cheapest first: those that run a line of it.
+
+        A line that runs when the module is imported concerns every test that runs anything in the module.
+        """
+        lines = self.lines.get(mutant.path, {})
+        touched = range(mutant.line, mutant.line + len(mutant.before))
+        chosen = frozenset[str]().union(*(lines.get(line, frozenset()) for line in touched))
+        if not chosen and not self.imported.get(mutant.path, frozenset()).isdisjoint(touched):
+            chosen = frozenset[str]().union(*lines.values())
+        return sorted(chosen, key=lambda test: (self.seconds[test], test))
+
+
+def main() -> None:
+    """Judges what was asked for and reports."""
+    given = _arguments()
+    given.state.mkdir(parents=True, exist_ok=True)
+    os.environ["HYPOTHESIS_PROFILE"] = "brief"
+    chosen = _chosen(_mutants(given.state), given)
+    if not chosen:
+        sys.exit("mutate: there is no such mutant")
+    known = _verdicts(given.state)
+    if not given.report:
+        due = [m for m in chosen if known.get(m.name, ("again",))[0] == "again"]
+        if given.again:
+            due = [m for m in chosen if known.get(m.name, ("again",))[0] not in _CAUGHT]
+            known = {name: found for name, found in known.items() if found[0] in (*_CAUGHT, "again")}
+        if due:
+            traces = _traces(given.state, due)
+            _judge(due, _Court(traces, known, given.state, given.budget), given.state)
+            _judge_anew(due, _Court(traces, _verdicts(given.state), given.state, given.budget))
+            known = _verdicts(given.state)
+    _report(chosen, known, given)
+
+
+def _arguments() -> argparse.Namespace:
+    assert __doc__
+    parser = argparse.ArgumentParser(
+        prog="scripts/mutate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--module", action="append", default=[], help="only modules whose path fits this pattern")
+    parser.add_argument("--sample", type=int, help="judge so many, drawn at random, not all")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument(
+        "--budget", type=float, default=2, help="seconds of tests at most for a mutant, cheapest first (default 2)"
+    )
+    parser.add_argument("--again", action="store_true", help="judge those again that were not killed")
+    parser.add_argument("--report", action="store_true", help="judge nothing")
+    parser.add_argument("--show", action="store_true", help="print survivors")
+    parser.add_argument("--json", type=Path, help="a file for the figures and survivors as JSON")
+    parser.add_argument("--threshold", type=float, default=90, help="percent (default 90)")
+    parser.add_argument("--state", type=Path, default=Path(".mutation"), help="a folder that keeps what is known")
+    return parser.parse_args()
+
+
+# --- what there is to judge ---------------------------------------------------------------------------------------
+
+
+def _mutants(state: Path) -> list[Mutant]:
+    kept = state / "mutants.json"
+    before = json.loads(kept.read_text()) if kept.exists() else {}
+    after = {}
+    for path in sorted(path for package in JUDGES for path in Path(package).rglob("*.py")):
+        digest = f"{SCOPE} {_digest(path)}"
+        found = before.get(path.as_posix())
+        if not found or found["digest"] != digest:
+            found = {"digest": digest, "mutants": [asdict(mutant) for mutant in mutants(path)]}
+        after[path.as_posix()] = found
+    kept.write_text(json.dumps(after))
+    return [
+        Mutant(**{**each, "before": tuple(each["before"]), "after": tuple(each["after"])})
+        for found in after.values()
+        for each in found["mutants"]
+    ]
+
+
+def _package(path: str) -> str:
+    return "/".join(path.split("/")[:2])
+
+
+def _chosen(everything: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
+    found = [m for m in everything if not given.module or any(fnmatch.fnmatch(m.path, p) for p in given.module)]
+    # Drawn by a hash of the name: a larger sample contains the smaller, and goes on where that ended.
+    drawn = sorted(found, key=lambda m: hashlib.sha256(f"{given.seed} {m.name}".encode()).digest())
+    return drawn[: given.sample] if given.sample is not None else drawn
+
+
+def _digest(*paths: Path) -> str:
+    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
+
+
+def _verdicts(state: Path) -> dict[str, tuple[str, str]]:
+    kept = state / "verdicts.jsonl"
+    if not kept.exists():
+        return {}
+    told = (json.loads(line) for line in kept.read_text().splitlines())
+    return {name: (outcome, test) for name, outcome, test, _ in told}
+
+
+# --- judging ------------------------------------------------------------------------------------------------------
+
+
+def _traces(state: Path, due: Sequence[Mutant]) -> Traces:
+    """Runs each test file whose traces are older than it, or than what it stands on."""
+    kept = state / "traces.json"
+    before = json.loads(kept.read_text()) if kept.exists() else {}
+    folders = {folder for mutant in due for folder in JUDGES[_package(mutant.path)]}
+    tests = sorted(path for folder in folders for path in Path(folder).rglob("test_*.py"))
+    tests = [path for path in tests if path.as_posix() not in LEFT_OUT]
+    ground = _digest(
+        *sorted(path for package in ("hkoji", "server") for path in Path(package).rglob("*.py")),
+        *sorted(path for path in Path("tests").rglob("*.py") if not path.name.startswith("test_")),
+    )
+    digests = {path.as_posix(): ground + _digest(path) for path in tests}
+    after = {path: found for path, found in before.items() if digests.get(path, found["digest"]) == found["digest"]}
+    old = [path for path in digests if path not in after]
+    for folder in sorted({str(Path(path).parent) for path in old}):
+        files = [path for path in old if str(Path(path).parent) == folder]
+        _say(f"which lines do the tests of {len(files)} files in {folder} run?")
+        output = state / "traces.new"
+        _apart(functools.partial(trace, files, tuple(JUDGES), output), state / "tests.log")
+        told = json.loads(output.read_text())
+        output.unlink()
+        for path in files:
+            after[path] = {
+                "digest": digests[path],
+                "tests": {},
+                "imported": told["imported"],
+                "libraries": told["libraries"],
+            }
+        for test, found in told["tests"].items():
+            after[test.partition("::")[0]]["tests"][test] = found
+        kept.write_text(json.dumps(after))
+    seconds: dict[str, float] = {}
+    lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    imported: dict[str, set[int]] = defaultdict(set)
+    for each in (after[path] for path in digests):
+        for path, ran in each["imported"].items():
+            imported[path].update(ran)
+        for test, found in each["tests"].items():
+            seconds[test] = found["seconds"]
+            for path, ran in found["lines"].items():
+                for line in ran:
+                    lines[path][line].add(test)
+    return Traces(
+        seconds,
+        {path: {line: frozenset(each) for line, each in found.items()} for path, found in lines.items()},
+        {path: frozenset(each) for path, each in imported.items()},
+        frozenset(name for each in after.values() for name in each["libraries"]),
+        sorted(digests),
+    )
+
+
+class _Court:
+    """Hands out tasks and takes down verdicts. What has killed a module's mutants before goes first."""
+
+    def __init__(self, traces: Traces, known: dict[str, tuple[str, str]], state: Path, budget: float) -> None:
+        self.traces = traces
+        self.known = known
+        self._kept = state / "verdicts.jsonl"
+        self._budget = budget
+        self._killers: dict[str, Counter[str]] = defaultdict(Counter)
+        self._sources: dict[str, str] = {}
+        for name, (outcome, test) in known.items():
+            self._count(name, outcome, test)
+
+    def tasks(self, due: Sequence[Mutant]) -> Iterator[Task]:
+        """A task for each mutant that a test can see, made when it is asked for; first the code as it is."""
+        yield self.control(due[0])
+        for mutant in due:
+            if task := self.task(mutant):
+                yield task
+            else:
+                self.take(Verdict(mutant.name, "untested", "", 0.0))
+
+    def task(self, mutant: Mutant) -> Task | None:
+        """What is to be run for `mutant`; None if no test runs its line."""
+        tests = self.traces.tests(mutant)
+        if not tests:
+            return None
+        within = set(tests)
+        often = [test for test, _ in self._killers[mutant.path].most_common(12) if test in within][:6]
+        order: list[str] = []
+        left = self._budget
+        for test in dict.fromkeys((*often, *tests)):
+            left -= self.traces.seconds[test]
+            if left < 0 and order:
+                break
+            order.append(test)
+        return Task(mutant.name, mutant.path, mutant.source(self._source(mutant.path)), tuple(order))
+
+    def control(self, mutant: Mutant) -> Task:
+        """The code as it is, which must survive, or the verdicts mean nothing."""
+        return Task(_CONTROL, mutant.path, self._source(mutant.path), tuple(self.traces.tests(mutant)[:50]))
+
+    def take(self, verdict: Verdict) -> None:
+        """Writes a verdict down."""
+        if verdict.name == _CONTROL:
+            if verdict.outcome in _CAUGHT:
+                _say(f"{verdict.test} fails without a mutant; nothing can be judged")
+                sys.exit(2)
+            return
+        self.known[verdict.name] = (verdict.outcome, verdict.test)
+        self._count(verdict.name, verdict.outcome, verdict.test)
+        with self._kept.open("a") as kept:
+            print(json.dumps([verdict.name, verdict.outcome, verdict.test, round(verdict.seconds, 2)]), file=kept)
+
+    def anew(self, task: Task) -> Verdict:
+        """Judges by a new import; first with the file that kills most of this module's mutants, for importing costs."""
+        files = Counter[str]()
+        for test, count in self._killers[task.path].items():
+            files[test.partition("::")[0]] += count
+        of_task = {test.partition("::")[0] for test in task.tests}
+        likely = next((file for file, _ in files.most_common() if file in of_task), "")
+        first = tuple(test for test in task.tests if test.partition("::")[0] == likely)
+        rest = tuple(test for test in task.tests if test.partition("::")[0] != likely)
+        seconds = 0.0
+        for tests in filter(None, (first, rest)):
+            verdict = judge_anew(replace(task, tests=tests), self.traces.seconds)
+            seconds += verdict.seconds
+            if verdict.outcome in _CAUGHT:
+                break
+        return replace(verdict, seconds=seconds)
+
+    def _source(self, path: str) -> str:
+        if path not in self._sources:
+            self._sources[path] = Path(path).read_text()
+        return self._sources[path]
+
+    def _count(self, name: str, outcome: str, test: str) -> None:
+        if outcome in _CAUGHT:
+            self._killers[name.partition(":")[0]][test] += 1
+
+
+def _judge(due: Sequence[Mutant], court: _Court, state: Path) -> None:
+    new = [mutant for mutant in due if court.known.get(mutant.name, ("",))[0] != "again"]
+    if new:
+        _say(f"{len(new)} to judge")
+        _apart(
+            lambda: judge_all(court.traces.files, court.tasks(new), court.traces.seconds, court.take),
+            state / "tests.log",
+        )
+
+
+def _judge_anew(due: Sequence[Mutant], court: _Court) -> None:
+    for name in sorted(court.traces.libraries):  # once, for all the processes that will import the project anew
+        with suppress(ImportError):
+            importlib.import_module(name)
+    left = [mutant for mutant in due if court.known[mutant.name][0] == "again"]
+    if left:
+        _say(f"{len(left)} of them by a new import")
+        court.take(judge_anew(court.control(left[0]), court.traces.seconds))
+    for mutant in left:
+        task = court.task(mutant)
+        assert task
+        court.take(court.anew(task))
+
+
+def _apart(work: Callable[[], object], output: Path) -> None:
+    """Does `work` in a process of its own, so that this one has nothing of the project loaded."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(log, 1)
+            work()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if status:
+        sys.exit(2)
+
+
+def _say(text: str) -> None:
+    print(f"mutate: {text}", file=sys.stderr, flush=True)
+
+
+# --- reporting ----------------------------------------------------------------------------------------------------
+
+
+def _report(chosen: Sequence[Mutant], known: dict[str, tuple[str, str]], given: argparse.Namespace) -> None:
+    judged = [mutant for mutant in chosen if known.get(mutant.name, ("again",))[0] != "again"]
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant in judged:
+        for group in (mutant.path, _package(mutant.path), "all"):
+            counts[group][known[mutant.name][0]] += 1
+    left = [mutant for mutant in judged if known[mutant.name][0] not in _CAUGHT]
+    left.sort(key=lambda mutant: (mutant.path, mutant.line, mutant.name))
+    if given.show:
+        for mutant in left:
+            print(f"\n{mutant.name} line {mutant.line}, {known[mutant.name][0]}\n{mutant.difference()}")
+        print()
+    print(f"{'':44}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES) + f"{'caught':>10}")
+    for group in (*sorted(each for each in counts if each.endswith(".py")), *JUDGES, "all"):
+        if group in counts:
+            figures = "".join(f"{counts[group][outcome]:10}" for outcome in OUTCOMES)
+            print(f"{group:44}{figures}{_percent(counts[group]):9.1f}%")
+    share = _percent(counts["all"])
+    low, high = _interval(counts["all"])
+    print(f"{len(judged)} of {len(chosen)} judged: {share:.1f} % caught", end="")
+    print(f" (95 % of samples like this: {low:.1f} to {high:.1f})" if given.sample is not None else "")
+    if given.json:
+        given.json.write_text(
+            json.dumps(
+                {
+                    "chosen": len(chosen),
+                    "judged": len(judged),
+                    "caught_percent": round(share, 2),
+                    "modules": {group: dict(found) for group, found in sorted(counts.items())},
+                    "survivors": [{**asdict(mutant), "outcome": known[mutant.name][0]} for mutant in left],
+                },
+                indent=1,
+            )
+        )
+    sys.exit(share < given.threshold)
+
+
+def _percent(counts: Counter[str]) -> float:
+    return 100 * sum(counts[outcome] for outcome in _CAUGHT) / max(1, counts.total())
+
+
+def _interval(counts: Counter[str]) -> tuple[float, float]:
+    """Wilson's interval for the share caught."""
+    total, z = max(1, counts.total()), 1.96
+    share = _percent(counts) / 100
+    middle = share + z * z / (2 * total)
+    width = z * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return 100 * (middle - width) / (1 + z * z / total), 100 * (middle + width) / (1 + z * z / total)
+
+
+if __name__ == "__main__":
+    main()
