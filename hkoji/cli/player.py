@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from hkoji.cli.language import _
 from hkoji.cli.output import Output
@@ -38,13 +39,16 @@ def whoami(client: Client, out: Output) -> None:
     """The player and their service."""
     identity = client.identity
     server = client.home.config().get("server")
-    value = {
+    value: dict[str, Any] = {  # Any: JSON
         "name": identity.name,
         "key": identity.key.text,
         "fingerprint": identity.key.fingerprint,
         "server": server,
         "home": str(client.home.path),
+        "earlier": [own.public.fingerprint for own in identity.earlier],
+        "next": identity.next.public.fingerprint if identity.next else None,
     }
+    next_ = [_("next key, not known to all services yet: {key}", key=value["next"])] if identity.next else []
     out.result(
         value,
         lambda: "\n".join(
@@ -52,6 +56,8 @@ def whoami(client: Client, out: Output) -> None:
                 identity.name,
                 identity.key.text,
                 identity.key.fingerprint,
+                *next_,
+                *(_("earlier key: {key}", key=own.public.fingerprint) for own in identity.earlier),
                 _("service: {url}", url=server or _("none yet")),
                 _("home: {folder}", folder=client.home.path),
             )

@@ -37,6 +37,16 @@ class About(NamedTuple):
     origin: str
 
 
+class EarlierKey(NamedTuple):
+    """A key that a player had before, and what has been signed about it."""
+
+    key: PublicKey
+    revoked: bool
+    text: str | None
+    sig: str | None
+    new_sig: str | None
+
+
 class Shown(NamedTuple):
     """What the service shows a seat: its head, the signed view, own openings, and the log's new lines."""
 
@@ -65,6 +75,29 @@ class Api:
     def register(self, text: str, sig: str) -> None:
         """Registers by a signed registration."""
         self._request("POST", "/v1/players", {"text": text, "sig": sig})
+
+    def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
+        """Another key for a player."""
+        self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
+
+    def revoke(self, name: str, text: str, sig: str) -> None:
+        """Revokes a player's key."""
+        self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
+
+    def recover(self, name: str, text: str, sig: str, code: str) -> tuple[EarlierKey, ...]:
+        """Another key for a player whose key is revoked. Their keys of before."""
+        answer = self._request("POST", f"/v1/players/{name}/recovery", {"text": text, "sig": sig, "code": code})
+        return _earlier(answer)
+
+    def earlier_keys(self, name: str) -> tuple[EarlierKey, ...]:
+        """The keys that a player had before, as the service tells them."""
+        return _earlier(self._request("GET", f"/v1/players/{name}"))
+
+    def recover_seat(self, game: str, proof: str, token: str) -> tuple[Line, ...]:
+        """Asks for the own new key in the place of a revoked one. The line that it has brought."""
+        answer = self._request("POST", f"/v1/games/{game}/recovery", {"proof": proof}, token, game=game)
+        with _understood(answer):
+            return tuple(read_line(line) for line in answer.json()["lines"])
 
     def challenge(self) -> Login:
         """A login statement to sign."""
@@ -192,6 +225,8 @@ def problem(answer: Answer) -> errors.HkojiError:
     if answer.status == 429:
         wait = value.get("retry_after")
         return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
+    if code == errors.RevokedError.code and answer.status == 403:
+        return _RevokedError(detail, hint=hint)
     kind = _BY_STATUS.get(answer.status)
     return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
 
@@ -202,6 +237,12 @@ def _quoted(value: dict[str, Any], name: str) -> str:  # Any: JSON
     parts = value.get("parts")
     made = assemble(english, parts.get(name)) if isinstance(parts, dict) else english
     return quoted(english) if made is english else made
+
+
+class _RevokedError(errors.ForbiddenError):
+    """The key counts nowhere any more."""
+
+    code = errors.RevokedError.code
 
 
 class _TakenError(errors.HkojiError):
@@ -230,6 +271,19 @@ def _understood(answer: Answer) -> Iterator[None]:
             tell("the service's answer is not understood: {reason}", reason=errors.shorten(str(error), 120)),
             hint=tell("is it an hkoji service, and of this version? Nothing was changed here"),
         ) from error
+
+
+def _earlier(answer: Answer) -> tuple[EarlierKey, ...]:
+    with _understood(answer):
+        found = answer.json()["earlier"]
+        return tuple(
+            EarlierKey(
+                parse_public_key(each["key"]),
+                each["revoked"] is True,
+                *(None if each[name] is None else _text(each[name]) for name in ("text", "sig", "new_sig")),
+            )
+            for each in found
+        )
 
 
 def _text(value: object) -> str:

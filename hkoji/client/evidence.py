@@ -30,7 +30,6 @@ from hkoji.game.evidence import (
     read_view,
 )
 from hkoji.log.line import Line, Signed, format_line, format_log
-from hkoji.log.publickey import PublicKey
 from hkoji.log.statement import View
 from hkoji.text import tell
 
@@ -159,7 +158,7 @@ class Refusals:
             return None
         # Two words that contradict may have come at different times.
         evidence = Evidence(game, {}, format_log(known), self.kept.views(), (*self.kept.refused(), *statements))
-        pins = {**self._pins.players, "server": key}
+        pins = {**self._pins.every, "server": (key,)}
 
         def convicts(some: Evidence) -> bool:
             found = audit_file(format_evidence(some), pins).findings
@@ -197,7 +196,7 @@ def write_evidence(vault: Vault, pins: Pins, *, cards: bool) -> Written:
     shown = [each for each in refused if over or cards or isinstance(each, Line)]
     seen = views if over or cards else []
     names = {line.entry.by for line in entries if line.entry.kind in ("open", "join")}
-    known: dict[str, tuple[PublicKey, ...]] = {name: (key,) for name, key in pins.players.items() if name in names}
+    known = {name: keys for name, keys in pins.every.items() if name in names}
     if pins.server_key is not None:
         known["server"] = (pins.server_key,)
     text = format_evidence(Evidence(vault.game, known, format_log(lines), tuple(seen), tuple(shown)))

@@ -54,7 +54,7 @@ class Home:
             )
         return config
 
-    def update_config(self, **changes: str) -> None:
+    def update_config(self, **changes: Any) -> None:  # Any: JSON
         """Keeps further settings."""
         with locked(self.path):
             write_json(self.config_file, {**read_json(self.config_file), **changes})
@@ -68,6 +68,13 @@ class Home:
         """Keeps a login token."""
         with locked(self.path):
             write_json(self._tokens, {**read_json(self._tokens), server: token})
+
+    def spare_key_file(self) -> Path:
+        """A file for another private key: one that is not there yet."""
+        number = 2
+        while (file := self.path / f"{self.key_file.name}-{number}").exists():
+            number += 1
+        return file
 
     def started(self) -> dict[str, Any]:  # Any: JSON
         """The game that `new` has asked for and not brought to its receipt; empty if there is none."""

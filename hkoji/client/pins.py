@@ -6,7 +6,7 @@ keys by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
@@ -14,6 +14,13 @@ from hkoji.client.home import Home
 from hkoji.errors import TrustError
 from hkoji.log.publickey import PublicKey, parse_public_key
 from hkoji.text import tell
+
+
+def registered(home: Home) -> tuple[str, ...]:
+    """The addresses of the services at which the player of a home has registered."""
+    file = home.path / "pins.json"
+    with intact(file):
+        return tuple(sorted(url for url, here in read_json(file).items() if here.get("origin")))
 
 
 class Pins:
@@ -42,7 +49,7 @@ class Pins:
 
     @property
     def players(self) -> dict[str, PublicKey]:
-        """The players' keys by name."""
+        """The players' keys by name: those that count now."""
         with intact(self._file):
             return {name: parse_public_key(key) for name, key in self._pins().get("players", {}).items()}
 
@@ -97,28 +104,47 @@ class Pins:
             )
         self._update(origin=origin)
 
-    def pin_players(self, players: Iterable[tuple[str, PublicKey]]) -> None:
-        """Pins players' keys by name, or raises `TrustError` if another is pinned for one of them."""
-        known = self.players
-        new: dict[str, str] = {}
-        for name, key in players:
-            if name not in known:
-                new[name] = key.text
-            elif known[name] != key:
-                raise TrustError(
-                    tell(
-                        "{name} plays with another key than before: {shown}, not {known}",
-                        name=name,
-                        shown=key.fingerprint,
-                        known=known[name].fingerprint,
-                    ),
-                    hint=tell(
-                        "nothing was accepted; ask {name}, by another way than this service, which key is right",
-                        name=name,
-                    ),
-                )
-        if new:
-            self._update(players={**{name: key.text for name, key in known.items()}, **new})
+    def known(self, name: str) -> set[PublicKey]:
+        """All keys of a player that were pinned, the one that counts and those before."""
+        return set(self.every.get(name, ()))
+
+    @property
+    def every(self) -> dict[str, tuple[PublicKey, ...]]:
+        """All players' keys by name, the one that counts first."""
+        with intact(self._file):
+            past = {name: tuple(map(parse_public_key, keys)) for name, keys in self._pins().get("past", {}).items()}
+        return {name: (key, *(old for old in past.get(name, ()) if old != key)) for name, key in self.players.items()}
+
+    def trusted(self, name: str, key: PublicKey) -> bool:
+        """Whether the user has said that `key` is the player's."""
+        with intact(self._file):
+            return key.fingerprint in self._pins().get("trusted", {}).get(name, ())
+
+    def trust(self, name: str, fingerprint: str) -> None:
+        """Keeps that a key is a player's, because the user says so."""
+        self._rewrite(lambda here: _added(here, "trusted", name, fingerprint))
+
+    def pin_player(self, name: str, key: PublicKey) -> None:
+        """Makes `key` the one that counts for a player; the one before is remembered for old games.
+
+        If another command has pinned another one meanwhile, that stays.
+        """
+        before = self.players.get(name)
+
+        def edit(here: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+            players = here.get("players", {})
+            if players.get(name) != (before.text if before else None):
+                return here
+            made = {**here, "players": {**players, name: key.text}}
+            return _added(made, "past", name, before.text) if before else made
+
+        if before != key:
+            self._rewrite(edit)
+
+    def remember(self, name: str, key: PublicKey) -> None:
+        """Keeps an earlier key of a player, for old games."""
+        if key not in self.known(name):
+            self._rewrite(lambda here: _added(here, "past", name, key.text))
 
     def _pins(self) -> dict[str, Any]:  # Any: JSON
         if self._kept is None:
@@ -127,11 +153,19 @@ class Pins:
         return self._kept
 
     def _update(self, **changes: Any) -> None:  # Any: JSON
+        self._rewrite(lambda here: {**here, **changes})
+
+    def _rewrite(self, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> None:  # Any: JSON
         with locked(self._home.path):
             every = read_json(self._file)
             with intact(self._file):
-                here = {**every.get(self._url, {}), **changes}
-            if "players" in changes:
-                here["players"] = {**changes["players"], **every.get(self._url, {}).get("players", {})}
+                here = edit({**every.get(self._url, {})})
             write_json(self._file, {**every, self._url: here})
         self._kept = here
+
+
+def _added(here: dict[str, Any], what: str, name: str, text: str) -> dict[str, Any]:  # Any: JSON
+    """With one more in the list that a player has there."""
+    lists = here.get(what, {})
+    kept = lists.get(name, [])
+    return here if text in kept else {**here, what: {**lists, name: [*kept, text]}}

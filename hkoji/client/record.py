@@ -6,6 +6,7 @@ what is on disk has been checked and is only replayed. `accept` and `refresh` ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from hkoji.client.api import Shown
@@ -59,8 +60,7 @@ class Record:
             new = shown.lines
         else:
             new = self._public_lines(kept)
-            identity = self._identity
-            if identity and new and find_seat(new, identity.name, identity.key) is not None:
+            if new and self._seat(new) is not None:
                 shown = self.service.view(self.vault.game, new[-1].entry.seq)
                 new = (*new, *shown.lines)
         with self.refusals.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
@@ -87,7 +87,7 @@ class Record:
         if not lines:
             raise NotFoundError(tell("game"), self.vault.game)
         verify_game(new, self.vault.game)
-        seat = find_seat(lines, self._identity.name, self._identity.key) if self._identity else None
+        seat = self._seat(lines)
         view = self._read_view(known, shown) if shown else known.view if known else None
         openings = (*self.vault.openings(), *(shown.openings if shown else ()))
         result = self._replay(known, lines, len(new), seat, view, openings)
@@ -98,8 +98,7 @@ class Record:
             verify_view(view, result.steps[-1].course, seat)
         setup = result.steps[-1].course.setup
         if new:
-            players = zip(setup.names, setup.keys, strict=True)
-            self.service.pins.pin_players((name, key) for name, key in players if name and key)
+            self.service.meet(setup, self._identity.name if self._identity else None)
         self.vault.begin(self.service.url)
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))
@@ -108,6 +107,14 @@ class Record:
         if new:
             self.vault.append(new)
         return self._remember(self.vault.stamp(), lines, result, seat, view)
+
+    def _seat(self, lines: Sequence[Line]) -> Seat | None:
+        """The player's seat: by a key that is here, or by one that they have lost."""
+        identity = self._identity
+        if identity is None:
+            return None
+        keys = {own.public for own in identity.keys} | self.service.pins.known(identity.name)
+        return find_seat(lines, identity.name, keys)
 
     def _read_view(self, known: Known | None, shown: Shown) -> View:
         """The view's signature is the service's, and it takes nothing back."""
@@ -162,7 +169,7 @@ class Record:
         lines = self.vault.lines()
         if not lines:
             return None
-        seat = find_seat(lines, self._identity.name, self._identity.key) if self._identity else None
+        seat = self._seat(lines)
         view = self.vault.view()
         try:
             result = self._replay(None, lines, len(lines), seat, view, self.vault.openings())

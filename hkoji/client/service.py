@@ -11,14 +11,17 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+from hkoji.client.acquaintance import Acquaintance
 from hkoji.client.api import Api, Shown
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import Pins
 from hkoji.client.transport import Transport
-from hkoji.errors import HkojiError, LoginError, TrustError
+from hkoji.errors import ForbiddenError, HkojiError, LoginError, TrustError
+from hkoji.game.setup import Setup
 from hkoji.game.submission import Submission
-from hkoji.log.canonical import encode_base64
+from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.keychange import NewKey, parse_new_key
 from hkoji.log.line import Line
 from hkoji.log.publickey import PublicKey
 from hkoji.rules.protocol import Ruleset
@@ -41,6 +44,7 @@ class Service:
         self.url: Final = transport.url
         self.api: Final = Api(transport)
         self.pins: Final = Pins(home, self.url, say)
+        self._acquaintance: Final = Acquaintance(self.pins, self._successors, say)
         self._home: Final = home
         self._identity = identity
         self._token: str | None = None
@@ -68,10 +72,40 @@ class Service:
         about = self.api.about()
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)
-        statement = make_registration(at=utc_now(), key=identity.key, name=identity.name, origin=about.origin)
-        sig = identity.signer.sign(sshsig.REGISTER, statement.message)
+        key = identity.key_at(self.url)
+        statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
+        sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
         self.api.register(statement.text, encode_base64(sig))
-        self.pins.pin_players([(identity.name, identity.key)])
+        self.pins.pin_player(identity.name, key)
+
+    # --- keys -----------------------------------------------------------------------------------------------------
+
+    def meet(self, setup: Setup, me: str | None) -> None:
+        """Pins the keys of a game's players. Raises `TrustError` for one that is not known to be theirs."""
+        self._acquaintance.meet(setup, me)
+
+    def _successors(self, name: str) -> tuple[NewKey, ...]:
+        """How a player's keys have followed one another, as far as both keys have signed it; nothing without answer."""
+        from hkoji.log import sshsig
+
+        found: list[NewKey] = []
+        try:
+            for each in self.api.earlier_keys(name):
+                if each.text is None or each.sig is None or each.new_sig is None:
+                    continue
+                step = parse_new_key(each.text)
+                if step.name != name or step.old != each.key or step.origin != self.pins.origin:
+                    continue
+                for key, sig in ((step.old, each.sig), (step.key, each.new_sig)):
+                    sshsig.verify(decode_base64(sig, "signature"), key, sshsig.NEW_KEY, step.message, name)
+                found.append(step)
+        except HkojiError:
+            return ()
+        return tuple(found)
+
+    def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
+        """Asks for the own new key in the place of a revoked one. The line that it has brought."""
+        return self._with_login(lambda token: self.api.recover_seat(game, encode_base64(proof), token))
 
     # --- what anyone may see --------------------------------------------------------------------------------------
 
@@ -154,7 +188,15 @@ class Service:
                     "nothing was signed; if its address has changed: hkoji register --server {url}", url=self.url
                 ),
             )
-        sig = identity.signer.sign(sshsig.LOGIN, statement.message)
-        self._token = self.api.login(identity.name, statement.text, encode_base64(sig))
+        sig = identity.signer_of(identity.key_at(self.url)).sign(sshsig.LOGIN, statement.message)
+        try:
+            self._token = self.api.login(identity.name, statement.text, encode_base64(sig))
+        except ForbiddenError as error:
+            if identity.next is None:
+                raise
+            raise LoginError(
+                tell("you have begun to change your key, and it is not done yet: {reason}", reason=error),
+                hint=tell("finish it with `hkoji rekey`"),
+            ) from error
         self._home.set_token(self.url, self._token)
         return self._token

@@ -16,6 +16,7 @@ from hkoji.client.files import locked
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, load
 from hkoji.client.position import Position
+from hkoji.client.rekey import Rekeying
 from hkoji.client.service import Service
 from hkoji.client.table import Made, Table
 from hkoji.client.transport import Transport, parse_url
@@ -107,16 +108,27 @@ class Client:
         self.home.update_config(server=service.url)
         return service
 
+    @property
+    def keys(self) -> Rekeying:
+        """How the player comes to another key. What this client has read of the old one it reads anew."""
+        self._identity = None
+        self._tables.clear()
+        return Rekeying(self.home, self.service, self._entropy)
+
+    def trust(self, name: str, fingerprint: str) -> None:
+        """Keeps that a key is a player's, because the user says so."""
+        self.service().pins.trust(name, fingerprint)
+
     def server_of(self, game: str) -> str:
         """The URL of the service that keeps a game."""
         return self._vault(game).server or self.server
 
-    def pins(self, server: str) -> dict[str, PublicKey]:
+    def pins(self, server: str) -> dict[str, tuple[PublicKey, ...]]:
         """All pinned keys of a service's world, by name; `server` is its own."""
         pins = self.service(server).pins
-        found = pins.players
+        found = pins.every
         if pins.server_key is not None:
-            found["server"] = pins.server_key
+            found["server"] = (pins.server_key,)
         return found
 
     # --- lists ----------------------------------------------------------------------------------------------------

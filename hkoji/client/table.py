@@ -17,20 +17,25 @@ from hkoji.client.vault import Vault
 from hkoji.client.verify import verify_head
 from hkoji.errors import (
     ConflictError,
+    ForbiddenError,
     GameOverError,
     IllegalError,
     LoginError,
     NetworkError,
     NotShownError,
     NotYourTurnError,
+    RevokedError,
     TrustError,
 )
 from hkoji.game import bodies
 from hkoji.game.course import Course, Stage
 from hkoji.game.hidden import Opening
+from hkoji.game.keys import Rekey
 from hkoji.game.submission import Submission
 from hkoji.game.terms import SERVER_V1
+from hkoji.log.keychange import proof_message
 from hkoji.log.line import Line
+from hkoji.log.publickey import PublicKey
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Due
 from hkoji.text import tell
@@ -87,7 +92,7 @@ class Table:
         return self._settle()
 
     def _settle(self) -> Position:
-        known = self.record.refresh()
+        known = self._bring_key(self.record.refresh())
         course, seat = known.position.course, known.seat
         if seat is None or SEED_STAGES.get(course.stage) != seat:
             return known.position
@@ -103,6 +108,54 @@ class Table:
             return known.position
         self._post(course, bodies.Seed(entropy))
         return self._fresh().position
+
+    def _bring_key(self, known: Known) -> Known:
+        """The own new key takes the place of an earlier or lost one, when this player owes the next entry."""
+        position, course, seat = known.position, known.position.course, known.seat
+        if self._identity is None or seat is None or course.actor != seat:
+            return known
+        old, new = course.setup.keys[seat], self._my_key()
+        if old is None or old == new:
+            return known
+        if self.vault.signed(course.seq + 1):
+            self._say(
+                tell(
+                    "game {short} keeps your earlier key for now: a new one would spoil what you have signed there",
+                    short=position.short,
+                )
+            )
+            return known
+        if course.rekeyed:  # another one can follow after the move
+            return known
+        from hkoji.log import sshsig
+
+        message = proof_message(
+            game=course.setup.game,
+            key=new,
+            name=self._identity.name,
+            old=old,
+            prev=course.head,
+            seq=course.seq + 1,
+        )
+        proof = self._identity.signer_of(new).sign(sshsig.REKEY, message)
+        if self._identity.signs_for(old):
+            try:
+                self._post(course, Rekey(new, old, proof))
+            except ForbiddenError as error:
+                if error.code != RevokedError.code:
+                    raise
+                self._recover_seat(known, proof)
+        else:
+            self._recover_seat(known, proof)
+        self._say(tell("in game {short} your new key counts now: {key}", short=position.short, key=new.fingerprint))
+        return self._fresh()
+
+    def _recover_seat(self, known: Known, proof: bytes) -> None:
+        lines = self.service.recover_seat(self.vault.game, proof)
+        last = known.lines[-1].entry.seq
+        new = tuple(line for line in lines if line.entry.seq > last)
+        with self.record.refusals.kept_if_refused(known.lines, lines):
+            self.record.accept(known, new, None)
 
     # --- own entries ----------------------------------------------------------------------------------------------
 
@@ -122,7 +175,7 @@ class Table:
         if known.position.course.stage is Stage.OPEN:
             refuse_chosen_cards(known.position.course)
             commit = self._commit_entropy(0)
-            self._post(known.position.course, bodies.Open(commit, self._player().key, invite))
+            self._post(known.position.course, bodies.Open(commit, self._my_key(), invite))
         return self._fresh().position
 
     def join(self) -> Position:
@@ -138,11 +191,11 @@ class Table:
             if course.stage is not Stage.JOIN:
                 raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=_TAKEN)
             refuse_chosen_cards(course)
-            invite, me = course.setup.invite, self._player()
-            if invite is not None and (invite.name != me.name or invite.key not in (None, me.key)):
+            invite, me, key = course.setup.invite, self._player(), self._my_key()
+            if invite is not None and (invite.name != me.name or invite.key not in (None, key)):
                 raise IllegalError(tell("the game is open only to {name}", name=invite.name), hint=_TAKEN)
             commit = self._commit_entropy(1)
-            self._post(course, bodies.Join(commit, me.key))
+            self._post(course, bodies.Join(commit, key))
         return self._settle()
 
     def move(self, notation: str) -> Made:
@@ -209,6 +262,9 @@ class Table:
             raise LoginError(tell("there is no player here"), hint=tell("make one with `hkoji init NAME`"))
         return self._identity
 
+    def _my_key(self) -> PublicKey:
+        return self._player().key_at(self.service.url)
+
     def _commit_entropy(self, seat: Seat) -> str:
         from hkoji.game.hidden import entropy_commit
 
@@ -238,7 +294,15 @@ class Table:
             prev=course.head,
             seq=course.seq + 1,
         )
-        return Submission(entry, sign_entry(entry, player.signer), openings)
+        return Submission(entry, sign_entry(entry, player.signer_of(self._counting(course, body))), openings)
+
+    def _counting(self, course: Course, body: bodies.Body) -> PublicKey:
+        """The own key that has to sign the next entry of a game."""
+        if isinstance(body, bodies.Open | bodies.Join):
+            return body.key
+        seat = course.setup.seat_of(self._player().name)
+        key = None if seat is None else course.setup.keys[seat]
+        return key or self._my_key()
 
     def _post(self, course: Course, body: bodies.Body) -> None:
         self._send(self._sign(course, body))

@@ -5,7 +5,7 @@ docs/spec/log.md, "Views" and "Client rules". Pure: the caller has verified sign
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustError
 from hkoji.game import bodies
@@ -25,13 +25,13 @@ from hkoji.text import tell
 _EVIDENCE = tell("keep the game's folder: the log and the signed view there prove it")
 
 
-def find_seat(lines: Iterable[Line], name: str, key: PublicKey) -> Seat | None:
-    """The seat that a player has taken in a log, by name and key; None if they have not."""
+def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> Seat | None:
+    """The seat that a player has taken in a log, by name and one of their keys; None if they have not."""
     for line in lines:
         entry = line.entry
         if entry.by == name and entry.kind in ("open", "join"):
             body = parse_body(entry.kind, entry.body)
-            if isinstance(body, bodies.Open | bodies.Join) and body.key == key:
+            if isinstance(body, bodies.Open | bodies.Join) and body.key in keys:
                 return 0 if isinstance(body, bodies.Open) else 1
     return None
 

@@ -100,7 +100,7 @@ def answers(data: bytes) -> None:
 def _shown(api: Api) -> None:
     shown = api.view(GAME, -1, "token")
     view = parse_view(shown.view.text)
-    seat = find_seat(shown.lines, "bob", _table().keys[1].public)
+    seat = find_seat(shown.lines, "bob", {_table().keys[1].public})
     if not shown.lines or seat is None:
         return
     result = replay_own(shown.lines, seat, view, shown.openings)

@@ -102,7 +102,7 @@ def key_file(data: bytes) -> None:
     with refusals():
         from hkoji.client import identity
 
-        identity._load(file)
+        identity.load_signer(file)
 
 
 def keys_txt(data: bytes) -> None:

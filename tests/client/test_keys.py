@@ -1,0 +1,380 @@
+"""Another key for a player, at the real service: every step may be the last one of a process, and the game goes on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hkoji_server import admin
+
+from hkoji.client import Home, files, identity, vault
+from hkoji.client.identity import load
+from hkoji.errors import ExistsError, HkojiError, LoginError, NetworkError, TrustError, UsageError
+from hkoji.game import bodies
+from hkoji.game.audit import audit
+from hkoji.log.keys import PrivateKey, PublicKey
+from hkoji.log.line import format_log
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.hall import URL, Guest, Hall, arrived
+from tests.support.inside import inside
+
+WRITE = files.write_file
+RULES = Hanamikoji("host", 1, "charm")
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+@pytest.fixture
+def hall(tmp_path: Path) -> Iterator[Hall]:
+    with inside(tmp_path / "data") as service:
+        yield Hall(service)
+
+
+@pytest.fixture
+def alice(hall: Hall, tmp_path: Path) -> Guest:
+    return arrived({URL: hall}, "alice", tmp_path / "alice")
+
+
+@pytest.fixture
+def bob(hall: Hall, tmp_path: Path) -> Guest:
+    return arrived({URL: hall}, "bob", tmp_path / "bob")
+
+
+def begin(alice: Guest, bob: Guest) -> str:
+    game = alice.client.new(RULES).course.setup.game
+    bob.client.join(game)
+    alice.client.position(game)
+    return game
+
+
+def play(players: tuple[Guest, Guest], game: str, moves: int = 1000) -> None:
+    chance = random.Random(1)
+    for _ in range(moves):
+        positions = [player.client.position(game) for player in players]
+        mover = next((n for n, each in enumerate(positions) if each.legal), None)
+        if mover is None:
+            return
+        players[mover].client.move(game, chance.choice(positions[mover].legal))
+
+
+def key_of(player: Guest) -> PublicKey:
+    return load(Home(player.path)).key
+
+
+def kinds(hall: Hall, game: str) -> list[str]:
+    return [line.entry.kind for line in hall.lines(game)]
+
+
+def registered(hall: Hall, name: str) -> Any:  # Any: JSON
+    return hall.service.ask("GET", f"/v1/players/{name}").json
+
+
+def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
+    """Every way in which `act` can break off, each on what `prepare` has made anew: the process ends at each request,
+    before and after it arrived, and at each writing; or the network fails after it."""
+    for when in ("before", "after", "write"):
+        for error in (KilledError, lambda: NetworkError(URL, "it broke"))[: 1 + (when == "after")]:
+            at = 0
+            while True:
+                at += 1
+                prepare()
+                left = [at]
+
+                def count(*_: object, left: list[int] = left, error: Callable[[], Exception] = error) -> None:
+                    left[0] -= 1
+                    if left[0] == 0:
+                        raise error()
+
+                def write(path: Path, data: bytes, count: Callable[..., None] = count) -> None:
+                    count()
+                    WRITE(path, data)
+
+                if when != "write":
+                    setattr(hall, when, count)
+                    write = WRITE  # type: ignore[assignment] # the real one
+                with (
+                    patch.object(files, "write_file", write),
+                    patch.object(vault, "write_file", write),
+                    patch.object(identity, "write_file", write),
+                ):
+                    try:
+                        act()
+                    except (KilledError, NetworkError):
+                        assert left[0] <= 0
+                hall.before = hall.after = lambda _method, _path: None
+                if left[0] > 0:
+                    break
+                yield
+
+
+def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice: Guest, bob: Guest) -> None:
+    old, first, second = key_of(alice), begin(alice, bob), begin(bob, alice)
+    assert alice.client.keys.rekey(None).key == key_of(alice) != old
+    new = key_of(alice)
+    assert registered(hall, "alice")["key"] == new.text
+    alice.said.clear()
+    alice.client.position(second)  # bob's turn: nothing happens
+    assert "rekey" not in kinds(hall, second)
+    assert alice.client.position(first).course.setup.keys[0] == new
+    assert any("your new key counts now" in remark for remark in alice.said)
+    bob.said.clear()
+    assert bob.client.position(first).course.setup.keys[0] == new
+    assert [remark for remark in bob.said if "alice has another key now" in remark]
+    for game in (first, second):
+        play((alice, bob), game)
+        assert kinds(hall, game).count("rekey") == 1
+        result = audit(format_log(hall.lines(game)), {"alice": old, "bob": key_of(bob)})
+        assert result.ok
+        assert result.finished
+        assert alice.client.position(game).over
+        assert bob.client.position(game).over
+    assert bob.client.service().pins.every["alice"] == (new, old)
+    third = alice.client.new(RULES).course.setup.game
+    bob.client.join(third)
+    play((alice, bob), third)
+    assert "rekey" not in kinds(hall, third)
+    evidence = alice.client.evidence(first).text
+    assert old.text in evidence
+    assert new.text in evidence
+
+
+def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
+    hall: Hall, alice: Guest, bob: Guest
+) -> None:
+    game, count = begin(alice, bob), 0
+    for _ in breaks(hall, lambda: None, lambda: alice.client.keys.rekey(None)):
+        count += 1
+        begun = load(Home(alice.path))
+        if registered(hall, "alice")["key"] == begun.key_at(URL).text:
+            alice.client.games()
+            alice.client.position(game)
+        else:  # it arrived, and the client does not know: it says how to go on
+            with pytest.raises(LoginError) as stopped:
+                alice.client.games()
+            assert "hkoji rekey" in stopped.value.hint
+        assert registered(hall, "alice")["key"] in {own.public.text for own in begun.keys}
+        identity_ = alice.client.keys.rekey(None)
+        assert registered(hall, "alice")["key"] == identity_.key.text
+        if begun.next is not None:
+            assert identity_.key == begun.next.public  # it was prepared, and is no other
+        assert identity_.next is None
+        alice.client.games()
+        play((alice, bob), game, 1)
+        if "end" in kinds(hall, game):
+            game = begin(alice, bob)
+    assert count >= 8
+    setup = alice.client.position(game).course.setup
+    assert audit(format_log(hall.lines(game)), {"alice": setup.all_keys(0)[0], "bob": key_of(bob)}).ok
+
+
+def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(hall: Hall, alice: Guest, bob: Guest) -> None:
+    game, count = "", 0
+
+    def prepare() -> None:
+        nonlocal game
+        game = begin(alice, bob)
+        alice.client.keys.rekey(None)
+
+    for _ in breaks(hall, prepare, lambda: alice.client.position(game)):
+        count += 1
+        waiting = vault.Vault(alice.folder(game)).outbox()
+        alice.client.position(game)
+        rekeys = [line.entry.text for line in hall.lines(game) if line.entry.kind == "rekey"]
+        assert len(rekeys) == 1
+        if waiting:
+            assert waiting.entry.text in [line.entry.text for line in hall.lines(game)]
+    assert count >= 6
+
+
+def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: Guest, bob: Guest) -> None:
+    game = begin(alice, bob)
+    notation = alice.client.position(game).legal[0]
+    submission = alice.client.sign(game, notation)
+    alice.client.keys.rekey(None)
+    alice.said.clear()
+    alice.client.position(game)
+    assert any("would spoil" in remark for remark in alice.said)
+    assert "rekey" not in kinds(hall, game)
+    alice.client.submit(submission)
+    assert hall.lines(game)[-1].entry.text == submission.entry.text
+    play((alice, bob), game)
+    assert kinds(hall, game).count("rekey") == 1
+
+
+def test_at_several_services_each_knows_its_own_key(tmp_path: Path) -> None:
+    with inside(tmp_path / "one", seed="one") as one, inside(tmp_path / "two", seed="two", origin="http://two") as two:
+        halls = {URL: Hall(one), "http://two": Hall(two)}
+        alice = arrived(halls, "alice", tmp_path / "alice")
+        old = key_of(alice)
+
+        def away(_method: str, _path: str) -> None:
+            raise NetworkError("http://two", "away")
+
+        halls["http://two"].before = away
+        with pytest.raises(NetworkError):
+            alice.client.keys.rekey(None)
+        halls["http://two"].before = lambda _method, _path: None
+        new = alice.client.identity.key_at(URL)
+        assert new != old
+        assert alice.client.identity.key_at("http://two") == old
+        for url in halls:
+            alice.client.service(url).own_games()
+        assert alice.client.keys.rekey(None).key == new
+        for url, hall in halls.items():
+            assert registered(hall, "alice")["key"] == new.text
+            alice.client.service(url).own_games()
+
+
+def test_a_key_that_cannot_be_one_changes_nothing(hall: Hall, alice: Guest, bob: Guest, tmp_path: Path) -> None:
+    old, other = key_of(alice), tmp_path / "bob" / "id_ed25519"
+    with pytest.raises(HkojiError) as taken:
+        alice.client.keys.rekey(other)
+    assert taken.value.code == ExistsError.code
+    with pytest.raises(UsageError):
+        alice.client.keys.rekey(alice.path / "id_ed25519")
+    assert (key_of(alice), load(Home(alice.path)).next) == (old, None)
+    assert registered(hall, "alice")["key"] == old.text
+    own = tmp_path / "own"
+    own.write_bytes(PrivateKey.from_seed(b"\x09" * 32).to_openssh())
+    assert alice.client.keys.rekey(own).key == PrivateKey.from_seed(b"\x09" * 32).public
+    assert not list(alice.path.glob("id_ed25519-*"))
+
+
+def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signed(
+    hall: Hall, alice: Guest, bob: Guest
+) -> None:
+    """No running game shows the change: the service's record of it does, by both keys' signatures."""
+    begun = begin(alice, bob)
+    bob.client.position(begun)
+    for _ in range(2):
+        alice.client.keys.rekey(None)
+    game = alice.client.new(RULES).course.setup.game
+    bob.said.clear()
+    bob.client.join(game)
+    assert any("alice has another key now" in remark for remark in bob.said)
+    assert len(bob.client.service().pins.every["alice"]) == 3
+
+
+# --- a key that is lost -----------------------------------------------------------------------------------------------
+
+
+def test_a_lost_machine_is_replaced_and_the_opponent_compares(
+    hall: Hall, alice: Guest, bob: Guest, tmp_path: Path
+) -> None:
+    old, game, waiting = key_of(alice), begin(alice, bob), begin(bob, alice)
+    code = admin.release(hall.service.data, "alice")
+    with pytest.raises(HkojiError) as refused:
+        alice.client.games()
+    assert refused.value.code == "revoked"
+    again = Guest({URL: hall}, "alice", tmp_path / "new")
+    with pytest.raises(HkojiError):
+        again.client.keys.recover("alice", URL, "0" * 40, None)
+    recovered = again.client.keys.recover("alice", URL, code, None)
+    new = recovered.key
+    assert registered(hall, "alice")["key"] == new.text
+    assert [each["game"] for each in again.client.games()]
+
+    again.client.position(waiting)  # not her turn: nothing can be done, and nothing is
+    assert "revoke" not in kinds(hall, waiting)
+    position = again.client.position(game)
+    assert position.mine
+    assert hall.lines(game)[-1].entry.kind == "revoke"
+
+    before = _files(bob)
+    for _ in range(2):
+        with pytest.raises(TrustError, match="has lost the key") as stopped:
+            bob.client.position(game)
+        assert new.fingerprint in stopped.value.hint
+        assert "hkoji trust alice" in stopped.value.hint
+        assert {name: data for name, data in _files(bob).items() if "refused" not in name} == before
+    with pytest.raises(TrustError, match="which you do not have"):  # and so does the client that has the old key
+        _spectated(alice, game)
+    bob.client.trust("alice", new.fingerprint)
+    assert bob.client.position(game).course.setup.keys[0] == new
+    play((again, bob), game)
+    play((again, bob), waiting)
+    for each in (game, waiting):
+        assert kinds(hall, each).count("revoke") == 1
+        text = format_log(hall.lines(each))
+        assert audit(text, bob.client.pins(URL)).ok
+        assert not audit(text, {"alice": old}).ok
+
+
+def _spectated(player: Guest, game: str) -> None:
+    """A client that cannot log in any more still reads the public log: a new line is looked at."""
+    client = player.client
+    table = client._table(game)
+    new = client.service().log(game, len(table.lines()) - 1)
+    table.record.accept(table.record.known(), new, None)
+
+
+def test_a_recovery_that_breaks_off_anywhere_is_finished_by_the_same_command(
+    hall: Hall, alice: Guest, tmp_path: Path
+) -> None:
+    count, code = 0, ""
+    again = Guest({URL: hall}, "alice", tmp_path / "home0")
+
+    def prepare() -> None:
+        nonlocal code
+        code = admin.release(hall.service.data, "alice")
+        again.path = tmp_path / f"home{count % 3}"  # a new home, or one of before with its keys
+
+    for _ in breaks(hall, prepare, lambda: again.client.keys.recover("alice", URL, code, None)):
+        count += 1
+        identity_ = again.client.keys.recover("alice", URL, code, None)
+        assert registered(hall, "alice")["key"] == identity_.key.text
+        again.client.games()
+    assert count >= 8
+
+
+def test_the_own_revocation_made_before_works_without_the_key(hall: Hall, alice: Guest, bob: Guest) -> None:
+    made = alice.client.keys.revocation(URL, None)
+    assert not registered(hall, "alice")["revoked"]
+    assert bob.client.keys.revoke(made) == key_of(alice)
+    assert registered(hall, "alice")["revoked"]
+    with pytest.raises(HkojiError) as refused:
+        alice.client.keys.rekey(None)
+    assert refused.value.code == "revoked"
+    assert load(Home(alice.path)).next is None
+
+
+def test_an_earlier_key_that_is_revoked_gives_way_by_the_services_word(hall: Hall, alice: Guest, bob: Guest) -> None:
+    """The old machine is stolen after the change: the game still names its key."""
+    old, game = key_of(alice), begin(alice, bob)
+    alice.client.keys.rekey(None)
+    alice.client.keys.revoke(alice.client.keys.revocation(URL, old))
+    alice.client.position(game)
+    assert kinds(hall, game)[-1] == "revoke"
+    assert hall.lines(game)[-1].entry.body["revocation"] is not None
+    with pytest.raises(TrustError):
+        bob.client.position(game)
+    bob.client.trust("alice", key_of(alice).fingerprint)
+    play((alice, bob), game)
+    assert kinds(hall, game)[-1] == "end"
+
+
+def test_a_name_is_recovered_into_its_own_home_or_a_new_one(hall: Hall, alice: Guest, bob: Guest) -> None:
+    code = admin.release(hall.service.data, "alice")
+    with pytest.raises(ExistsError):
+        bob.client.keys.recover("alice", URL, code, None)
+    old = key_of(alice)
+    game = bob.client.new(RULES, bodies.Invite("alice")).course.setup.game
+    assert alice.client.keys.recover("alice", URL, code, None).key != old
+    assert [own.public for own in load(Home(alice.path)).earlier] == [old]
+    alice.client.join(game)
+    with pytest.raises(LoginError):
+        alice.client.identity.signer_of(PrivateKey.from_seed(bytes(32)).public)
+
+
+def _files(player: Guest) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(player.path)): path.read_bytes()
+        for path in sorted(player.path.rglob("*"))
+        if path.is_file() and path.name not in ("lock", "tokens.json")
+    }

@@ -1,0 +1,83 @@
+"""Players with clients at the real application in this process, which can break off at any request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hkoji.client import Client, Home
+from hkoji.client.identity import create
+from hkoji.client.transport import Answer, Transport
+from hkoji.log.line import Line, parse_log
+from tests.support.inside import Inside
+
+URL = "http://inside"
+
+
+@dataclass
+class Hall:
+    """A service, and what happens before and after each request to it."""
+
+    service: Inside
+    before: Callable[[str, str], None] = lambda _method, _path: None
+    after: Callable[[str, str], None] = lambda _method, _path: None
+
+    def lines(self, game: str) -> tuple[Line, ...]:
+        return parse_log(self.service.ask("GET", f"/v1/games/{game}/log").body)
+
+
+class HallTransport(Transport):
+    """The way to a service: a call."""
+
+    def __init__(self, url: str, hall: Hall) -> None:
+        super().__init__(url)
+        self._hall = hall
+
+    @property
+    def exposed(self) -> bool:
+        return False
+
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+        self._hall.before(method, path)
+        answer = self._hall.service.ask(method, path, token=token, raw=body or b"")
+        self._hall.after(method, path)
+        return Answer(answer.status, answer.body)
+
+
+@dataclass
+class Guest:
+    """A player: a home, and clients over it, each like a command of its own."""
+
+    halls: dict[str, Hall]
+    name: str
+    path: Path
+    said: list[str] = field(default_factory=list)
+    drawn: int = 0
+
+    @property
+    def client(self) -> Client:
+        return Client(
+            Home(self.path),
+            entropy=self.draw,
+            connect=lambda url: HallTransport(url, self.halls[url]),
+            say=self.said.append,
+        )
+
+    def draw(self, size: int) -> bytes:
+        from hashlib import sha256
+
+        self.drawn += 1
+        return sha256(f"{self.path} {self.drawn}".encode()).digest()[:size]
+
+    def folder(self, game: str) -> Path:
+        return self.path / "games" / game
+
+
+def arrived(halls: dict[str, Hall], name: str, path: Path) -> Guest:
+    """A player who is registered everywhere, last at `URL`."""
+    guest = Guest(halls, name, path)
+    create(Home(path), name, None, guest.draw(32))
+    for url in sorted(halls, reverse=True):
+        guest.client.register(url)
+    return guest
