@@ -198,7 +198,8 @@ def test_sign_takes_the_same_notation_and_submit_sends_it(alice: Shell, bob: She
 def test_json_shapes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
     made = run("init", "carol", "--json", seat=Seat(alice.seat.desk, "carol", tmp_path / "carol"))
     assert made.code == 0 or made.error["code"] == "exists"
-    assert set(alice("whoami", "--json").json) == {"fingerprint", "home", "key", "name", "server"}
+    who = {"earlier", "fingerprint", "home", "key", "name", "next", "server"}
+    assert set(alice("whoami", "--json").json) == who
     assert set(alice("key", "--json").json) == {"fingerprint", "key", "name"}
     registered = alice("register", "--server", URL, "--json").json
     assert set(registered) == {"key", "name", "server", "server_fingerprint", "server_key"}
