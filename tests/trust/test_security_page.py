@@ -12,7 +12,7 @@ from hkoji.log.keys import parse_public_key
 from tests.support.adversary import ATTACKS, Attack
 from tests.support.docs import DOCS, rows
 from tests.support.stock import missing_tools, run
-from tests.trust import test_attacks as attacks
+from tests.trust import test_attacks, test_key_attacks
 
 PAGE = (DOCS / "security.md").read_text()
 GAMES = Path(__file__).parents[1] / "data" / "vectors" / "games"
@@ -23,12 +23,13 @@ def test_every_row_has_its_test_and_every_test_its_row() -> None:
     told = {cells[5].strip("`"): Attack(*cells[:5]) for cells in table}
     assert len(told) == len(table)
     assert told == ATTACKS
-    assert list(told) == list(ATTACKS)  # in the order of the module
+    assert list(told) == list(ATTACKS)  # in the order of the modules
 
 
-def test_every_test_of_the_module_is_an_attack() -> None:
-    module = ast.parse(Path(str(attacks.__file__)).read_text())
-    tests = [node.name for node in module.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+def test_every_test_of_the_modules_is_an_attack() -> None:
+    files = (Path(str(module.__file__)) for module in (test_attacks, test_key_attacks))
+    nodes = [node for file in files for node in ast.parse(file.read_text()).body]
+    tests = [node.name for node in nodes if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
     assert len(tests) == len(set(tests))
     assert set(tests) == set(ATTACKS)
 

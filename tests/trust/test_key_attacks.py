@@ -1,0 +1,261 @@
+"""Attacks on players' keys that docs/security.md lists, tried like those of `test_attacks`, which come before these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji import errors
+from hkoji.game import bodies, host
+from hkoji.game.audit import AuditStep, audit
+from hkoji.game.keys import Rekey, Revoke
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.keychange import proof_message
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import format_log
+from tests.log.curve import encode_point, small_order
+from tests.support.adversary import HostileDesk, added, attack, caught, follow, instead_of, key_of
+from tests.support.desk import AT, Seat, begin
+from tests.support.forgery import only, pins
+from tests.support.inside import Inside, inside
+from tests.support.service import Player
+from tests.support.service import begin as begin_there
+from tests.support.table import Table, new_game, refused
+from tests.trust import test_attacks
+
+BOTH, REFEREE = test_attacks.BOTH, test_attacks.REFEREE
+SERVICE, PLAYER, NOBODY, SENDER = (
+    test_attacks.SERVICE,
+    test_attacks.PLAYER,
+    test_attacks.NOBODY,
+    test_attacks.SENDER,
+)
+NEW = PrivateKey.from_seed(b"\x07" * 32)
+THIEF = PrivateKey.from_seed(b"\x08" * 32)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Inside]:
+    with inside(tmp_path / "data") as running:
+        yield running
+
+
+def to_move(desk: HostileDesk, alice: Seat, bob: Seat, mover: str) -> str:
+    """A game that both have seen, in which that player is to move."""
+    game = begin(alice, bob)
+    if mover == "bob":
+        alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "3"))
+    for player in (alice, bob):
+        player.client.position(game)
+    return game
+
+
+def proof(desk: HostileDesk, game: str, name: str, old: PrivateKey, new: PrivateKey) -> bytes:
+    """A true proof of a new key for a game's next entry."""
+    last = desk.games[game].lines[-1].entry
+    place = {"game": game, "prev": last.head, "seq": last.seq + 1}
+    return new.sign(
+        sshsig.REKEY,
+        proof_message(key=new.public, name=name, old=old.public, **place),  # type: ignore[arg-type] # by name
+    )
+
+
+@attack(
+    "another key for a player, which their own has not signed for",
+    who=SERVICE,
+    found=BOTH,
+    named=f"{SERVICE}; by the audit {NOBODY}",
+)
+def test_a_forged_rekey(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = to_move(desk, alice, bob, "bob")
+    old = key_of(bob)
+    body = Rekey(NEW.public, old.public, proof(desk, game, "bob", old, NEW))
+    for key in (NEW, desk.key):
+        lie = added(body, by="bob", key=key)
+        caught(desk, alice, lambda: alice.client.position(game), "does not hold: the signature is not one of bob", lie)
+    unproved = added(body._replace(proof=key_of(alice).sign(sshsig.REKEY, b"{}\n")), by="bob", key=old)
+    caught(desk, alice, lambda: alice.client.position(game), "does not hold: the signature is not one of bob", unproved)
+    table = new_game(3)
+    line = follow(table.server, table.lines[-1], table.rekeying(0, NEW), by="alice", key=NEW)
+    forged = format_log([*table.lines, line])
+    assert only(audit(forged, pins(table))) == (AuditStep.SIGNATURES, len(table.lines), None)
+    table.rekey(0, NEW)
+    assert audit(table.text, {"alice": table.every_key[0].public}).ok
+
+
+@attack(
+    "the seat of your opponent given to another key, as if theirs were lost",
+    who=SERVICE,
+    found=BOTH,
+    named=f"{SERVICE}; by the audit {NOBODY}",
+)
+def test_an_opponents_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """Whether it is a lie, only bob knows; so it is not believed, nor held against him, until alice has asked him."""
+    game = to_move(desk, alice, bob, "bob")
+    old = key_of(bob)
+    lie = added(Revoke(NEW.public, "bob", old.public, proof(desk, game, "bob", old, NEW)))
+    refusal = caught(desk, alice, lambda: alice.client.position(game), "has lost the key", lie)
+    assert "only the service says so" in refusal.hint
+    assert NEW.public.fingerprint in refusal.hint
+    table, old_key = new_game(8), new_game(8).keys[0].public
+    table.revoke(0)
+    number = table.course.seq
+    assert only(audit(table.text, {"alice": old_key})) == (AuditStep.KEYS, number, None)
+    # What the impostor signs is not held against the player, whoever is expected to be whom.
+    table.lines.append(follow(table.server, table.lines[-1], bodies.Move("1C"), by="alice", key=table.keys[0]))
+    (finding,) = audit(table.text, {"server": table.server.public}).findings
+    assert finding.signer is not None
+    assert "by the word of the server alone" in finding.signer
+    assert not finding.signer.startswith("alice")
+
+
+@attack(
+    "your own seat given to another key, as if yours were lost",
+    who=SERVICE,
+    found=test_attacks.CLIENT,
+    named=SERVICE,
+)
+def test_your_own_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = to_move(desk, alice, bob, "alice")
+    own = key_of(alice)
+    lie = added(Revoke(NEW.public, "alice", own.public, proof(desk, game, "alice", own, NEW)))
+    refusal = caught(desk, alice, lambda: alice.client.position(game), "has given your seat", lie)
+    assert "is not yours" in refusal.hint
+    elsewhere = to_move(desk, alice, bob, "bob")
+    other = added(Revoke(NEW.public, "alice", own.public, proof(desk, elsewhere, "alice", own, NEW)))
+    caught(desk, alice, lambda: alice.client.position(elsewhere), "while its seat owes the next entry", other)
+
+
+@attack(
+    "a change of keys by the wrong one: by the other player, of the service's key, or of one that does not count",
+    who=SERVICE,
+    found=BOTH,
+    named=f"{SERVICE}; by the audit {NOBODY}",
+)
+def test_a_change_of_keys_by_the_wrong_one(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    game = to_move(desk, alice, bob, "bob")
+    old = key_of(bob)
+    body = Revoke(NEW.public, "bob", old.public, proof(desk, game, "bob", old, NEW))
+    for lie in (
+        added(body, by="bob", key=old),
+        added(body._replace(name="server", old=desk.key.public)),
+        added(body._replace(old=THIEF.public)),
+        instead_of(len(desk.games[game].lines), Rekey(NEW.public, old.public, body.proof)),
+    ):
+        caught(desk, alice, lambda: alice.client.position(game), "does not hold", lie)
+    table = new_game(3)
+    revoke = table.revoking(0, NEW)
+    for name, wrong in (
+        ("bob", follow(table.server, table.lines[-1], revoke, by="bob", key=table.keys[1])),
+        ("server", follow(table.server, table.lines[-1], revoke._replace(name="server", old=table.server.public))),
+        ("server", follow(table.server, table.lines[-1], revoke._replace(old=THIEF.public))),
+    ):
+        found = only(audit(format_log([*table.lines, wrong]), pins(table)))
+        assert found == (AuditStep.KEYS, len(table.lines), None), name
+
+
+@attack(
+    "a new key out of turn, to spoil a move that the other has signed offline",
+    who=PLAYER,
+    found=REFEREE,
+    named=SENDER,
+)
+def test_a_new_key_to_spoil_a_signed_move() -> None:
+    table = new_game(3)
+    signed = table.move(table.course.state.legal_actions()[0])
+    refused(table, table.entry(1, table.rekeying(1, NEW)), errors.NotYourTurnError)
+    refused(table, lambda: _revoke(table, table.revoking(1, NEW)), errors.IllegalError)  # nor by a key that is lost
+    table.send(signed)
+
+
+@attack("new keys one after another, to move the head without a move", who=PLAYER, found=REFEREE, named=SENDER)
+def test_new_keys_without_end() -> None:
+    table = new_game(3)
+    table.rekey(0, NEW)
+    for key in (THIEF, PrivateKey.from_seed(b"\x09" * 32)):
+        refused(table, table.entry(0, table.rekeying(0, key)), errors.IllegalError)
+    assert table.course.actor == 0
+    table.play(1)
+
+
+@attack(
+    "a new key that is weak, another's, not proved, or proved for another game, place or name",
+    who=PLAYER,
+    found=REFEREE,
+    named=SENDER,
+)
+def test_a_new_key_that_cannot_be_one() -> None:
+    table, other = new_game(3), new_game(4)
+    body = table.rekeying(0, NEW)
+    for raw in map(encode_point, small_order()):
+        text = "ssh-ed25519 " + encode_base64(b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20" + raw)
+        refused(table, table.entry(0, body, body={**body.to_json(), "key": text}), errors.WeakKeyError)
+    for key in (*table.keys, table.server):
+        refused(table, table.entry(0, table.rekeying(0, key)), errors.IllegalError)
+    places: tuple[dict[str, object], ...] = (
+        {"game": other.game},
+        {"seq": table.course.seq},
+        {"prev": other.course.head},
+        {"name": "bob"},
+        {"old": THIEF.public},
+    )
+    for place in places:
+        refused(table, table.entry(0, table.rekeying(0, NEW, **place)), errors.SignatureError)
+    for blob in (b"\x00", THIEF.sign(sshsig.REKEY, b"{}\n"), NEW.sign(sshsig.ENTRY, b"{}\n")):
+        refused(table, table.entry(0, body._replace(proof=blob)), errors.SignatureError)
+    table.send(table.entry(0, body))
+
+
+@attack("an entry by a key that has given way to another", who=PLAYER, found=REFEREE, named=SENDER)
+def test_an_entry_by_the_key_of_before() -> None:
+    table = new_game(3)
+    old, first = table.keys, table.move(table.course.state.legal_actions()[0])
+    table.rekey(0, NEW)
+    refused(table, first, errors.ConflictError)
+    now = table.keys
+    table.keys = old
+    for attempt in (table.entry(0, bodies.Resign()), table.move(table.course.state.legal_actions()[0])):
+        refused(table, attempt, errors.SignatureError)
+    table.keys = now
+    table.send(table.move(table.course.state.legal_actions()[0]))
+
+
+@attack(
+    "whatever a revoked key signs: a login, a move, a resignation, another key, a name",
+    who=PLAYER,
+    found=REFEREE,
+    named=SENDER,
+)
+def test_a_thief_with_a_revoked_key(service: Inside) -> None:
+    """tests/server/test_keys.py tries more of it; here that none of it is taken, and all of it was before."""
+    alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+    game = begin_there(alice, bob)
+    course, token = alice.course(game), alice.token
+    attempts = [
+        alice.make_move(course, course.state.legal_actions()[0]),
+        alice.entry(game, (course.seq, course.head), bodies.Resign()),
+        alice.entry(
+            game,
+            (course.seq, course.head),
+            Rekey(THIEF.public, alice.key.public, alice.proof(course, THIEF, alice.key)),
+        ),
+    ]
+    statements = {"key": alice.rekeying(THIEF), "recovery": alice.recovering(THIEF, "0" * 40)}
+    assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
+    before = (alice.lines(game), service.ask("GET", "/v1/players/alice").json)
+    for submission in attempts:
+        assert alice.send(submission).json["code"] == "revoked"
+    for path, body in statements.items():
+        assert alice.ask(f"/v1/players/alice/{path}", body).status == 403
+    assert service.ask("GET", f"/v1/games/{game}/view", token=token).status == 401
+    text = service.ask("POST", "/v1/login/challenge").json["text"]
+    login = {"name": "alice", "text": text, "sig": alice.signed(text, sshsig.LOGIN)}
+    assert service.ask("POST", "/v1/login", login).json["code"] == "revoked"
+    assert (alice.lines(game), service.ask("GET", "/v1/players/alice").json) == before
+
+
+def _revoke(table: Table, body: Revoke) -> None:
+    host.revoke(table.hosted, body, signer=table.server, at=AT)
