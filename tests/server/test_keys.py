@@ -254,6 +254,29 @@ def test_the_hosts_code_brings_another_key_and_the_running_game(
     assert not audit(text, {"alice": old.public}).ok
 
 
+def test_a_thief_who_was_quicker_loses_the_name_again_and_with_it_every_key(
+    service: Inside, players: tuple[Player, Player]
+) -> None:
+    alice, bob = players
+    old, game = alice.key, begin(alice, bob)
+    rekey(alice, THIEF)
+    code = admin.release(service.data, "alice")
+    earlier = {each["key"]: each["revoked"] for each in shown(service)["earlier"]}
+    assert earlier == {old.public.text: True, THIEF.public.text: True}
+    course = bob.course(game)
+    for key in (old, THIEF):
+        alice.key = key
+        assert alice.send(alice.entry(game, (course.seq, course.head), bodies.Resign())).status == 403
+        assert alice.ask("/v1/players/alice/recovery", alice.recovering(key, code)).status == 403
+    assert alice.ask("/v1/players/alice/recovery", alice.recovering(NEW, code)).status == 200
+    alice.key = NEW
+    alice.login()
+    proof = encode_base64(alice.proof(alice.course(game), NEW, old))
+    assert alice.ask(f"/v1/games/{game}/recovery", {"proof": proof}, alice.token).status == 201
+    assert alice.lines(game)[-1].entry.body["revocation"] is None  # what the old key has signed is no revocation
+    play(alice, bob, game)
+
+
 def test_a_seat_is_taken_over_only_while_it_is_to_move_and_only_from_a_revoked_key(
     service: Inside, players: tuple[Player, Player]
 ) -> None:

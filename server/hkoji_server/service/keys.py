@@ -5,6 +5,7 @@ docs/spec/http.md, "Keys". A code is stored as a digest; the host hands it to wh
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 
 from hkoji.errors import ForbiddenError, MalformedError, NotFoundError
@@ -66,12 +67,15 @@ class Keys:
         return player
 
     async def release(self, name: str) -> str:
-        """The host's part: makes the key of a player count nowhere. A fresh code, with which they get another.
+        """The host's part: makes all keys of a player count nowhere, also those that a thief has put in the place of
+        theirs or that running games still name. A fresh code, with which the player gets another.
 
         Raises `NotFoundError`.
         """
-        player = self._player(name)
-        await self._store.revoke_key(Retired(player.key, name, self._ports.at(), revoked=True))
+        player, at = self._player(name), self._ports.at()
+        for earlier in self._store.retired_of(name):
+            await self._store.revoke_key(replace(earlier, at=at, revoked=True))
+        await self._store.revoke_key(Retired(player.key, name, at, revoked=True))
         code = self._ports.entropy(20).hex()
         await self._store.allow_recovery(name, _digest(code), self._ports.at(self._code_lifetime))
         return code
