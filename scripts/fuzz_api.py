@@ -65,8 +65,9 @@ def main() -> None:
     names = list(_RUNS) if given.runs == "both" else [given.runs]
     failed = False
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        config, short = prepare(Path(folder))
+        players, dead, short = log_in_briefly(Path(folder))
         with serving(Path(folder) / "data", log_level="info") as service:
+            config = prepare(service, Path(folder), players, dead)
             counts: dict[str, Counter[str]] = {}
             for name in names:
                 code, counts[name] = explore(service, Path(folder), config, name, given.examples, given.seed)
@@ -78,24 +79,28 @@ def main() -> None:
     sys.exit(failed)
 
 
-def prepare(folder: Path) -> tuple[dict[str, Any], Path]:  # Any: JSON
-    """Players, games and logins, and the log of the service that had them.
-
-    Logins of this service are good for a minute: by the time of the runs they have expired.
-    """
+def log_in_briefly(folder: Path) -> tuple[list[Player], list[str], Path]:
+    """Players, logins of theirs that are good for a minute and have expired by the time of the runs, and the log."""
     os.environ["HKOJI_SERVER_TOKEN_LIFETIME"] = "60"
     try:
         with serving(folder / "data", log_level="info") as service:
-            alice, bob, carol = (Player(service, name).register() for name in ("alice", "bob", "carol"))
-            games = _games(service, alice, bob)
-            players = [_known(player, games) for player in (alice, bob, carol)]
-            expired = [player.token for player in (alice, bob)]
-            lost = [_lost(service, alice, f"lost{number}", folder) for number in range(8)]
-            gone = Player(service, "alice", key=alice.key).login().token
-            service.ask("POST", "/v1/logout", token=gone)
+            players = [Player(service, name).register() for name in ("alice", "bob", "carol")]
     finally:
         del os.environ["HKOJI_SERVER_TOKEN_LIFETIME"]
-    return {"players": players, "lost": lost, "games": games, "dead": [*expired, gone, "0" * 64]}, service.log
+    return players, [player.token for player in players], service.log
+
+
+def prepare(service: Service, folder: Path, players: list[Player], dead: list[str]) -> dict[str, Any]:  # Any: JSON
+    """Games in every state, a login that has been ended, and players whose keys are lost."""
+    alice, bob, carol = players
+    for player in players:
+        player.service = service
+        player.login()
+    service.ask("POST", "/v1/logout", token=carol.token)
+    games = _games(service, alice, bob)
+    lost = [_lost(service, alice, f"lost{number}", folder) for number in range(8)]
+    known = [_known(player, games) for player in players]
+    return {"players": known, "lost": lost, "games": games, "dead": [*dead, carol.token, "0" * 64]}
 
 
 def _games(service: Service, alice: Player, bob: Player) -> list[str]:
