@@ -101,9 +101,12 @@ def main() -> None:
         for told in pool.map(_task, tasks, chunksize=8):
             runs[told.kind] += 1
             failed[told.kind] += bool(told.failures)
-            wrong += [f"{told.kind} {told.hit}: {each}" for each in told.complaints[:3]]
-    for line in wrong[:_SHOWN]:
-        print(line)
+            for each in told.complaints[:3]:
+                wrong.append(f"{told.kind} {told.hit}: {each}")
+                if len(wrong) <= _SHOWN:
+                    print(wrong[-1], flush=True)
+            if not runs.total() % 100:
+                print(f"{runs.total():,} of {len(tasks):,} runs", file=sys.stderr)
     print(f"{'':16}{'calls':>8}{'failed':>8}{'told':>8}")
     for kind in kinds:
         print(f"{kind:16}{calls[kind]:8}{runs[kind]:8}{failed[kind]:8}")

@@ -14,7 +14,7 @@ from tests.support.ledger import Dump, Fact, half_done, lost
 
 
 def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
-    folder = Folder(tmp_path, 7, whole=0, patience=120)
+    folder = Folder(tmp_path, 7, whole=0, patience=600)
     points = {"after the commit": 30, "after a statement": 30, "amid the answer": 10}
     for point, count in points.items():
         folder.live(point, count)

@@ -192,6 +192,7 @@ class Scenario:
         """All of it."""
         with ExitStack() as stack:
             stack.enter_context(self._runner)
+            stack.enter_context(patch("gc.freeze"))  # there are many services in this process, one after another
             stack.enter_context(watched(self.fault))
             stack.enter_context(driver_watched(self.fault))
             stack.enter_context(patch.object(module, "os", _System(self.fault)))

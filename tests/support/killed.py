@@ -239,13 +239,13 @@ class Nursery:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(20)
+        self._process.wait(120)
         self._process.stdout.close()
 
 
 def _port(log: Path, lives: Callable[[], bool]) -> int | None:
     """The port that a starting service names."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         for line in log.read_text().splitlines() if log.exists() else ():
             if line.startswith("hkoji is serving on "):

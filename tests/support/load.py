@@ -62,7 +62,7 @@ class Wire:
         sent = raw if raw is not None else json.dumps(body) if body else None
         if self._connection is None or self._connection.port != self._port():
             self.close()
-            self._connection = http.client.HTTPConnection("127.0.0.1", self._port(), timeout=20)
+            self._connection = http.client.HTTPConnection("127.0.0.1", self._port(), timeout=120)
         try:
             self._connection.request(method, path, sent, headers)
             response = self._connection.getresponse()

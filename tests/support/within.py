@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from hkoji_server.app import create_app
 from hkoji_server.service.ports import Ports
@@ -32,7 +33,8 @@ class Within:
     def start(self) -> None:
         """Raises what the application raises at its start."""
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._lifespan.__aenter__(), self.loop).result()
+        with patch("gc.freeze"):  # there are many services in this process, one after another
+            asyncio.run_coroutine_threadsafe(self._lifespan.__aenter__(), self.loop).result()
 
     def stop(self) -> None:
         """A clean stop."""
