@@ -107,7 +107,7 @@ class Keyring:
                     expected=expected,
                 )
             )
-        pinned = name in self._pins if vouched else before.pinned
+        pinned = name in self._pins
         self._add(Party(name, body.key, pinned, number + 1, vouched or (before.vouched and not pinned)))
 
     def _add(self, party: Party) -> None:

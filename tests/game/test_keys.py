@@ -301,7 +301,9 @@ def test_a_forged_change_of_keys_is_found_and_names_nobody() -> None:
     by_player = follow(table.server, before, revoke, by="bob", key=table.keys[1])
     of_server = follow(table.server, before, Revoke(thief.public, "server", table.server.public, b"\x00"))
     of_nobody = follow(table.server, before, Revoke(thief.public, "carol", body.old, b"\x00"))
+    other_old = follow(table.server, before, body._replace(old=thief.public), by="alice", key=table.every_key[0])
     for forged, step in (
+        (other_old, AuditStep.KEYS),
         (unproved, AuditStep.SIGNATURES),
         (by_new, AuditStep.SIGNATURES),
         (by_player, AuditStep.KEYS),
