@@ -12,15 +12,20 @@ import pytest
 from hkoji_server import admin
 
 from hkoji.client import Home, files, identity, vault
+from hkoji.client.acquaintance import Acquaintance
+from hkoji.client.api import Api
 from hkoji.client.identity import load
+from hkoji.client.pins import Pins
 from hkoji.errors import ExistsError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import bodies
 from hkoji.game.audit import audit
+from hkoji.log.canonical import encode_base64
 from hkoji.log.keys import PrivateKey, PublicKey
 from hkoji.log.line import format_log
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.hall import URL, Guest, Hall, arrived
 from tests.support.inside import inside
+from tests.support.table import new_game
 
 WRITE = files.write_file
 RULES = Hanamikoji("host", 1, "charm")
@@ -378,3 +383,45 @@ def _files(player: Guest) -> dict[str, bytes]:
         for path in sorted(player.path.rglob("*"))
         if path.is_file() and path.name not in ("lock", "tokens.json")
     }
+
+
+def test_an_old_game_shows_how_an_earlier_key_came_and_that_one_counts_no_more(tmp_path: Path) -> None:
+    table = new_game(3)
+    first, latest = table.keys[0].public, PrivateKey.from_seed(b"\x08" * 32).public
+    second = table.rekey(0).public
+    said: list[str] = []
+    kept = Pins(Home(tmp_path), URL, said.append)
+    met = Acquaintance(kept, lambda _: (), said.append)
+    for key in (first, latest):
+        kept.pin_player("alice", key)
+    met.meet(table.course.setup, None)
+    assert kept.players["alice"] == latest
+    assert kept.known("alice") == {first, second, latest}
+    assert said == []
+    other = Acquaintance(Pins(Home(tmp_path / "other"), URL, said.append), lambda _: (), said.append)
+    other.meet(table.course.setup, None)
+    assert said == [f"alice has another key now: {second.fingerprint}"]
+
+
+def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signatures(
+    hall: Hall, alice: Guest, bob: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = begin(alice, bob)
+    bob.client.position(game)
+    alice.client.keys.rekey(None)
+    true = bob.client.service().api.earlier_keys("alice")
+    (step,) = true
+    fake = PrivateKey.from_seed(b"\x08" * 32).sign("hkoji.newkey.v1", b"{}\n")
+    new_game_ = alice.client.new(RULES).course.setup.game
+    for changed in (
+        {"sig": encode_base64(fake)},
+        {"new_sig": encode_base64(fake)},
+        {"sig": step.new_sig},
+        {"text": None},
+        {"sig": None},
+    ):
+        monkeypatch.setattr(Api, "earlier_keys", lambda _, __, changed=changed: (step._replace(**changed),))
+        with pytest.raises(TrustError, match="another key than before"):
+            bob.client.join(new_game_)
+    monkeypatch.undo()
+    bob.client.join(new_game_)
