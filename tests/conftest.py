@@ -8,6 +8,7 @@ recipe joins them all.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -38,6 +39,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK"):
     os.environ.pop(_name, None)
 os.environ["HKOJI_CONFIG"] = os.devnull
+
+# Programs that tests start are interrupted by tests. They would ignore that where the tests run in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 register()
 
