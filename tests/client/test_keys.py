@@ -81,41 +81,44 @@ def registered(hall: Hall, name: str) -> Any:  # Any: JSON
 
 
 def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
-    """Every way in which `act` can break off, each on what `prepare` has made anew: the process ends at each request,
-    before and after it arrived, and at each writing; or the network fails after it."""
-    for when in ("before", "after", "write"):
-        for error in (KilledError, lambda: NetworkError(URL, "it broke"))[: 1 + (when == "after")]:
-            at = 0
-            while True:
-                at += 1
-                prepare()
-                left = [at]
+    """Every way in which `act` can break off, each on what `prepare` has made anew: the process ends after a request
+    has arrived, or before a file is written; or the network fails before a request arrives."""
+    for when, error in (
+        ("before", lambda: NetworkError(URL, "it broke")),
+        ("after", KilledError),
+        ("write", KilledError),
+    ):
+        at = 0
+        while True:
+            at += 1
+            prepare()
+            left = [at]
 
-                def count(*_: object, left: list[int] = left, error: Callable[[], Exception] = error) -> None:
-                    left[0] -= 1
-                    if left[0] == 0:
-                        raise error()
+            def count(*_: object, left: list[int] = left, error: Callable[[], Exception] = error) -> None:
+                left[0] -= 1
+                if left[0] == 0:
+                    raise error()
 
-                def write(path: Path, data: bytes, count: Callable[..., None] = count) -> None:
-                    count()
-                    WRITE(path, data)
+            def write(path: Path, data: bytes, count: Callable[..., None] = count) -> None:
+                count()
+                WRITE(path, data)
 
-                if when != "write":
-                    setattr(hall, when, count)
-                    write = WRITE  # type: ignore[assignment] # the real one
-                with (
-                    patch.object(files, "write_file", write),
-                    patch.object(vault, "write_file", write),
-                    patch.object(identity, "write_file", write),
-                ):
-                    try:
-                        act()
-                    except (KilledError, NetworkError):
-                        assert left[0] <= 0
-                hall.before = hall.after = lambda _method, _path: None
-                if left[0] > 0:
-                    break
-                yield
+            if when != "write":
+                setattr(hall, when, count)
+                write = WRITE  # type: ignore[assignment] # the real one
+            with (
+                patch.object(files, "write_file", write),
+                patch.object(vault, "write_file", write),
+                patch.object(identity, "write_file", write),
+            ):
+                try:
+                    act()
+                except (KilledError, NetworkError):
+                    assert left[0] <= 0
+            hall.before = hall.after = lambda _method, _path: None
+            if left[0] > 0:
+                break
+            yield
 
 
 def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice: Guest, bob: Guest) -> None:
