@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,7 +12,7 @@ from unittest.mock import patch
 import pytest
 from hkoji_server import admin
 
-from hkoji.client import Home, files, identity, vault
+from hkoji.client import Home, files, identity, rekey, vault
 from hkoji.client.acquaintance import Acquaintance
 from hkoji.client.api import Api
 from hkoji.client.identity import load
@@ -33,6 +34,15 @@ RULES = Hanamikoji("host", 1, "charm")
 
 class KilledError(Exception):
     """The process ends here."""
+
+
+@pytest.fixture(autouse=True)
+def _time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No two statements are made in the same second: one that is made anew is another one."""
+    seconds = count()
+    monkeypatch.setattr(
+        rekey, "utc_now", lambda: f"2026-11-20T{(n := next(seconds)) // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"
+    )
 
 
 @pytest.fixture
@@ -94,17 +104,17 @@ def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> It
             prepare()
             left = [at]
 
-            def count(*_: object, left: list[int] = left, error: Callable[[], Exception] = error) -> None:
+            def step(*_: object, left: list[int] = left, error: Callable[[], Exception] = error) -> None:
                 left[0] -= 1
                 if left[0] == 0:
                     raise error()
 
-            def write(path: Path, data: bytes, count: Callable[..., None] = count) -> None:
-                count()
+            def write(path: Path, data: bytes, step: Callable[..., None] = step) -> None:
+                step()
                 WRITE(path, data)
 
             if when != "write":
-                setattr(hall, when, count)
+                setattr(hall, when, step)
                 write = WRITE  # type: ignore[assignment] # the real one
             with (
                 patch.object(files, "write_file", write),
@@ -155,9 +165,9 @@ def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice:
 def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
     hall: Hall, alice: Guest, bob: Guest
 ) -> None:
-    game, count = begin(alice, bob), 0
+    game, broken = begin(alice, bob), 0
     for _ in breaks(hall, lambda: None, lambda: alice.client.keys.rekey(None)):
-        count += 1
+        broken += 1
         begun = load(Home(alice.path))
         if registered(hall, "alice")["key"] == begun.key_at(URL).text:
             alice.client.games()
@@ -176,13 +186,13 @@ def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
         play((alice, bob), game, 1)
         if "end" in kinds(hall, game):
             game = begin(alice, bob)
-    assert count >= 8
+    assert broken >= 8
     setup = alice.client.position(game).course.setup
     assert audit(format_log(hall.lines(game)), {"alice": setup.all_keys(0)[0], "bob": key_of(bob)}).ok
 
 
 def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(hall: Hall, alice: Guest, bob: Guest) -> None:
-    game, count = "", 0
+    game, broken = "", 0
 
     def prepare() -> None:
         nonlocal game
@@ -190,14 +200,14 @@ def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(hall: Hall, a
         alice.client.keys.rekey(None)
 
     for _ in breaks(hall, prepare, lambda: alice.client.position(game)):
-        count += 1
+        broken += 1
         waiting = vault.Vault(alice.folder(game)).outbox()
         alice.client.position(game)
         rekeys = [line.entry.text for line in hall.lines(game) if line.entry.kind == "rekey"]
         assert len(rekeys) == 1
         if waiting:
             assert waiting.entry.text in [line.entry.text for line in hall.lines(game)]
-    assert count >= 6
+    assert broken >= 6
 
 
 def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: Guest, bob: Guest) -> None:
@@ -325,20 +335,20 @@ def _spectated(player: Guest, game: str) -> None:
 def test_a_recovery_that_breaks_off_anywhere_is_finished_by_the_same_command(
     hall: Hall, alice: Guest, tmp_path: Path
 ) -> None:
-    count, code = 0, ""
+    broken, code = 0, ""
     again = Guest({URL: hall}, "alice", tmp_path / "home0")
 
     def prepare() -> None:
         nonlocal code
         code = admin.release(hall.service.data, "alice")
-        again.path = tmp_path / f"home{count % 3}"  # a new home, or one of before with its keys
+        again.path = tmp_path / f"home{broken % 3}"  # a new home, or one of before with its keys
 
     for _ in breaks(hall, prepare, lambda: again.client.keys.recover("alice", URL, code, None)):
-        count += 1
+        broken += 1
         identity_ = again.client.keys.recover("alice", URL, code, None)
         assert registered(hall, "alice")["key"] == identity_.key.text
         again.client.games()
-    assert count >= 8
+    assert broken >= 8
 
 
 def test_the_own_revocation_made_before_works_without_the_key(hall: Hall, alice: Guest, bob: Guest) -> None:
