@@ -23,7 +23,7 @@ import json
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
@@ -51,13 +51,16 @@ class Traces:
     def tests(self, mutant: Mutant) -> Sequence[str]:
         """The tests that may notice `mutant`, cheapest first: those that run a line of it.
 
-        A line that runs when the module is imported concerns every test that runs anything in the module.
+        A line that runs while modules are imported concerns every test that runs anything in the module; in a
+        module of mere data, every test.
         """
         lines = self.lines.get(mutant.path, {})
         touched = range(mutant.line, mutant.line + len(mutant.before))
         chosen = frozenset[str]().union(*(lines.get(line, frozenset()) for line in touched))
-        if not chosen and not self.imported.get(mutant.path, frozenset()).isdisjoint(touched):
-            chosen = frozenset[str]().union(*lines.values())
+        if not self.imported.get(mutant.path, frozenset()).isdisjoint(touched):
+            chosen = frozenset[str]().union(*lines.values()) or frozenset(self.seconds)
+        judges = JUDGES[_package(mutant.path)]
+        chosen = frozenset(test for test in chosen if test.startswith(judges))
         return sorted(chosen, key=lambda test: (self.seconds[test], test))
 
 
@@ -66,7 +69,7 @@ def main() -> None:
     given = _arguments()
     given.state.mkdir(parents=True, exist_ok=True)
     os.environ["HYPOTHESIS_PROFILE"] = "brief"
-    chosen = _chosen(_mutants(given.state), given)
+    chosen = _chosen(_mutants(given.state, given.module), given)
     if not chosen:
         sys.exit("mutate: there is no such mutant")
     known = _verdicts(given.state)
@@ -106,22 +109,24 @@ def _arguments() -> argparse.Namespace:
 # --- what there is to judge ---------------------------------------------------------------------------------------
 
 
-def _mutants(state: Path) -> list[Mutant]:
+def _mutants(state: Path, patterns: Sequence[str]) -> list[Mutant]:
     kept = state / "mutants.json"
-    before = json.loads(kept.read_text()) if kept.exists() else {}
-    after = {}
-    for path in sorted(path for package in JUDGES for path in Path(package).rglob("*.py")):
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    paths = sorted(path for package in JUDGES for path in Path(package).rglob("*.py"))
+    found: list[Mutant] = []
+    for path in paths:
+        name = path.as_posix()
+        if patterns and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+            continue
         digest = f"{SCOPE} {_digest(path)}"
-        found = before.get(path.as_posix())
-        if not found or found["digest"] != digest:
-            found = {"digest": digest, "mutants": [asdict(mutant) for mutant in mutants(path)]}
-        after[path.as_posix()] = found
-    kept.write_text(json.dumps(after))
-    return [
-        Mutant(**{**each, "before": tuple(each["before"]), "after": tuple(each["after"])})
-        for found in after.values()
-        for each in found["mutants"]
-    ]
+        if name not in known or known[name]["digest"] != digest:
+            known[name] = {"digest": digest, "mutants": [asdict(mutant) for mutant in mutants(path)]}
+            kept.write_text(json.dumps(known))
+        found += [
+            Mutant(**{**each, "before": tuple(each["before"]), "after": tuple(each["after"])})
+            for each in known[name]["mutants"]
+        ]
+    return found
 
 
 def _package(path: str) -> str:
@@ -129,10 +134,13 @@ def _package(path: str) -> str:
 
 
 def _chosen(everything: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
-    found = [m for m in everything if not given.module or any(fnmatch.fnmatch(m.path, p) for p in given.module)]
     # Drawn by a hash of the name: a larger sample contains the smaller, and goes on where that ended.
-    drawn = sorted(found, key=lambda m: hashlib.sha256(f"{given.seed} {m.name}".encode()).digest())
+    drawn = sorted(everything, key=lambda m: hashlib.sha256(f"{given.seed} {m.name}".encode()).digest())
     return drawn[: given.sample] if given.sample is not None else drawn
+
+
+def _tests(path: Path) -> Iterable[Path]:
+    return (path,) if path.is_file() else path.rglob("test_*.py")
 
 
 def _digest(*paths: Path) -> str:
@@ -155,7 +163,7 @@ def _traces(state: Path, due: Sequence[Mutant]) -> Traces:
     kept = state / "traces.json"
     before = json.loads(kept.read_text()) if kept.exists() else {}
     folders = {folder for mutant in due for folder in JUDGES[_package(mutant.path)]}
-    tests = sorted(path for folder in folders for path in Path(folder).rglob("test_*.py"))
+    tests = sorted(path for folder in folders for path in _tests(Path(folder)))
     tests = [path for path in tests if path.as_posix() not in LEFT_OUT]
     ground = _digest(
         *sorted(path for package in ("hkoji", "server") for path in Path(package).rglob("*.py")),

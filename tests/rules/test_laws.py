@@ -160,18 +160,19 @@ def mutants(actions: list[str], chance: random.Random) -> set[str]:
 @every_game
 @given(data=st.data())
 def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> None:
-    """Reading is total: text becomes canonical notation that reads as itself, or an `InvalidError`."""
+    """Reading is total: text becomes canonical notation that reads as itself, or an `InvalidError` that helps."""
     play = data.draw(partly_played(game))
     state = data.draw(st.sampled_from(play.states))
     text = data.draw(st.one_of(st.text(max_size=12), st.text("1234ABCDEFGX-/>!^ abxgiftre", max_size=10)))
     try:
         action = state.parse_action(text)
     except InvalidError as error:
-        message = str(error)
+        message, hint = str(error), error.hint
     else:
         assert state.parse_action(action) == action
         return
     assert message.isprintable()
+    assert hint
 
 
 @every_game

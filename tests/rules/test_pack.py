@@ -90,8 +90,9 @@ def test_more_copies_than_there_are_and_other_cards_are_refused(pack: Pack) -> N
     assert pack.size == pack.count(pack.total) == len(pack.deck())
     for kind, copies in zip(pack.kinds, pack.copies, strict=True):
         assert pack.encode([kind] * copies) == copies * pack.weight(kind)
-        with pytest.raises(NotationError, match=f"there are only {copies} cards {kind}"):
+        with pytest.raises(NotationError, match=f"there are only {copies} cards {kind}") as error:
             pack.encode(kind * (copies + 1))
+        assert error.value.text == kind * (copies + 1)
     for text in ("?", "A?", "H1", "a", " A", "A ", "AB1", "1A", "\u0391", "Z"):
         with pytest.raises(NotationError, match="there is no card"):
             pack.encode(text + "Z")

@@ -133,7 +133,7 @@ class ShowdownState:
             return action
         if action == "HX":
             return action
-        raise NotationError(text, "moves look like HC, OC, -T or -L")
+        raise NotationError(text, "it is no move", hint="moves look like HC, OC, -T or -L")
 
     def due_reveals(self) -> tuple[Seat, ...]:
         return tuple(seat for seat in (0, 1) if self.down[seat]) if self.due is Due.REVEAL else ()

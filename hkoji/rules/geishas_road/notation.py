@@ -127,7 +127,7 @@ def _action(text: str, given: str) -> str:
             code=code,
             given=len(cards),
         )
-        raise NotationError(text, reason)
+        raise NotationError(text, reason, hint=EXAMPLES)
     _check_single(text, tuple(card for card in cards if card != UNKNOWN))
     # Whoever writes `c a1/b2c3d4` means something, and not that a pair is A1B2.
     first, slash, _ = given.partition("/")
@@ -135,16 +135,15 @@ def _action(text: str, given: str) -> str:
     if code == COMPETITION and slash and (given.count("/") > 1 or len(pair) != len("A1B2")):
         raise NotationError(text, tell("a / stands between the two pairs of two cards"), hint=EXAMPLES)
     if UNKNOWN in cards and (code != INTRIGUE or cards[1] != UNKNOWN):
-        raise NotationError(
-            text, tell("{unknown} can stand only for the cards of an {action}", unknown=UNKNOWN, action=NAMES[INTRIGUE])
-        )
+        reason = tell("{unknown} can stand only for the cards of an {action}", unknown=UNKNOWN, action=NAMES[INTRIGUE])
+        raise NotationError(text, reason, hint=EXAMPLES)
     return write(code, cards)
 
 
 def _check_single(text: str, cards: tuple[str, ...]) -> None:
     for card in cards:
         if cards.count(card) > 1:
-            raise NotationError(text, tell("there is only one card {card}", card=card))
+            raise NotationError(text, tell("there is only one card {card}", card=card), hint=EXAMPLES)
 
 
 def _is_cards(given: str) -> bool:

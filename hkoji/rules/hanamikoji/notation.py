@@ -69,13 +69,14 @@ def parse(text: str, *, offer: str = "") -> str:
             code=number,
             given=len(cards),
         )
-        raise NotationError(text, reason)
+        raise NotationError(text, reason, hint=EXAMPLES)
     # Whoever writes `4 a/bcd` means something, and not that a pair is AB.
     if number == COMPETITION and "/" in rest and [len(_cards(text, pair)) for pair in rest.split("/")] != [2, 2]:
         raise NotationError(text, tell("a / stands between the two pairs of two cards"), hint=EXAMPLES)
     unknown = cards.count(UNKNOWN)
     if unknown and (number not in (SECRET, TRADE_OFF) or unknown != number):
-        raise NotationError(text, tell("{unknown} can stand only for a whole secret or trade-off", unknown=UNKNOWN))
+        reason = tell("{unknown} can stand only for a whole secret or trade-off", unknown=UNKNOWN)
+        raise NotationError(text, reason, hint=EXAMPLES)
     return write(number, tuple(cards))
 
 
