@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,9 +16,12 @@ import pytest
 
 from hkoji.game.keyring import Pins
 from hkoji.game.replay import replay
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.keys import PrivateKey
 from hkoji.log.line import parse_log
 from tests.support.damage import BYTES, FORGERIES, Case, cases, golden, tables
-from tests.support.drafts import draft, pins, seal
+from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.stock import SCRIPT, by_hkoji, by_script, missing_tools, run
 from tests.support.table import Table
 
@@ -61,6 +65,52 @@ def test_a_second_key_that_is_refused_takes_nothing_from_the_first(tmp_path: Pat
     (tmp_path / "log").write_bytes(case.log)
     assert by_script(tmp_path / "log", NOBODY).found == ((3, 2),)
     assert _differences([case], tmp_path) == []
+
+
+def test_it_finds_what_is_wrong_where_keys_change(tmp_path: Path) -> None:
+    """A proof or revocation by another key, a key that did not count, and signatures by the one of before or after."""
+    rekeyed, revoked = tables()[5], tables()[6]
+    stranger = PrivateKey.from_seed(b"\x07" * 32)
+    cases_: list[Case] = []
+
+    def case(name: str, table: Table, kind: str, change: Callable[[Draft], None], behind: int = 0) -> None:
+        drafts = draft(table)
+        number = next(n for n, it in enumerate(drafts) if it.kind == kind)
+        change(drafts[number + behind])
+        cases_.append(Case(name, seal(drafts[: number + 2]), pins(table)))
+
+    def proved_by_another(it: Draft) -> None:
+        it.prover = stranger
+
+    def revoked_by_another(it: Draft) -> None:
+        it.body["revocation"]["sig"] = encode_base64(stranger.sign(sshsig.REVOKE, b"{}\n"))
+
+    def of_another(it: Draft) -> None:
+        it.body["old"] = stranger.public.text
+
+    def signed_by_the_new(it: Draft) -> None:
+        assert it.prover is not None
+        it.signer = it.prover
+
+    old = draft(rekeyed)[next(n for n, it in enumerate(draft(rekeyed)) if it.kind == "rekey")].signer
+
+    def signed_by_the_old(it: Draft) -> None:
+        it.signer = old
+
+    for table, kind in ((rekeyed, "rekey"), (revoked, "revoke")):
+        case("as it was", table, kind, lambda _: None)
+        case("proved by another", table, kind, proved_by_another)
+        case("of another key", table, kind, of_another)
+    case("revoked by another", revoked, "revoke", revoked_by_another)
+    case("signed by the new key", rekeyed, "rekey", signed_by_the_new)
+    case("the next by the old key", rekeyed, "rekey", signed_by_the_old, 1)
+    steps = []
+    for each in cases_:
+        (tmp_path / "log").write_bytes(each.log)
+        said = by_script(tmp_path / "log", each.pins)
+        assert said.agrees(by_hkoji(each.log, each.pins)), each.name
+        steps.append([step for step, _ in said.found])
+    assert steps == [[], [4], [3], [], [4], [3], [4], [4], [4]]
 
 
 def test_it_agrees_on_a_game_cut_anywhere(tmp_path: Path) -> None:
