@@ -35,6 +35,8 @@ TRUTH: Final = "truth"
 """The world that the others are compared with."""
 ADDRESS: Final = "http://inside"
 _TOKEN: Final = re.compile(rb"[0-9a-f]{64}|U1NIU0lH[A-Za-z0-9+/]{64,}={0,2}")
+_RUN: Final = re.compile(r"[0-9a-f]{40,}")
+_SIZES: Final = (40, 64)
 _TIMED: Final = re.compile(r'"(ms|timestamp)": ("[^"]*"|[0-9.]+)')
 
 
@@ -206,6 +208,7 @@ class World:
 
     def keep_secret(self, *texts: str) -> None:
         """These must not come up in a log."""
+        assert all(len(text) in _SIZES or not _RUN.fullmatch(text) for text in texts)
         self.secrets.update(texts)
 
     def learn(self, author: PrivateKey, answer: Answer) -> list[Entry]:
@@ -224,9 +227,12 @@ class World:
         """Log lines that hold a secret; forgets what was logged."""
         text = "".join(self.logged)
         self.logged.clear()
-        if not any(secret in text for secret in self.secrets):
-            return []
-        return [line for line in text.splitlines() if any(secret in line for secret in self.secrets)]
+        # Thousands of secrets, nearly all of them long hex digits, and megabytes of log: of it only long runs count.
+        runs = _RUN.findall(text)
+        found = {run[at : at + size] for run in runs for size in _SIZES for at in range(len(run) - size + 1)}
+        found &= self.secrets
+        found |= {secret for secret in self.secrets if not _RUN.fullmatch(secret) and secret in text}
+        return [line for line in text.splitlines() if any(secret in line for secret in found)] if found else []
 
 
 def difference(one: World, first: Answer, two: World, second: Answer) -> str | None:
