@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import HkojiError, IllegalError, InvalidError, UnknownHandError
+from hkoji.rules.editions import EDITIONS
 from hkoji.rules.events import SEATS, Close, Decision, Outcome
-from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, State
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from tests.support.rules import (
     GAMES,
@@ -69,6 +70,9 @@ def test_projections_narrow(game: Game, data: st.DataObject) -> None:
 def test_what_is_public_is_the_same_for_all(game: Game, data: st.DataObject) -> None:
     play = data.draw(partly_played(game))
     for state in play.states:
+        told = state.to_json().get("revealed")
+        if state.due is Due.REVEAL and told is not None:
+            assert told == [seat not in state.due_reveals() for seat in SEATS]
         for observer in OBSERVERS:
             view = state.project(observer)
             assert (view.due, view.actor, view.round, view.outcome) == (
@@ -116,6 +120,8 @@ def test_legal_actions_are_sorted_and_apply(game: Game, data: st.DataObject) -> 
         for action in actions:
             assert state.parse_action(action) == action
             assert fits(state.shape(), action)
+            if state.due in (Due.ANSWER, Due.ORDER) and action[0] in "->" and ruleset_is_published(play.ruleset):
+                assert state.parse_action(action[1:]) == action  # nothing else can be meant
             state.apply(DECISION_KINDS[state.due](actor_of(state), action))
 
 
@@ -138,6 +144,10 @@ def test_everything_else_is_refused(game: Game, data: st.DataObject) -> None:
                 error = refuses(state, decision(state, text))
                 assert isinstance(error, IllegalError | InvalidError)
                 refuses(state.project(state.actor), decision(state, text))
+
+
+def ruleset_is_published(ruleset: Ruleset) -> bool:
+    return ruleset.name in {edition.ruleset for edition in EDITIONS}
 
 
 def mutants(actions: list[str], chance: random.Random) -> set[str]:

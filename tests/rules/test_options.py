@@ -6,8 +6,8 @@ import pytest
 
 from hkoji.errors import InvalidError, MalformedError, NotUnderstoodError
 from hkoji.rules.protocol import Json
-from hkoji.rules.registry import parse_ruleset
-from tests.support.rules import Game, every_game
+from hkoji.rules.registry import parse_ruleset, reasons
+from tests.support.rules import GAMES, Game, every_game
 
 
 @every_game
@@ -21,6 +21,7 @@ from tests.support.rules import Game, every_game
         ({"first": 0}, MalformedError),
         ({"first": None}, MalformedError),
         ({"first": ""}, MalformedError),
+        ({"first": []}, MalformedError),
         ({"first": "youngest"}, MalformedError),
         ({"deck": "everdeck"}, NotUnderstoodError),
         ({"name": "hanafuda"}, NotUnderstoodError),
@@ -40,6 +41,12 @@ def test_every_option_is_always_there(game: Game) -> None:
         for key in options:
             with pytest.raises(InvalidError):
                 parse_ruleset({other: value for other, value in options.items() if other != key})
+
+
+@every_game
+def test_every_end_has_a_known_reason(game: Game) -> None:
+    assert reasons() >= game.rulesets[0].reasons | {"resign", "timeout", "cancel"}
+    assert reasons() == {"resign", "timeout", "cancel"}.union(*(each.rulesets[0].reasons for each in GAMES))
 
 
 @pytest.mark.parametrize("options", [None, [], "hanamikoji", 1])

@@ -14,13 +14,14 @@ Parse = Callable[[str], str]
 
 
 def explains(parse: Parse, typed: str, words: str) -> None:
-    """Asserts that `typed` is refused in plain words that match `words`, and that the error names the text."""
+    """Asserts that `typed` is refused in plain words that match `words`, that the error names the text, and helps."""
     with pytest.raises(NotationError, match=words) as caught:
         parse(typed)
     error = caught.value
     assert error.text == typed
     assert re.search(words, error.reason)
     assert str(error).isascii()
+    assert error.hint
 
 
 def is_brief_about(parse: Parse, typed: str) -> None:

@@ -343,7 +343,6 @@ class GeishasRoadState(NamedTuple):
             loser=1 - winner,
             outcome=Outcome("rounds", winner) if over else None,
             due=Due.OVER if over else Due.DEAL,
-            actor=None,
         )
 
     # --- parts of steps -------------------------------------------------------------------------------------------

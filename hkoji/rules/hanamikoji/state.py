@@ -295,7 +295,6 @@ class HanamikojiState(NamedTuple):
             outcome = scoring.limit(markers, self.ruleset.tiebreak)
         return self._replace(
             due=Due.OVER if outcome else Due.DEAL,
-            actor=None,
             rows=rows,
             secrets=(0, 0),
             markers=markers,

@@ -133,6 +133,7 @@ def test_what_is_due_makes_no_sense_of_everything(due: Due, typed: str, words: s
         ("c a1/b2c3d4", "between the two pairs"),
         ("c a1b2c3/d4", "between the two pairs"),
         ("c a1/b2/c3/d4", "between the two pairs"),
+        ("c a1b2/c3/d4", "between the two pairs"),
         ("c /a1b2c3d4", "between the two pairs"),
         ("competition a1b2c3d4/", "between the two pairs"),
         ("RF1", "not colours A to E with numbers 1 to 4"),

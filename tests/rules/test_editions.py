@@ -1,0 +1,40 @@
+"""The table of editions: every one has a word of its own for each action of its game, as its page says."""
+
+from __future__ import annotations
+
+import pytest
+
+from hkoji.rules.editions import EDITIONS, Edition, find_edition
+from hkoji.rules.geishas_road.actions import NAMES as ROAD_NAMES
+from hkoji.rules.hanamikoji.actions import NAMES
+from hkoji.rules.registry import RULESETS, parse_ruleset
+from tests.support.docs import DOCS, rows
+
+ACTIONS = {
+    "hanamikoji": [name.replace("-", "_") for name in NAMES.values()],
+    "geishas-road": list(ROAD_NAMES.values()),
+}
+
+
+@pytest.mark.parametrize("edition", EDITIONS, ids=lambda edition: edition.name)
+def test_its_page_has_its_words_and_its_options(edition: Edition) -> None:
+    page = (DOCS / "rules" / f"{edition.ruleset}.md").read_text()
+    (row,) = (row for row in rows(page, "edition") if row[1] == f"`{edition.name}`")
+    assert list(edition.words) == [*ACTIONS[edition.ruleset], "marker"]
+    *actions, marker = edition.words.values()
+    assert f"{', '.join(actions)}; {marker}" == row[2].partition(" (")[0]
+    if edition.ruleset == "hanamikoji":
+        options = edition.command.partition(" --")[2]
+        assert row[3].partition(": ")[2] == (f"`--{options}`" if options else "")
+
+
+@pytest.mark.parametrize("edition", EDITIONS, ids=lambda edition: edition.name)
+def test_it_is_found_and_can_be_played(edition: Edition) -> None:
+    assert find_edition(edition.name) == edition
+    ruleset = RULESETS[edition.ruleset]()
+    options = {**ruleset.to_json(), **edition.options}
+    assert parse_ruleset(options).to_json() == options
+    assert not edition.options or options != ruleset.to_json()
+    game = [] if edition.ruleset == "hanamikoji" else ["--ruleset", edition.ruleset]
+    given = [word for name, value in edition.options.items() for word in ("--" + name.replace("_", "-"), str(value))]
+    assert edition.command.split(" ") == ["hkoji", "new", *game, *given]
