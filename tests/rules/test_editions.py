@@ -10,7 +10,7 @@ from hkoji.rules.hanamikoji.actions import NAMES
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from tests.support.docs import DOCS, rows
 
-ACTIONS = {
+ACTIONS: dict[str, list[str]] = {
     "hanamikoji": [name.replace("-", "_") for name in NAMES.values()],
     "geishas-road": list(ROAD_NAMES.values()),
 }
