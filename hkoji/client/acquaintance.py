@@ -6,7 +6,7 @@ game or at the service. What the service alone says of a key stops here, until t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from hkoji.client.pins import Pins
@@ -65,11 +65,15 @@ class Acquaintance:
             new.append(Learnt(first, counts=True))
             current = first
         elif first not in known:
-            followed = self._follow(name, current, first)
-            if not followed and not self._pins.trusted(name, first):
+            steps = {step.old: step.key for step in self._successors(name)}
+            followed, before = _follow(steps, current, first), _follow(steps, first, current)
+            if followed or self._pins.trusted(name, first):
+                new += [*(Learnt(key, counts=False) for key in followed[:-1]), Learnt(first, counts=True)]
+                current = first
+            elif before:  # a game of old: the key that counts has signed that it follows this one
+                new += [Learnt(key, counts=False) for key in (first, *before[:-1]) if key not in known]
+            else:
                 raise _another(name, first, current)
-            new += [*followed[:-1], Learnt(first, counts=True)]
-            current = first
         for change, key in zip(changes, later, strict=True):
             if key in known:
                 continue
@@ -81,14 +85,14 @@ class Acquaintance:
             new.append(Learnt(key, counts))
         return new
 
-    def _follow(self, name: str, current: PublicKey, key: PublicKey) -> list[Learnt]:
-        """How the key that counts has signed for another, and that one perhaps for the next, up to `key`."""
-        steps = {step.old: step.key for step in self._successors(name)}
-        passed: list[Learnt] = []
-        while current != key and current in steps:
-            current = steps.pop(current)
-            passed.append(Learnt(current, counts=False))
-        return passed if current == key else []
+
+def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicKey) -> list[PublicKey]:
+    """The keys after `start` up to `end`, each of which has signed that it follows the one before, as has that one."""
+    left, key, passed = dict(steps), start, list[PublicKey]()
+    while key != end and key in left:
+        key = left.pop(key)
+        passed.append(key)
+    return passed if key == end else []
 
 
 def _another(name: str, key: PublicKey, known: PublicKey) -> TrustError:

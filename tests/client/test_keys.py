@@ -279,6 +279,35 @@ def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signe
     assert len(bob.client.service().pins.every["alice"]) == 3
 
 
+def test_who_knows_only_the_new_key_believes_old_games_where_that_key_has_signed(
+    hall: Hall, alice: Guest, bob: Guest, tmp_path: Path
+) -> None:
+    """Carol has met alice's third key first, and then looks at a game of the first one."""
+    carol = arrived({URL: hall}, "carol", tmp_path / "carol")
+    old = begin(alice, bob)
+    keys = [key_of(alice)]
+    for _ in range(2):
+        alice.client.keys.rekey(None)
+        keys.append(key_of(alice))
+    carol.client.position(alice.client.new(RULES).course.setup.game)
+    assert carol.client.pins(URL)["alice"] == (keys[2],)
+
+    def silent(_: str, path: str) -> None:
+        if path == "/v1/players/alice":
+            raise NetworkError(URL, "it broke")
+
+    hall.before = silent
+    pins = (carol.path / "pins.json").read_bytes()
+    with pytest.raises(TrustError, match="another key than before"):
+        carol.client.position(old)
+    assert (carol.path / "pins.json").read_bytes() == pins
+    assert not (carol.folder(old) / "log.jsonl").exists()
+    hall.before = lambda _method, _path: None
+    assert carol.client.position(old).course.setup.keys[0] == keys[0]
+    assert set(carol.client.pins(URL)["alice"]) == set(keys)
+    assert carol.client.pins(URL)["alice"][0] == keys[2]  # which one counts has not changed
+
+
 # --- a key that is lost -----------------------------------------------------------------------------------------------
 
 
