@@ -34,6 +34,8 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.fuzz_api_hooks import CONFIG
 from tests.support.service import Player, Service, begin, play, serving
 
+_PATIENCE = 600.0
+"""So many seconds may anything take: a long run may have little of the machine."""
 _CONFIG = """[checks.negative_data_rejection]
 expected-statuses = ["400", "401", "403", "404", "405", "409", "413", "415", "422"]
 """
@@ -66,7 +68,7 @@ def main() -> None:
     failed = False
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         players, dead, short = log_in_briefly(Path(folder))
-        with serving(Path(folder) / "data", log_level="info") as service:
+        with serving(Path(folder) / "data", log_level="info", patience=_PATIENCE) as service:
             config = prepare(service, Path(folder), players, dead)
             counts: dict[str, Counter[str]] = {}
             for name in names:
@@ -83,7 +85,7 @@ def log_in_briefly(folder: Path) -> tuple[list[Player], list[str], Path]:
     """Players, logins of theirs that are good for a minute and have expired by the time of the runs, and the log."""
     os.environ["HKOJI_SERVER_TOKEN_LIFETIME"] = "60"
     try:
-        with serving(folder / "data", log_level="info") as service:
+        with serving(folder / "data", log_level="info", patience=_PATIENCE) as service:
             players = [Player(service, name).register() for name in ("alice", "bob", "carol")]
     finally:
         del os.environ["HKOJI_SERVER_TOKEN_LIFETIME"]
@@ -163,7 +165,16 @@ def explore(
             "--continue-on-failure",
         ),
         *("--phases", "examples,coverage,fuzzing,stateful", "--mode", "all", "--generation-database", "none"),
-        *("--suppress-health-check", "all", "--no-color", "--warnings", "off", "--no-shrink"),
+        *(
+            "--request-timeout",
+            str(_PATIENCE),
+            "--suppress-health-check",
+            "all",
+            "--no-color",
+            "--warnings",
+            "off",
+            "--no-shrink",
+        ),
     ]
     environment = {
         **os.environ,

@@ -46,6 +46,8 @@ RULESETS: Final = [
     for markers in ("choose", "random")
 ]
 
+_BROKEN: Final = (errors.NetworkError, errors.TrustError)
+"""What comes of a cut wire: the second if it was to be asked whose a new key is."""
 _REFUSALS: Final[dict[str, type[errors.HkojiError]]] = {
     "conflict": errors.ConflictError,
     "not-your-turn": errors.NotYourTurnError,
@@ -122,7 +124,10 @@ class Doings(RuleBasedStateMachine):
         device.fault = device.meanwhile = None
         if isinstance(result, errors.NetworkError):
             assert device.lost, "a network error without a cut"
-        assert not isinstance(result, errors.TrustError | errors.StorageError | errors.ServiceError), result
+        if isinstance(result, errors.TrustError):
+            assert device.lost, result
+            assert device.lost_path.startswith("/v1/players/"), "whose key it is was not to be asked"
+        assert not isinstance(result, errors.StorageError | errors.ServiceError), result
         for each in [game] if game else self.games:
             self.check_kept(device, each)
         return result
@@ -141,8 +146,8 @@ class Doings(RuleBasedStateMachine):
             return
         assert isinstance(position, Position), position
         lines = position.replay.steps
-        pins = {name: parse_public_key(player["key"]) for name, player in self.model.players.items()}
-        pins["server"] = parse_public_key(self.model.key)
+        pins = {name: tuple(map(parse_public_key, self.model.keys_of(name))) for name in self.model.players}
+        pins["server"] = (parse_public_key(self.model.key),)
         log = (device.home.game_folder(game.game) / "log.jsonl").read_text()
         result = audit(log, pins)
         assert result.ok, result.findings
@@ -182,7 +187,7 @@ class Doings(RuleBasedStateMachine):
         """An operation failed since the wire was cut, or since the service refused what it had sent."""
         posted = self.posted(device)
         if device.lost:
-            assert isinstance(error, errors.NetworkError), error
+            assert isinstance(error, _BROKEN), error
             return
         assert posted is not None, error
         assert posted.expected.code is not None, error
@@ -235,7 +240,7 @@ class Doings(RuleBasedStateMachine):
         waited = raw.entry_of(pending.read_bytes()) if pending.exists() else None
         result = self.act(device, game, lambda: device.client.move(game.game, notation))
         if device.lost:
-            assert isinstance(result, errors.NetworkError), result
+            assert isinstance(result, _BROKEN), result
             return
         if waited is not None and waited["kind"] == "move" and game.texts[waited["seq"]] == raw.text_of(waited):
             # The move of an operation that had broken off: it is the one that counts, and no other was sent.
@@ -268,7 +273,7 @@ class Doings(RuleBasedStateMachine):
         posted, seat = self.posted(device), game.seat_of(device.name)
         entry = posted.entry if posted else None
         if device.lost:
-            assert isinstance(result, errors.NetworkError), result
+            assert isinstance(result, _BROKEN), result
         elif isinstance(result, Made):
             made = raw.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
@@ -282,6 +287,19 @@ class Doings(RuleBasedStateMachine):
         else:
             assert type(result) is errors.IllegalError, result
             assert (kind == "cancel") != (game.stage == "join" and seat == 0)
+
+    def rekey(self, device: Device) -> None:
+        """The client makes a key, and tells the service; or finishes what had broken off."""
+        STEPS["rekey"] += 1
+        before = self.model.players[device.name]["key"]
+        result = self.act(device, None, lambda: device.client.keys.rekey(None))
+        if device.lost:
+            assert isinstance(result, errors.NetworkError), result
+            return
+        assert not isinstance(result, errors.HkojiError), result
+        now = self.model.players[device.name]["key"]
+        assert now == result.key.text == device.client.identity.key.text
+        assert now != before or not device.trace or device.trace[-1].expected.status == 200
 
     def look_at(self, device: Device, game: NaiveGame) -> None:
         result = self.act(device, game, lambda: device.client.position(game.game))

@@ -179,6 +179,14 @@ class Machine(Doings):
         self.move_in(mover, game, pick(moves, one))
 
     @precondition(lambda self: self.live)
+    @rule(who=small, times=st.integers(1, 2))
+    def change_key(self, who: int, times: int) -> None:
+        """A player has another key from now on: for new games, and in running ones when it is their turn."""
+        device = pick([each for each in self.world.devices if each.name != "alice"], who)  # who has one device
+        for _ in range(times):
+            self.rekey(device)
+
+    @precondition(lambda self: self.live)
     @rule(often=small)
     def restart(self, often: int) -> None:
         """The service ends, and starts on the same database; or a client is a new process over the same files."""

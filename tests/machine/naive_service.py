@@ -66,6 +66,8 @@ class NaiveService:
                 return Expected(200, body={"name": "hkoji", "origin": self.origin, "key": self.key, "time": at})
             case "POST", "players":
                 return self._register(json.loads(body), at)
+            case "POST", "players", name, "key":
+                return self._another_key(name, json.loads(body), at)
             case "GET", "players", name:
                 found = self.players.get(name)
                 return Expected(200, body=found) if found else _refused(404, "not-found")
@@ -114,8 +116,39 @@ class NaiveService:
         if holder is not None:
             same = (holder["name"], holder["key"]) == (name, key)
             return Expected(200, body=holder) if same else _refused(409, "exists")
-        self.players[name] = {"name": name, "key": key, "registered": at, "statement": signed}
+        begun: Object = {"name": name, "key": key, "registered": at, "statement": signed, "revoked": False}
+        self.players[name] = {**begun, "earlier": []}
         return Expected(201, body=self.players[name])
+
+    def keys_of(self, name: str) -> list[str]:
+        """All keys that a player has had, the one that counts first."""
+        player = self.players[name]
+        return [player["key"], *(each["key"] for each in player["earlier"])]
+
+    def _another_key(self, name: str, sent: Object, at: str) -> Expected:
+        """The key of a player gives way to another that it names: both have signed."""
+        said, player = json.loads(sent["text"]), self.players.get(name)
+        if said["name"] != name:
+            return _refused(400, "malformed")
+        if said["origin"] != self.origin:
+            return _refused(403, "forbidden")
+        for key, sig in ((said["old"], sent["old_sig"]), (said["key"], sent["sig"])):
+            if not log.signature_holds(key, "hkoji.newkey.v1", sent["text"], sig):
+                return _refused(403, "bad-signature")
+        if player is None:
+            return _refused(404, "not-found")
+        if player["statement"]["text"] == sent["text"]:
+            return Expected(200, body=player)
+        if said["old"] != player["key"]:
+            return _refused(403, "forbidden")
+        if any(said["key"] in self.keys_of(each) for each in self.players):
+            return _refused(409, "exists")
+        past = {"key": said["old"], "until": at, "revoked": False, "text": sent["text"], "sig": sent["old_sig"]}
+        earlier = [*player["earlier"], {**past, "new_sig": sent["sig"]}]
+        statement = {"text": sent["text"], "sig": sent["sig"]}
+        self.players[name] = {**player, "key": said["key"], "statement": statement, "earlier": earlier}
+        self.tokens = {token: given for token, given in self.tokens.items() if given[0] != name}
+        return Expected(200, body=self.players[name])
 
     def _login(self, signed: Object, now: datetime, drawn: Drawn) -> Expected:
         statement, player, at = json.loads(signed["text"]), self.players.get(signed["name"]), _text(now)

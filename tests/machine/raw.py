@@ -63,7 +63,7 @@ class _Draft:
 
     def __init__(self, world: World, game: NaiveGame, choice: int) -> None:
         self.world, self.game, self.choice = world, game, choice
-        self.keys = {device.name: device.key for device in world.devices}
+        self.keys = {device.name: device.key_in(game) for device in world.devices}
         self.fields: Object = {"game": game.game, "prev": game.head, "seq": game.seq + 1}
         self.openings: list[Object] = []
         self.address = game.game

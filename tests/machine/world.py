@@ -22,11 +22,12 @@ from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
 
 from hkoji.client import Client, Home
-from hkoji.client.identity import create
+from hkoji.client.identity import create, load
 from hkoji.client.transport import Answer, Transport
 from hkoji.errors import NetworkError
 from hkoji.log.keys import PrivateKey
 from tests.machine import naive_log as log
+from tests.machine.naive_game import NaiveGame
 from tests.machine.naive_service import Expected, NaiveService
 from tests.support import inside
 from tests.support.inside import Clock, Inside
@@ -66,10 +67,10 @@ class World:
         self.drawn: list[bytes] = []
         self._draw = inside.drawn("service")
         self.runner = asyncio.Runner()
-        self.now = patch("hkoji.client.table.utc_now", self.time)
-        self.now_too = patch("hkoji.client.service.utc_now", self.time)
-        self.now.start()
-        self.now_too.start()
+        modules = ("hkoji.client.table", "hkoji.client.service", "hkoji.client.rekey")
+        self._times = [patch(f"{module}.utc_now", self.time) for module in modules]
+        for each in self._times:
+            each.start()
         self._start()
         about = self.real.ask("GET", "/v1/service").json
         self.model = NaiveService(about["key"], about["origin"], TOKEN_LIFETIME, CHALLENGE_LIFETIME)
@@ -119,8 +120,8 @@ class World:
         with suppress(Exception):
             self.runner.run(self._lifespan.__aexit__(None, None, None))
         self.runner.close()
-        self.now.stop()
-        self.now_too.stop()
+        for each in self._times:
+            each.stop()
 
     def ask(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[Answer, Expected]:
         """Asks both, and compares."""
@@ -145,7 +146,10 @@ class World:
             found = json.loads(raw) if raw else {}
         for name, value in (expected.body or {}).items():
             shown = {"text": found[name]["text"]} if name == "view" else found[name]
-            assert shown == value, f"{name} is {shown}, not {value}"
+            if name == "earlier":
+                _compare_keys(shown, value)
+            else:
+                assert shown == value, f"{name} is {shown}, not {value}"
         for name, value in (expected.shown or {}).items():
             assert found["state"][name] == value, f"state has {name} {found['state'][name]}, not {value}"
         if expected.legal is not None:
@@ -180,6 +184,13 @@ class World:
             self.checked[place] = hash(made)
 
 
+def _compare_keys(shown: Any, wanted: Any) -> None:  # Any: JSON
+    """Earlier keys are in order of time, and two may be of one second."""
+    assert [each["until"] for each in shown] == sorted(each["until"] for each in wanted), "the order of earlier keys"
+    for each in wanted:
+        assert each in shown, "an earlier key"
+
+
 @dataclass
 class Device:
     """A home of player `name`, and the client over it."""
@@ -191,6 +202,8 @@ class Device:
     """What the operation that is running has asked."""
     lost: str = ""
     """The request, or the answer, if this operation has lost one."""
+    lost_path: str = ""
+    """Where that was asked, or was to be."""
     waits: dict[str, bytes] = field(default_factory=dict)
     """For each game the submission that had no answer: what has to be sent next, byte for byte."""
     fault: tuple[str, int] | None = None
@@ -207,7 +220,15 @@ class Device:
 
     @property
     def key(self) -> PrivateKey:
-        return PrivateKey.from_openssh(self.home.key_file.read_bytes())
+        """The key that the player plays with."""
+        return PrivateKey.from_openssh(load(self.home).file.read_bytes())
+
+    def key_in(self, game: NaiveGame) -> PrivateKey:
+        """The key that counts for the player in a game, or would."""
+        seat = game.seat_of(self.name)
+        own = load(self.home)
+        named = next((each for each in own.keys if seat is not None and each.public.text == game.keys[seat]), own.own)
+        return PrivateKey.from_openssh(named.file.read_bytes())
 
     def reread(self) -> None:
         """Forgets what is in memory: a new process over the same files."""
@@ -249,7 +270,7 @@ class Wire(Transport):
         if fault is not None:
             device.fault = (fault[0], fault[1] - 1) if fault[1] else None
             if fault[1] == 0:
-                device.lost = fault[0]
+                device.lost, device.lost_path = fault[0], path
                 if game is not None and kept:
                     assert outbox.exists(), "an entry without an answer is kept"
                     device.waits[game] = sent

@@ -94,8 +94,13 @@ class Service:
         self.process.wait(60)
 
 
-def start(data: Path, *, port: int = 0, log_level: str = "info", program: Sequence[str] = (str(HKOJI),)) -> Service:
-    """Starts a service on `data`, which may have been used before; `program` is `hkoji`, or one that does the same."""
+def start(
+    data: Path, *, port: int = 0, log_level: str = "info", program: Sequence[str] = (str(HKOJI),), patience: float = 60
+) -> Service:
+    """Starts a service on `data`, which may have been used before; `program` is `hkoji`, or one that does the same.
+
+    `patience` is for how many seconds it may take.
+    """
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
     with log.open("w") as stderr:
         process = subprocess.Popen(
@@ -104,7 +109,7 @@ def start(data: Path, *, port: int = 0, log_level: str = "info", program: Sequen
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
-    end = time.monotonic() + 60
+    end = time.monotonic() + patience
     while time.monotonic() < end and process.poll() is None:
         for line in log.read_text().splitlines(keepends=True):
             if line.startswith("hkoji is serving on ") and line.endswith("\n"):
