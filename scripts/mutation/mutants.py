@@ -4,7 +4,7 @@ Only the operators are mutmut's. It leaves out whatever is decorated and whateve
 switches mutants on after import; here that is where tables, patterns and memoised functions are, so that each
 mutant is a whole source.
 
-Not changed: annotations and type aliases, decorators, `__slots__`, what is printed rather than computed (everything
+Not changed: annotations and type aliases, decorators, `__slots__`, `__all__`, what is printed rather than computed (everything
 in `tell`, `plural` and `quoted`, and the words of a `ValueError`), `strict=` of a `zip`, which like an assert states
 what is so anyway, and calls of `len` and `isinstance`, of which nearly every change is a crash.
 """
@@ -20,7 +20,7 @@ from typing import Final
 import libcst as cst  # type: ignore[import-not-found, unused-ignore]
 from mutmut.mutation.mutators import mutation_operators  # type: ignore[import-not-found, unused-ignore]
 
-SCOPE: Final = 2
+SCOPE: Final = 3
 """To be counted up when this module makes other mutants."""
 
 _MESSAGES: Final = {"tell", "plural", "quoted"}
@@ -41,9 +41,11 @@ class Mutant:
     after: tuple[str, ...]
 
     def source(self, original: str) -> str:
-        """The mutated module."""
+        """The mutated module. Raises `ValueError` if `original` is not what the mutant was made from."""
         lines = original.splitlines(keepends=True)
         start = self.line - 1
+        if tuple(lines[start : start + len(self.before)]) != self.before:
+            raise ValueError(f"{self.path} has been edited meanwhile: start again")
         return "".join((*lines[:start], *self.after, *lines[start + len(self.before) :]))
 
     def difference(self) -> str:
@@ -115,7 +117,7 @@ def _left_out(node: cst.CSTNode) -> bool:
             return True
         case cst.AnnAssign(annotation=cst.Annotation(annotation=cst.Name(value="TypeAlias"))):
             return True
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value="__slots__"))]):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value="__slots__" | "__all__"))]):
             return True
         case cst.If(test=cst.Name(value="TYPE_CHECKING")) | cst.Arg(keyword=cst.Name(value="strict")):
             return True

@@ -304,6 +304,7 @@ def _judge_anew(due: Sequence[Mutant], court: _Court) -> None:
     for name in sorted(court.traces.libraries):  # once, for all the processes that will import the project anew
         with suppress(ImportError):
             importlib.import_module(name)
+    started = _edited()
     left = [mutant for mutant in due if court.known[mutant.name][0] == "again"]
     if left:
         _say(f"{len(left)} of them by a new import")
@@ -311,7 +312,15 @@ def _judge_anew(due: Sequence[Mutant], court: _Court) -> None:
     for mutant in left:
         task = court.task(mutant)
         assert task
-        court.take(court.anew(task))
+        verdict = court.anew(task)
+        if _edited() > started:
+            sys.exit("mutate: code or tests have been edited meanwhile: start again")
+        court.take(verdict)
+
+
+def _edited() -> int:
+    """When code or tests were edited last. A test that is gone would seem to have noticed the mutant."""
+    return max(path.stat().st_mtime_ns for folder in ("hkoji", "tests") for path in Path(folder).rglob("*.py"))
 
 
 def _apart(work: Callable[[], object], output: Path) -> None:

@@ -21,6 +21,7 @@ from hkoji.log import sshsig
 from hkoji.log.keys import PrivateKey
 from tests.log.curve import NEUTRAL, ORDER, encode_point
 from tests.log.samples import ALICE, BOB, MOVE, attempt, edits, reason
+from tests.support.docs import DOCS, rows
 
 BLOB = ALICE.sign(sshsig.ENTRY, MOVE.message)
 NAMESPACES = [
@@ -28,10 +29,20 @@ NAMESPACES = [
     sshsig.SERVER,
     sshsig.RECEIPT,
     sshsig.VIEW,
-    sshsig.LOGIN,
     sshsig.REGISTER,
+    sshsig.LOGIN,
+    sshsig.REKEY,
+    sshsig.NEW_KEY,
+    sshsig.REVOKE,
+    sshsig.RECOVER,
     sshsig.GATEWAY,
 ]
+
+
+def test_the_namespaces_are_those_of_the_page() -> None:
+    page = (DOCS / "spec" / "log.md").read_text()
+    assert [row[0].strip("`") for row in rows(page, "namespace")] == NAMESPACES[:-1]
+    assert f"`{sshsig.GATEWAY}` is reserved" in page
 
 
 def _verify(blob: bytes, message: bytes = MOVE.message, namespace: str = sshsig.ENTRY) -> None:

@@ -1,4 +1,4 @@
-"""Statements: views, registrations and logins are their texts, and say nothing in another namespace."""
+"""Statements, those about keys among them, are their texts, and say nothing in another namespace."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ from hypothesis import strategies as st
 from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_DEPTH, JsonValue, decode, encode, encode_base64
+from hkoji.log.keychange import (
+    NewKey,
+    Recovery,
+    Revocation,
+    make_new_key,
+    make_recovery,
+    make_revocation,
+    parse_new_key,
+    parse_recovery,
+    parse_revocation,
+    proof_message,
+)
 from hkoji.log.statement import (
     MAX_STATEMENT_BYTES,
     Dealt,
@@ -27,7 +39,7 @@ from hkoji.log.statement import (
     parse_view,
 )
 from tests.log.curve import NEUTRAL, encode_point
-from tests.log.samples import ALICE, AT, GAME, MOVE, SERVER, attempt, edits, reason
+from tests.log.samples import ALICE, AT, BOB, GAME, MOVE, SERVER, attempt, edits, reason
 
 ORIGIN = "https://play.example"
 NONCE = "5" * 64
@@ -35,11 +47,22 @@ VIEW = make_view(dealt=(Dealt("ABCDEFG", 1), Dealt("BBCDEF", 2)), game=GAME, hea
 REGISTRATION = make_registration(at=AT, key=ALICE.public, name="alice", origin=ORIGIN)
 LOGIN = make_login(expires=AT, nonce=NONCE, origin=ORIGIN)
 
-READERS: list[tuple[str, Callable[[str], View | Registration | Login]]] = [
-    (VIEW.text, parse_view),
-    (REGISTRATION.text, parse_registration),
-    (LOGIN.text, parse_login),
-]
+NEW_KEY = make_new_key(at=AT, key=BOB.public, name="alice", old=ALICE.public, origin=ORIGIN)
+REVOCATION = make_revocation(at=AT, key=ALICE.public, name="alice", origin=ORIGIN)
+RECOVERY = make_recovery(at=AT, key=BOB.public, name="alice", origin=ORIGIN)
+
+Statement = View | Registration | Login | NewKey | Revocation | Recovery
+
+READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
+    "view": (VIEW, parse_view),
+    "registration": (REGISTRATION, parse_registration),
+    "login": (LOGIN, parse_login),
+    "new key": (NEW_KEY, parse_new_key),
+    "revocation": (REVOCATION, parse_revocation),
+    "recovery": (RECOVERY, parse_recovery),
+}
+KEYS = [(what, key) for what, (statement, _) in READERS.items() for key in ("key", "old") if hasattr(statement, key)]
+every_statement = pytest.mark.parametrize("what", READERS)
 
 
 def changed(text: str, **change: JsonValue) -> str:
@@ -51,15 +74,31 @@ def changed(text: str, **change: JsonValue) -> str:
 
 def test_statements_are_their_texts() -> None:
     dealt = [{"cards": "ABCDEFG", "round": 1}, {"cards": "BBCDEF", "round": 2}]
-    assert json.loads(VIEW.text) == {"dealt": dealt, "game": GAME, "head": MOVE.head, "seat": 1, "seq": 3, "v": 1}
-    key = ALICE.public.text
-    assert json.loads(REGISTRATION.text) == {"at": AT, "key": key, "name": "alice", "origin": ORIGIN, "v": 1}
-    assert json.loads(LOGIN.text) == {"expires": AT, "nonce": NONCE, "origin": ORIGIN, "v": 1}
-    for text, read in READERS:
-        statement = read(text)
-        assert statement.text == text
-        assert statement.message == text.encode() + b"\n"
-        assert statement in (VIEW, REGISTRATION, LOGIN)
+    alice, bob = ALICE.public.text, BOB.public.text
+    assert {what: json.loads(statement.text) for what, (statement, _) in READERS.items()} == {
+        "view": {"dealt": dealt, "game": GAME, "head": MOVE.head, "seat": 1, "seq": 3, "v": 1},
+        "registration": {"at": AT, "key": alice, "name": "alice", "origin": ORIGIN, "v": 1},
+        "login": {"expires": AT, "nonce": NONCE, "origin": ORIGIN, "v": 1},
+        "new key": {"at": AT, "key": bob, "name": "alice", "old": alice, "origin": ORIGIN, "v": 1},
+        "revocation": {"at": AT, "key": alice, "name": "alice", "origin": ORIGIN, "v": 1},
+        "recovery": {"at": AT, "key": bob, "name": "alice", "origin": ORIGIN, "v": 1},
+    }
+    proof = proof_message(game=GAME, key=BOB.public, name="alice", old=ALICE.public, prev=MOVE.prev, seq=3)
+    assert proof == (
+        f'{{"game":"{GAME}","key":"{bob}","name":"alice","old":"{alice}","prev":"{MOVE.prev}","seq":3,"v":1}}\n'.encode()
+    )
+
+
+@every_statement
+def test_what_is_read_is_what_is_written(what: str) -> None:
+    statement, read = READERS[what]
+    again = read(statement.text)
+    assert again == statement
+    assert again.message == statement.text.encode() + b"\n"
+    for name, value in json.loads(statement.text).items():
+        if name not in ("v", "dealt"):
+            found = getattr(again, name)
+            assert getattr(found, "text", found) == value
 
 
 @given(
@@ -72,20 +111,23 @@ def test_views_are_read_again(cards: list[str], seat: int, seq: int) -> None:
     assert (again.dealt, again.game, again.head, again.seat, again.seq) == (dealt, GAME, MOVE.head, seat, seq)
 
 
-@pytest.mark.parametrize(("text", "read"), READERS, ids=["view", "registration", "login"])
-def test_every_edit_is_refused_or_another_statement(text: str, read: Callable[[str], object]) -> None:
-    same = read(text)
-    for edit in edits(text):
+@every_statement
+def test_every_edit_is_refused_or_another_statement(what: str) -> None:
+    same, read = READERS[what]
+    for edit in edits(same.text):
         statement = attempt(partial(read, edit))
         assert statement is None or (getattr(statement, "text", None) == edit and statement != same)
 
 
-@pytest.mark.parametrize(("text", "read"), READERS, ids=["view", "registration", "login"])
-def test_the_frame_of_every_statement(text: str, read: Callable[[str], object]) -> None:
+@every_statement
+def test_the_frame_of_every_statement(what: str) -> None:
+    statement, read = READERS[what]
+    text = statement.text
     for wrong in ("", "{}", "[]", text + "\n", " " + text, "\ufeff" + text, "[" * 100_000, changed(text, ext={})):
         with pytest.raises(MalformedError) as error:
             read(wrong)
         assert reason(error.value)
+        assert error.value.what == what
     for value in (True, None, "1"):
         with pytest.raises(MalformedError, match="v is not a number"):
             read(changed(text, v=value))
@@ -101,7 +143,7 @@ def test_the_frame_of_every_statement(text: str, read: Callable[[str], object]) 
 
 @given(st.text(max_size=40))
 def test_any_text_is_refused(text: str) -> None:
-    for _, read in READERS:
+    for _, read in READERS.values():
         assert attempt(partial(read, text)) is None
 
 
@@ -169,10 +211,12 @@ def test_malformed_registrations(key: str, value: JsonValue, why: str) -> None:
     assert why in reason(error.value)
 
 
-def test_a_weak_key_cannot_be_registered() -> None:
+@pytest.mark.parametrize(("what", "key"), KEYS)
+def test_a_weak_key_stands_in_no_statement(what: str, key: str) -> None:
+    statement, read = READERS[what]
     blob = ALICE.public.blob[:-32] + encode_point(NEUTRAL)
     with pytest.raises(WeakKeyError):
-        parse_registration(changed(REGISTRATION.text, key=f"ssh-ed25519 {encode_base64(blob)}"))
+        read(changed(statement.text, **{key: f"ssh-ed25519 {encode_base64(blob)}"}))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +231,7 @@ def test_malformed_logins(key: str, value: JsonValue) -> None:
 
 def test_a_statement_says_nothing_in_another_namespace() -> None:
     spaces = {sshsig.VIEW: VIEW.message, sshsig.REGISTER: REGISTRATION.message, sshsig.LOGIN: LOGIN.message}
+    spaces |= {sshsig.NEW_KEY: NEW_KEY.message, sshsig.REVOKE: REVOCATION.message, sshsig.RECOVER: RECOVERY.message}
     spaces |= {sshsig.ENTRY: MOVE.message}
     for namespace, text in spaces.items():
         blob = SERVER.sign(namespace, text)
