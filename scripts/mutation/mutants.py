@@ -4,9 +4,9 @@ Only the operators are mutmut's. It leaves out whatever is decorated and whateve
 switches mutants on after import; here that is where tables, patterns and memoised functions are, so that each
 mutant is a whole source.
 
-Not changed: annotations and type aliases, decorators, `__slots__`, `__all__`, what is printed rather than computed (everything
-in `tell`, `plural` and `quoted`, and the words of a `ValueError`), `strict=` of a `zip`, which like an assert states
-what is so anyway, and calls of `len` and `isinstance`, of which nearly every change is a crash.
+Not changed: annotations and type aliases, decorators, `__slots__`, `__all__`, what is printed rather than computed
+(everything in `tell`, `plural` and `quoted`, and the words of a `ValueError`), `strict=` of a `zip`, which like an
+assert states what is so anyway, and calls of `len` and `isinstance`, of which nearly every change is a crash.
 """
 
 from __future__ import annotations
