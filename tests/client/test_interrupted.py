@@ -5,6 +5,7 @@ Whatever happened, there is one entry, with one receipt, and it is the entry tha
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from hkoji.client import files, vault
 from hkoji.client.vault import Vault
 from hkoji.errors import ConflictError, HkojiError, NetworkError, NotYourTurnError, ServiceError
 from hkoji.game.course import Stage
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
 from tests.support.desk import URL, Desk, Seat, begin, play_on, seated
 
 WRITE = files.write_file
@@ -270,6 +273,33 @@ def test_an_interrupted_reveal_is_sent_by_the_next_command(alice: Seat, bob: Sea
     assert [each["to_move"] for each in alice.client.waiting()] == ["alice"]
     assert text in entries(desk, game, "seed")
     play_on((alice, bob), game, 2)
+
+
+@pytest.mark.parametrize("ruleset", [Hanamikoji(), GeishasRoad()], ids=lambda ruleset: ruleset.name)
+def test_a_service_that_is_gone_once_it_has_taken_a_move(ruleset: Ruleset, alice: Seat, bob: Seat, desk: Desk) -> None:
+    """The command succeeds, or succeeds when it is given again: each move is made once, and is the one asked for."""
+    game = begin(alice, bob, ruleset)
+    taken, broken, chance = 0, 0, random.Random(7)
+
+    def gone(method: str, path: str) -> None:
+        if method == "GET" and len(entries(desk, game, "move")) > taken:
+            raise NetworkError(URL, "it is gone")
+
+    while not desk.games[game].hosted.course.finished:
+        player = next(each for each in (alice, bob) if each.client.position(game).legal)
+        taken = len(entries(desk, game, "move"))
+        notation = chance.choice(player.client.position(game).legal)
+        desk.before = gone
+        try:
+            made = player.client.move(game, notation)
+        except NetworkError:
+            broken += 1
+            desk.before = _quiet
+            made = player.client.move(game, notation)
+        desk.before = _quiet
+        assert len(entries(desk, game, "move")) == taken + 1
+        assert desk.games[game].lines[made.seq].entry.text == entries(desk, game, "move")[-1]
+    assert broken
 
 
 def _quiet(_method: str, _path: str) -> None:

@@ -22,6 +22,7 @@ from hkoji.local.store import Kept
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
 
 __all__ = ["AT", "URL", "Desk", "DeskTransport", "Seat", "begin", "play_on", "seated"]
 
@@ -142,7 +143,7 @@ def seated(desk: Desk, name: str, path: Path) -> Seat:
     return seat
 
 
-def begin(alice: Seat, bob: Seat, ruleset: Hanamikoji | None = None) -> str:
+def begin(alice: Seat, bob: Seat, ruleset: Ruleset | None = None) -> str:
     """A game up to the host's first decision."""
     game = alice.client.new(ruleset or Hanamikoji()).course.setup.game
     bob.client.join(game)
