@@ -242,7 +242,7 @@ class Doings(RuleBasedStateMachine):
         if device.lost:
             assert isinstance(result, _BROKEN), result
             return
-        if waited is not None and waited["kind"] == "move" and game.texts[waited["seq"]] == raw.text_of(waited):
+        if waited is not None and waited["kind"] == "move" and raw.text_of(waited) in game.texts:
             # The move of an operation that had broken off: it is the one that counts, and no other was sent.
             if isinstance(result, Made):
                 assert result.seq == waited["seq"]
@@ -251,11 +251,10 @@ class Doings(RuleBasedStateMachine):
             return
         posted = self.posted(device)
         entry = posted.entry if posted else None
-        if posted and entry and entry["kind"] == "move" and entry != waited:
-            if posted.expected.code:
-                assert isinstance(result, errors.HkojiError)
-                self.check_refusal(device, result)
-                return
+        if posted and entry != waited and posted.expected.code:  # the move, or a seed or a new key before it
+            assert isinstance(result, errors.HkojiError)
+            self.check_refusal(device, result)
+        elif posted and entry and entry["kind"] == "move" and entry != waited:
             assert isinstance(result, Made), result
             assert result.seq == entry["seq"]
             self.check_position(device, game, result.position)
@@ -277,7 +276,7 @@ class Doings(RuleBasedStateMachine):
         elif isinstance(result, Made):
             made = raw.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
-        elif posted and entry and entry["kind"] == kind and posted.expected.code:
+        elif posted and entry and entry["kind"] in (kind, "rekey") and posted.expected.code:
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif game.stage == "over":
