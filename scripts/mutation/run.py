@@ -22,6 +22,7 @@ import importlib
 import json
 import os
 import sys
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -302,7 +303,7 @@ def _judge(due: Sequence[Mutant], court: _Court, state: Path) -> None:
 
 def _judge_anew(due: Sequence[Mutant], court: _Court) -> None:
     for name in sorted(court.traces.libraries):  # once, for all the processes that will import the project anew
-        with suppress(ImportError):
+        with suppress(ImportError), warnings.catch_warnings(action="ignore"):
             importlib.import_module(name)
     started = _edited()
     left = [mutant for mutant in due if court.known[mutant.name][0] == "again"]
