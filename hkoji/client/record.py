@@ -20,7 +20,7 @@ from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
 from hkoji.game.course import Course
 from hkoji.game.hidden import Opening
 from hkoji.game.replay import Replay, replay
-from hkoji.game.view import continue_own, find_seat, replay_own, verify_growth, verify_view
+from hkoji.game.view import continue_own, find_seat, replay_own, sound, verify_growth, verify_view
 from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.rules.events import Seat
@@ -150,12 +150,7 @@ class Record:
             return continue_own(known.replay, fresh, seat, view, openings)
         if seat is not None:
             return replay_own(lines, seat, view, openings)
-        result = replay(lines)
-        if result.stop is not None:
-            raise TrustError(
-                tell("the log does not hold: {reason}", reason=result.stop), hint=tell("nothing was accepted")
-            ) from result.stop
-        return result
+        return sound(replay(lines))
 
     # --- what is on disk ------------------------------------------------------------------------------------------
 

@@ -1,17 +1,18 @@
 """Believing nothing: what a service sends is checked before it is kept.
 
 docs/spec/log.md, "Client rules". The log must continue the one kept here; every signature must be by the key that the
-log names for its author, every receipt by the service's pinned key. That entries are legal, and commitments kept,
-has been seen when they were replayed (hkoji.game.view).
+log names for its author, every receipt by the service's pinned key and not earlier than the one before, and no salt
+comes twice. That entries are legal, and commitments kept, has been seen when they were replayed (hkoji.game.view).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hkoji.errors import HkojiError, TrustError
-from hkoji.game.bodies import Timeout
+from hkoji.errors import CommitmentError, HkojiError, TrustError
+from hkoji.game.bodies import Body, End, RevealBody, Timeout
 from hkoji.game.clock import verify_since
+from hkoji.game.hidden import Opening
 from hkoji.game.replay import Replay
 from hkoji.log.line import Line
 from hkoji.log.publickey import PublicKey
@@ -37,7 +38,7 @@ def verify_game(lines: Sequence[Line], game: str) -> None:
 
 
 def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: PublicKey) -> None:
-    """Checks the signatures and receipts of the last `new` of `lines`, which are the steps of `result`.
+    """Checks signatures, receipts and salts of the last `new` of `lines`, which are the steps of `result`.
 
     Raises `TrustError`.
     """
@@ -53,6 +54,7 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
             ),
             hint=tell("nothing was accepted; ask the host of the service, by another way, what its key is"),
         )
+    salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
     for number, line in enumerate(lines[first:], first):
         step = result.steps[number]
         before = result.steps[number - 1].course if number else step.course
@@ -61,8 +63,11 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
             if line.receipt is None:
                 raise TrustError(tell("it has no receipt"))
             verify_receipt(line.receipt, line.entry, server)
+            if number:
+                _verify_time(line, lines[number - 1])
             if isinstance(step.body, Timeout):
                 verify_since(step.body, lines[:number])
+            _verify_salts(step.body, salts)
         except HkojiError as error:
             raise TrustError(
                 tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),
@@ -79,6 +84,30 @@ def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
                 tell("the service's log has no entry {seq} as it has just confirmed it", seq=line.entry.seq),
                 hint=_EVIDENCE,
             )
+
+
+def _verify_time(line: Line, before: Line) -> None:
+    """The time of record does not go back. Raises `TrustError`."""
+    if line.receipt and before.receipt and line.receipt.receipt.at < before.receipt.receipt.at:
+        raise TrustError(
+            tell(
+                "the receipt's time {at} is before {last}",
+                at=line.receipt.receipt.at,
+                last=before.receipt.receipt.at,
+            )
+        )
+
+
+def _opened(body: Body) -> tuple[Opening, ...]:
+    return body.openings if isinstance(body, RevealBody | End) else ()
+
+
+def _verify_salts(body: Body, salts: set[str]) -> None:
+    """A salt that has been opened lays open what else it hides. Raises `CommitmentError`."""
+    for opening in _opened(body):
+        if opening.salt in salts:
+            raise CommitmentError(tell("its salt has been used before"), seq=opening.seq, part=opening.part)
+        salts.add(opening.salt)
 
 
 def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:

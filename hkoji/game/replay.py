@@ -72,9 +72,11 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
     Openings published in the middle of a game are events of the log and need no knowledge.
     """
     openings: dict[int, list[Opening]] = {}
-    ended, seed = False, None
+    ended, seed, offer = False, None, None
     try:
         for line in lines:
+            if line.entry.kind == "offer":
+                offer = line.entry
             if line.entry.kind in ("reveal", "end", "unseal"):
                 body = parse_body(line.entry.kind, line.entry.body)
                 if isinstance(body, bodies.RevealBody | bodies.End):
@@ -82,9 +84,17 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
                         openings.setdefault(opening.seq, []).append(opening)
                 if isinstance(body, bodies.End) or (isinstance(body, bodies.Unseal) and ended):
                     ended, seed = True, body.seed
+        if seed is not None and (offer is None or not _committed(offer, seed)):
+            seed = None  # other cards than were dealt: that is to be said of the entry with the seed, not of a move
     except HkojiError:
         return Spectator()
     if not ended:
         return Spectator()
     by_seq = {seq: tuple(sorted(group)) for seq, group in openings.items()}
     return Spectator(by_seq) if seed is None else Everything(seed, by_seq)
+
+
+def _committed(offer: Entry, seed: str) -> bool:
+    """Whether the offer's commitment is to that seed."""
+    body = parse_body(offer.kind, offer.body)
+    return isinstance(body, bodies.Offer) and body.terms.commitment(offer.game, seed) == body.terms.seed_commit

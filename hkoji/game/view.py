@@ -65,12 +65,27 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
     """
     known = revealed(lines)
     if not isinstance(known, Everything):
-        return _sound(replay(lines, player_knowledge(lines, seat, view, openings)))
-    result = _sound(replay(lines, known))
+        return sound(replay(lines, player_knowledge(lines, seat, view, openings)))
+    result = sound(replay(lines, known))
     course = result.course
     if course is not None and course.stage is Stage.OVER and view is not None:
         _verify_shown(course, seat, view)
     return result
+
+
+def sound(result: Replay) -> Replay:
+    """`result`, which has come to the log's end. Raises `TrustError` with the entry that does not hold, or
+    `NotUnderstoodError`.
+    """
+    error = result.stop
+    if error is None:
+        return result
+    if isinstance(error, TrustError | NotUnderstoodError):
+        raise error
+    number = len(result.steps)
+    raise TrustError(
+        tell("entry {number} of the log does not hold: {reason}", number=number, reason=error), hint=_EVIDENCE
+    ) from error
 
 
 def continue_own(
@@ -84,7 +99,7 @@ def continue_own(
         raise ValueError("there is nothing to continue")
     ruleset = before.steps[-1].course.setup.ruleset
     known = Spectator() if seat is None else player_knowledge(lines, seat, view, openings, ruleset)
-    return _sound(_continued(before, lines, known))
+    return sound(_continued(before, lines, known))
 
 
 def player_knowledge(
@@ -144,18 +159,6 @@ def _verify_shown(course: Course, seat: Seat, view: View) -> None:
                 tell("the service showed you other cards in round {round} than its seed gives", round=each.round),
                 hint=_EVIDENCE,
             )
-
-
-def _sound(result: Replay) -> Replay:
-    error = result.stop
-    if error is None:
-        return result
-    if isinstance(error, TrustError | NotUnderstoodError):
-        raise error
-    number = len(result.steps)
-    raise TrustError(
-        tell("entry {number} of the log does not hold: {reason}", number=number, reason=error), hint=_EVIDENCE
-    ) from error
 
 
 def _ruleset_of(lines: Sequence[Line]) -> Ruleset:

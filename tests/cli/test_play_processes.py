@@ -55,7 +55,7 @@ class Pipe:
         said = b""
         assert self.process.stdout is not None
         while not any(said.endswith(end.encode()) for end in ends):
-            if not select.select([self.process.stdout], [], [], 60)[0]:
+            if not select.select([self.process.stdout], [], [], 300)[0]:
                 self.process.send_signal(signal.SIGABRT)  # it says where it is
                 raise AssertionError(said.decode() + self.process.communicate()[0].decode())
             more = os.read(self.process.stdout.fileno(), 4096)
@@ -146,7 +146,7 @@ def terminal(*words: str) -> Iterator[tuple[int, int]]:
 def read(screen: int, *ends: str) -> str:
     said, raw = "", b""
     while not any(said.endswith(end) for end in ends):
-        assert select.select([screen], [], [], 60)[0], said
+        assert select.select([screen], [], [], 300)[0], said
         raw += os.read(screen, 4096)
         said = re.sub(r"\x1b\[\?2004[hl]|\r", "", raw.decode("utf-8", "replace"))
     return said
@@ -156,7 +156,7 @@ def ended(pid: int, screen: int) -> int:
     """The exit code; what it still says is read, for a terminal holds only so much."""
     with contextlib.suppress(OSError):
         while True:
-            assert select.select([screen], [], [], 60)[0]
+            assert select.select([screen], [], [], 300)[0]
             if not os.read(screen, 4096):
                 break
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -112,8 +112,8 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         assert not came_in.wait(0.3)
         other.stdin.close()
         assert other.stdout.readline() == "out\n"
-        assert came_in.wait(60)
-        waiting.join(60)
+        assert came_in.wait(300)
+        waiting.join(300)
 
 
 def test_concurrent_settings_are_all_kept(tmp_path: Path) -> None:

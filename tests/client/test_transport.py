@@ -36,7 +36,7 @@ def listening(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}", got
-        thread.join(60)
+        thread.join(300)
 
 
 def test_a_connection_is_kept() -> None:

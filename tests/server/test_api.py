@@ -303,7 +303,7 @@ def test_bytes_that_are_no_http_are_answered_and_the_next_request_works(service:
         b"POST /v1/players HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
         b"POST /v1/players HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nContent-Type: application/json\r\n\r\n{}",
     ):
-        with socket.create_connection(("127.0.0.1", service.port), 60) as connection:
+        with socket.create_connection(("127.0.0.1", service.port), 300) as connection:
             connection.sendall(raw)
             connection.shutdown(socket.SHUT_WR)
             said = connection.recv(1000)
@@ -313,7 +313,7 @@ def test_bytes_that_are_no_http_are_answered_and_the_next_request_works(service:
 
 
 def test_a_body_that_is_not_json_by_its_type_is_refused(service: Service, players: tuple[Player, Player]) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
         connection.request("POST", "/v1/players", b"{}", {"Content-Type": kind})
         response = connection.getresponse()
@@ -375,7 +375,7 @@ def test_the_logs_tag_is_its_head(service: Service, players: tuple[Player, Playe
     assert answer.body.count(b"\n") == 2
     assert service.ask("GET", f"/v1/games/{game}/log?after={seq}").body == b""
     for tag, status in ((f'"{head}"', 304), (f'"{"0" * 64}"', 200), (head, 200), ("\xe9", 200)):
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300)
         connection.request("GET", f"/v1/games/{game}/log", headers={"If-None-Match": tag})
         response = connection.getresponse()
         assert (response.status, response.headers["etag"]) == (status, f'"{head}"')

@@ -202,7 +202,7 @@ def test_malformed_requests_are_problems_and_never_faults(service: Service, play
 
 def test_a_body_without_a_declared_length_is_capped_as_well(service: Service) -> None:
 
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300)
     connection.request(
         "POST", "/v1/players", iter([b" " * 10000] * 5), encode_chunked=True, headers={"Transfer-Encoding": "chunked"}
     )
@@ -386,7 +386,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
             service.kill()
             stop.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(300)
     assert len(acknowledged) >= 24
     with serving(tmp_path / "data") as service:
         host.service = service

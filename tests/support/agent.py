@@ -35,7 +35,7 @@ def running_agent() -> Iterator[Path]:
             yield path
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(300)
 
 
 def _answers(path: Path) -> bool:

@@ -72,7 +72,7 @@ class Service:
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
     ) -> Answer:  # Any: JSON
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         headers = {"Content-Type": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -86,16 +86,16 @@ class Service:
     def stop(self) -> None:
         """Asks it to stop, and waits."""
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(300)
 
     def kill(self) -> None:
         """Ends it at once."""
         self.process.kill()
-        self.process.wait(60)
+        self.process.wait(300)
 
 
 def start(
-    data: Path, *, port: int = 0, log_level: str = "info", program: Sequence[str] = (str(HKOJI),), patience: float = 60
+    data: Path, *, port: int = 0, log_level: str = "info", program: Sequence[str] = (str(HKOJI),), patience: float = 300
 ) -> Service:
     """Starts a service on `data`, which may have been used before; `program` is `hkoji`, or one that does the same.
 

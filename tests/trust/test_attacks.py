@@ -55,6 +55,7 @@ from tests.support.adversary import (
 from tests.support.desk import AT, URL, Seat, begin, play_on, seated
 from tests.support.drafts import other_than_ssh_keygen
 from tests.support.forgery import append, changed_body, entry_number, pins, rewrite
+from tests.support.staged import refuted, rewritten
 from tests.support.table import Table, new_game, refused, whole_game
 
 CLIENT = "the client, at once"
@@ -276,8 +277,8 @@ def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -
     convicted(table, format_log(lines), AuditStep.RECEIPTS, 7, None)
 
 
-@attack("receipts whose times go back", who=SERVICE, found=AUDIT, named=SERVICE)
-def test_receipts_that_go_back_in_time() -> None:
+@attack("receipts whose times go back", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
+def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
     table = whole_game(3)
     entry, lines = table.lines[6].entry, list(table.lines)
     early = make_receipt(at=EARLIER, game=entry.game, head=entry.head, seq=entry.seq)
@@ -285,7 +286,8 @@ def test_receipts_that_go_back_in_time() -> None:
     assert receipt
     signed = receipt._replace(receipt=early, sig=table.server.sign(sshsig.RECEIPT, early.message))
     lines[6] = lines[6]._replace(receipt=signed)
-    convicted(table, format_log(lines), AuditStep.RECEIPTS, 6, "server")
+    reason = f"an entry 6 that does not hold: the receipt's time {EARLIER} is before {AT}"
+    refuted(tmp_path / "x", table, lines, (AuditStep.RECEIPTS, 6, "server"), reason)
 
 
 @attack("a timeout of who owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
@@ -928,8 +930,8 @@ def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     convicted(table, log, AuditStep.COMMITMENTS, 3, "bob")
 
 
-@attack("a salt used twice, taken by the service", who=TOGETHER, found=AUDIT, named=SERVICE)
-def test_a_salt_used_twice_and_taken() -> None:
+@attack("a salt used twice, taken by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
+def test_a_salt_used_twice_and_taken(tmp_path: Path) -> None:
     table = whole_game(17)
     one, other = table.hosted.openings[:2]
     forged = other._replace(salt=one.salt)
@@ -939,7 +941,8 @@ def test_a_salt_used_twice_and_taken() -> None:
     number = len(table.lines) - 1
     places = {(opening["seq"], opening["part"]) for opening in _openings(table, number)}
     assert places & {(one.seq, one.part), (other.seq, other.part)}  # the later of the two is opened at the end
-    convicted(table, rewrite(table, changes), AuditStep.COMMITMENTS, number, "server")
+    reason = f"an entry {number} that does not hold: .*its salt has been used before"
+    refuted(tmp_path / "x", table, rewritten(table, changes), (AuditStep.COMMITMENTS, number, "server"), reason)
 
 
 def _openings(table: Table, number: int) -> list[dict[str, Any]]:  # Any: JSON

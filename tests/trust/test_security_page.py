@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,35 +13,48 @@ from hkoji.log.keys import parse_public_key
 from tests.support.adversary import ATTACKS, Attack
 from tests.support.docs import DOCS, rows
 from tests.support.stock import missing_tools, run
-from tests.trust import test_attacks, test_key_attacks
 
 PAGE = (DOCS / "security.md").read_text()
 GAMES = Path(__file__).parents[1] / "data" / "vectors" / "games"
 
 
+MODULES = sorted(Path(__file__).parent.glob("test_*attacks*.py"))
+WHO = ("the service", "a player", "service and player together")
+
+
+def attacks() -> list[str]:
+    """The tests of all modules of attacks, in order."""
+    names: list[str] = []
+    for module in MODULES:
+        import_module(f"tests.trust.{module.stem}")
+        tests = [node.name for node in ast.parse(module.read_text()).body if isinstance(node, ast.FunctionDef)]
+        names += [name for name in tests if name.startswith("test_")]
+    return names
+
+
+def by_whom(name: str) -> int:
+    """The service's attacks come first, with those of anybody; then the players', then those of both."""
+    who = ATTACKS[name].who
+    return WHO.index(who) if who in WHO else 0
+
+
 def test_every_row_has_its_test_and_every_test_its_row() -> None:
-    table = rows(PAGE, "attack")
+    names, table = attacks(), rows(PAGE, "attack")
     told = {cells[5].strip("`"): Attack(*cells[:5]) for cells in table}
     assert len(told) == len(table)
     assert told == ATTACKS
-    assert list(told) == list(ATTACKS)  # in the order of the modules
+    assert list(told) == sorted(names, key=by_whom)
 
 
 def test_every_test_of_the_modules_is_an_attack() -> None:
-    files = (Path(str(module.__file__)) for module in (test_attacks, test_key_attacks))
-    nodes = [node for file in files for node in ast.parse(file.read_text()).body]
-    tests = [node.name for node in nodes if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-    assert len(tests) == len(set(tests))
-    assert set(tests) == set(ATTACKS)
+    names = attacks()
+    assert len(names) == len(set(names))
+    assert set(names) == set(ATTACKS)
 
 
 def test_who_can_attack_is_told_in_few_words() -> None:
-    assert {each.who for each in ATTACKS.values()} == {
-        "the service",
-        "a player",
-        "service and player together",
-        "anybody",
-    }
+    attacks()
+    assert {each.who for each in ATTACKS.values()} == {*WHO, "anybody"}
 
 
 def test_the_example_is_what_the_script_says() -> None:

@@ -1,0 +1,79 @@
+"""A table's game at a service that can lie, put before everybody who looks at it with a fresh home.
+
+The table has all keys, so a forged log can be signed by whoever plays along; each of those lied to has a real client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hkoji.client import Home
+from hkoji.client.identity import create
+from hkoji.client.vault import Vault
+from hkoji.game import bodies
+from hkoji.game.audit import AuditStep
+from hkoji.log.line import Line, format_log, parse_log
+from tests.support.adversary import HostileDesk, caught, convicted, follow, proven, told
+from tests.support.desk import URL, Game, Seat
+from tests.support.forgery import rewrite
+from tests.support.table import Table
+
+Said = tuple[bodies.Body, str]
+"""An entry's body and its author."""
+
+
+def staged(table: Table, folder: Path) -> tuple[HostileDesk, tuple[Seat, Seat, Seat]]:
+    """The table's game at a desk of its own; host, guest and a spectator, none of whom has looked yet.
+
+    Both players have the openings of what they have hidden.
+    """
+    desk = HostileDesk()
+    desk.key = table.server
+    desk.games[table.game] = Game(table.hosted, list(table.lines))
+    folder.mkdir(parents=True)
+    seats = tuple(Seat(desk, name, folder / name) for name in (*table.names, "carol"))
+    for number, seat in enumerate(seats):
+        own = [each for each in table.hosted.openings if table.lines[each.seq].entry.by == seat.name]
+        Vault(seat.folder(table.game)).keep_openings(own)
+        key = folder / f"{seat.name}.key"
+        if number < 2:
+            key.write_bytes(table.keys[number].to_openssh())
+        create(Home(seat.path), seat.name, key if number < 2 else None, b"\x0c" * 32)
+        seat.client.register(URL)
+        seat.client.games()  # has logged in
+    return desk, seats  # type: ignore[return-value] # three of them
+
+
+def goes_on(table: Table, number: int, *said: Said) -> tuple[Line, ...]:
+    """The table's log up to entry `number`, which and all that follows is another: as if a service had taken it."""
+    keys = {"server": table.server, **dict(zip(table.names, table.keys, strict=True))}
+    lines = list(table.lines[:number])
+    for body, by in said:
+        lines.append(follow(table.server, lines[-1], body, by, keys[by]))
+    return tuple(lines)
+
+
+def rewritten(table: Table, changes: dict[int, dict[str, object]]) -> tuple[Line, ...]:
+    """The whole log with changes, chained and signed anew."""
+    return parse_log(rewrite(table, changes))
+
+
+def refuted(
+    folder: Path,
+    table: Table,
+    forged: Sequence[Line],
+    found: tuple[AuditStep, int, str],
+    reason: str,
+    victims: Sequence[int] = (0, 1, 2),
+) -> None:
+    """The audit finds one thing in `forged` and names who it is; each of `victims` (the seats, 2 for a spectator)
+    refuses it at once for `reason`, keeping what they have, and accepts the table's true log. The file of evidence of
+    each of them convicts the same as the audit; and the service, for in the end it has shown them both logs.
+    """
+    convicted(table, format_log(forged), *found)
+    desk, seats = staged(table, folder)
+    for number in victims:
+        player = seats[number]
+        caught(desk, player, lambda player=player: player.client.position(table.game), reason, told(tuple(forged)))  # type: ignore[misc] # a default fixes the player
+        assert proven(desk, player, table.game) == {found[2], "server"}

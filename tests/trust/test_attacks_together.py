@@ -1,0 +1,188 @@
+"""Attacks by the service and a player together, against the other player: what both sign is still not the game.
+
+The accomplice is bob, unless a seat is given; whoever they play against has a real client.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hkoji import errors
+from hkoji.game import bodies
+from hkoji.game.archive import Against, claims, fork
+from hkoji.game.audit import AuditStep, audit
+from hkoji.log.line import format_log
+from hkoji.rules.events import Act, Outcome
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.adversary import attack, follow, lying, on_disk, proven, told
+from tests.support.desk import AT, Seat
+from tests.support.forgery import pins
+from tests.support.staged import goes_on, refuted, staged
+from tests.support.table import Table, new_game, whole_game
+from tests.trust.test_attacks import BOTH, LATER, SERVICE, TOGETHER
+
+CLIENT_AND_COPIES = "the client, at once; the audit of both copies"
+ACCOMPLICES = f"{SERVICE}; by the audit player and service"
+BOTH_OF_THEM = "player and service"
+EARLIER = "2026-11-20T11:59:59Z"
+
+both_games = pytest.mark.parametrize("ruleset", [Hanamikoji(), GeishasRoad()], ids=lambda ruleset: ruleset.name)
+
+
+def until(table: Table, number: int) -> Table:
+    """The same table when its log ended before entry `number`."""
+    game = new_game(table.seed, table.ruleset)
+    while len(game.lines) < number:
+        game.play(1)
+    assert game.lines == table.lines[:number]
+    return game
+
+
+def first(table: Table, by: str, *kinds: str) -> int:
+    """The number of a player's first action of some kind."""
+    return next(
+        line.entry.seq
+        for line in table.lines
+        if line.entry.by == by and str(line.entry.body.get("action", " "))[0] in kinds
+    )
+
+
+def better_hand(table: Table) -> tuple[int, str]:
+    """bob's first gift, by its number, with a card in it that he never gets, and alice cannot know that."""
+    number = first(table, "bob", "3", "G")
+    before, offer, pack = until(table, number), str(table.lines[number].entry.body["action"]), table.ruleset.pack
+    cards = pack.split(offer[1:])
+    for card in pack.kinds:
+        better = offer[0] + "".join(sorted((*cards[1:], card)))
+        if card in table.course.dealt[0][1]:
+            continue
+        try:
+            before.course.state.project(0).apply(Act(1, better))
+        except errors.HkojiError:
+            continue
+        return number, better
+    raise AssertionError("alice knows where all those cards are")
+
+
+@attack(
+    "a better hand for the accomplice than was dealt, played in the open",
+    who=TOGETHER,
+    found=LATER,
+    named=ACCOMPLICES,
+    file=BOTH_OF_THEM,
+)
+@both_games
+def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
+    """While the game runs nobody can know; when the seed is published everybody does."""
+    table = whole_game(0, ruleset)
+    number, better = better_hand(table)
+    forged = goes_on(table, number, (bodies.Move(better), "bob"))
+    assert audit(format_log(forged), pins(table)).ok
+    desk, (alice, _, carol) = staged(until(table, number), tmp_path / "running")
+    with lying(desk, told(forged)):
+        for player in (alice, carol):
+            assert player.client.position(table.game).course.seq == number
+    openings = tuple(sorted(until(table, number).hosted.openings))
+    end = bodies.End(openings, Outcome("resign", 1), table.hosted.seed)
+    forged = goes_on(table, number, (bodies.Move(better), "bob"), (bodies.Resign(), "alice"), (end, "server"))
+    found = (AuditStep.REPLAY, number, "bob and server")
+    refuted(tmp_path / "over", table, forged, found, f"entry {number} of the log does not hold: .* not legal", (0, 2))
+
+
+@attack(
+    "the accomplice's move exchanged after it was answered",
+    who=TOGETHER,
+    found=CLIENT_AND_COPIES,
+    named=SERVICE,
+    file=SERVICE,
+)
+@both_games
+def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> None:
+    """The answer goes with the first move only, so it is gone as well; whatever comes in its place, it is a fork."""
+    table = whole_game(3, ruleset)
+    number = first(table, "bob", "3", "4", "G", "C")
+    seen = table.lines[: number + 2]
+    assert seen[-1].entry.by == "alice"
+    before = until(table, number)
+    other = next(each for each in before.course.state.legal_actions() if each != seen[number].entry.body["action"])
+    move = before.move(other)
+    body = bodies.parse_body("move", move.entry.body)
+    openings = tuple(sorted((*before.hosted.openings, *move.opening)))
+    end = bodies.End(openings, Outcome("resign", 0), table.hosted.seed)
+    forged = goes_on(table, number, (body, "bob"), (bodies.Resign(), "bob"), (end, "server"))
+    desk, (alice, _, carol) = staged(until(table, number + 2), tmp_path / "x")
+    for player in (alice, carol):
+        player.client.position(table.game)
+
+        def look(player: Seat = player) -> None:
+            player.client.position(table.game)
+
+        same = "the service's entry .* is another one than you have seen"
+        for length, reason in ((2, same), (3, f"{same}|entry {number + 2} of the log does not hold")):
+            before_it = on_disk(player)
+            with lying(desk, told(forged[: number + length])):
+                for _ in range(2):
+                    with pytest.raises(errors.TrustError, match=reason):
+                        look()
+            assert on_disk(player) == before_it
+        look()
+        assert proven(desk, player, table.game) == {"server"}
+    logs = [format_log(lines).encode() for lines in (seen, forged)]
+    audits = [audit(log, pins(table)) for log in logs]
+    assert all(each.ok for each in audits)
+    one, two = map(claims, logs, audits)
+    assert one
+    assert two
+    conflict = fork(one, two)
+    assert (conflict.against, conflict.entry, conflict.signer) == (Against.FORK, number, "server")
+
+
+@attack(
+    "entropy revealed out of turn, before the other's", who=TOGETHER, found=BOTH, named=ACCOMPLICES, file=BOTH_OF_THEM
+)
+@both_games
+def test_entropy_out_of_turn(tmp_path: Path, ruleset: Ruleset) -> None:
+    """The host's comes last. Here alice is the accomplice."""
+    table = whole_game(3, ruleset)
+    forged = goes_on(table, 3, (bodies.Seed(table.entropy[0]), "alice"), (bodies.Seed(table.entropy[1]), "bob"))
+    found = (AuditStep.REPLAY, 3, "alice and server")
+    refuted(tmp_path / "x", table, forged, found, "entry 3 of the log does not hold: .* not the turn of alice", (1, 2))
+
+
+@attack(
+    "the accomplice's game goes on after their time has run out",
+    who=TOGETHER,
+    found=BOTH,
+    named=ACCOMPLICES,
+    file=BOTH_OF_THEM,
+)
+@both_games
+def test_a_game_that_goes_on_after_a_timeout(tmp_path: Path, ruleset: Ruleset) -> None:
+    table = whole_game(3, ruleset)
+    number = first(table, "bob", "1", "2", "3", "4", "R", "I", "G", "C")
+    body = bodies.parse_body("move", table.lines[number].entry.body)
+    forged = goes_on(table, number, (bodies.Timeout(1, AT), "server"), (body, "bob"))
+    found = (AuditStep.REPLAY, number + 1, "bob and server")
+    reason = f"entry {number + 1} of the log does not hold: the service owes the end first"
+    refuted(tmp_path / "x", table, forged, found, reason, (0, 2))
+
+
+@attack(
+    "a late move with a receipt of before the entry it follows", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
+)
+@both_games
+def test_a_backdated_move(tmp_path: Path, ruleset: Ruleset) -> None:
+    table = whole_game(3, ruleset)
+    number = first(table, "bob", "1", "2", "3", "4", "R", "I", "G", "C")
+    keys = {"server": table.server, "alice": table.keys[0], "bob": table.keys[1]}
+    body = bodies.parse_body("move", table.lines[number].entry.body)
+    forged = (
+        *table.lines[:number],
+        follow(table.server, table.lines[number - 1], body, "bob", keys["bob"], at=EARLIER),
+    )
+    reason = f"an entry {number} that does not hold: the receipt's time {EARLIER} is before {AT}"
+    refuted(tmp_path / "x", table, forged, (AuditStep.RECEIPTS, number, "server"), reason, (0, 2))
