@@ -10,9 +10,11 @@ import pytest
 from hkoji_server.service.ports import Ports
 
 from hkoji.client import Client
+from hkoji.client.service import utc_now
 from hkoji.local.house import House
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import chance
+from tests.support.desk import AT
 from tests.support.service import Player
 
 
@@ -39,13 +41,18 @@ def test_who_draws_draws_here() -> None:
     assert Ports().entropy is chance.token_bytes
 
 
+def test_players_clocks_stand_still() -> None:
+    assert utc_now() == AT
+
+
 def test_a_game_at_home_is_dealt_the_same_again(tmp_path: Path) -> None:
     seen = []
     for folder in ("one", "two"):
         before = chance.begin("the same")
         house = House(tmp_path / folder)
         seating = house.begin(Hanamikoji(), "random")
-        seen.append((seating.game, seating.seed, house.player.identity.key, Player(None, "bob").key.public))  # type: ignore[arg-type] # asks nothing
+        log = house.log_file(seating.game).read_bytes()
+        seen.append((seating, house.player.identity.key, Player(None, "bob").key.public, log))  # type: ignore[arg-type] # asks nothing
         chance.go_on(before)
     assert seen[0] == seen[1]
 

@@ -187,7 +187,9 @@ def forge(desk: Desk, game: str, change: Callable[[Line], Line]) -> None:
         ("receipt missing", lambda line: line._replace(receipt=None)),
         (
             "receipt signature",
-            lambda line: line._replace(receipt=line.receipt._replace(sig=line.receipt.sig[:-1] + b"\0")),
+            lambda line: line._replace(
+                receipt=line.receipt._replace(sig=line.receipt.sig[:-1] + bytes([line.receipt.sig[-1] ^ 1]))
+            ),
         ),
     ],
 )

@@ -1,8 +1,9 @@
 """Randomness for tests: what this process draws with `secrets` comes from a seed that each test has of its own.
 
-So a game in memory has the same deals, salts, keys and ids whenever the test runs, alone or among others. Processes
-that a test starts draw real randomness: what is asserted of them holds for every deal. `HKOJI_TEST_SEED` gives all
-tests other seeds, to see that nothing depends on the usual ones.
+So a game in memory has the same deals, salts, keys and ids whenever the test runs, alone or among others; and the same
+entries and signatures, for players' clocks stand still. Processes that a test starts draw real randomness and have real
+clocks: what is asserted of them holds for every deal. `HKOJI_TEST_SEED` gives all tests other seeds, to see that
+nothing depends on the usual ones.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import os
 import random
 import secrets
+import time
 
 ENVIRONMENT = "HKOJI_TEST_SEED"
+
+NOON = 1795176000
+"""2026-11-20 12:00:00, in seconds of the epoch."""
 
 _drawn = random.Random()
 
@@ -44,3 +49,16 @@ def install() -> None:
     """From now on: whoever has taken a default from `secrets` before keeps the real one."""
     for stand_in in (token_bytes, token_hex, randbits):
         setattr(secrets, stand_in.__name__, stand_in)
+    from hkoji.client import service
+
+    service.time = _StoppedClock  # type: ignore[assignment, attr-defined] # all that it takes from the module
+
+
+class _StoppedClock:
+    """What players' clients read the time from."""
+
+    strftime = time.strftime
+
+    @staticmethod
+    def gmtime() -> time.struct_time:
+        return time.gmtime(NOON)
