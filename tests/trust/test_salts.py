@@ -127,7 +127,7 @@ def play_out(players: tuple[Watched, Watched], game: str, seed: int = 1) -> None
 def test_salts_of_whole_games(players: tuple[Watched, Watched], ruleset: Ruleset) -> None:
     """Over several games of the same two players, never one twice."""
     for number in range(2):
-        play_out(players, begin(*players, ruleset), number)  # type: ignore[arg-type] # any ruleset
+        play_out(players, begin(*players, ruleset), number)
     alice, bob = (set(all_fresh(player.drawn, [player.path])) for player in players)
     assert not alice & bob
     # What was published is what was drawn, so nothing else was made of it on the way.
