@@ -253,7 +253,7 @@ def view_of(**fields: Any) -> Lie:  # Any: fields of a view
 
 def another_card(cards: str) -> str:
     """A hand like `cards` with another last card, such as could have been dealt."""
-    return cards[:-1] + next(card for card in "DEFG" if card != cards[-1] and cards.count(card) < 2)
+    return cards[:-1] + next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
 
 
 # --- writing entries that no referee has seen -------------------------------------------------------------------------
