@@ -79,7 +79,7 @@ class ServedWorld(World):
         return await asyncio.to_thread(self._ask, request)
 
     def _ask(self, request: Request) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=300)
         headers = dict(request.headers)
         if request.token:
             headers["authorization"] = f"Bearer {request.token}"
@@ -185,7 +185,7 @@ def _command(scene: Scene, viewer: str, name: str, command: str) -> bytes:
         capture_output=True,
         check=False,
         env={**os.environ, "HKOJI_HOME": str(folder)},
-        timeout=60,
+        timeout=300,
     )
     shutil.rmtree(folder)
     shown = b"%d\n%s\n%s" % (done.returncode, done.stdout, done.stderr)
