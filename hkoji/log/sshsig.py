@@ -154,7 +154,7 @@ def _string(data: bytes) -> bytes:
 def _take(data: bytes, start: int) -> tuple[bytes, int]:
     """The length-prefixed field of `data` at `start`, and where the next one starts."""
     end = start + 4 + int.from_bytes(data[start : start + 4], "big")
-    if start + 4 > len(data) or end > len(data):
+    if end > len(data):
         raise MalformedError(tell("signature"), tell("it is cut short"))
     return data[start + 4 : end], end
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import InvalidError, MalformedError, NotUnderstoodError, SignatureError
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, encode_base64
+from hkoji.log.canonical import MAX_DEPTH, JsonValue, encode_base64
 from hkoji.log.entry import MAX_ENTRY_BYTES, make_entry
 from hkoji.log.line import (
     MAX_LINE_BYTES,
@@ -30,7 +30,9 @@ from hkoji.log.line import (
     verify_entry,
     verify_receipt,
 )
+from hkoji.log.receipt import MAX_RECEIPT_BYTES
 from tests.log.samples import ALICE, AT, BOB, GAME, LOG, MOVE, SERVER, attempt, edits, make_line, reason, texts, values
+from tests.support.docs import DOCS
 
 LINE = LOG[3]
 TEXT = format_line(LINE)
@@ -124,6 +126,55 @@ def test_malformed_lines(text: str, why: str) -> None:
             assert reason(found.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (None, "line"),
+        ({}, "line"),
+        ({"entry": 7, "sig": ""}, "line"),
+        ({"entry": MOVE.text, "sig": 7}, "line"),
+        ({"entry": "{}", "sig": ""}, "entry"),
+        ({"entry": MOVE.text, "sig": "A"}, "signature"),
+        ({"entry": MOVE.text, "receipt": {}, "sig": ""}, "receipt"),
+        ({"entry": MOVE.text, "receipt": {"sig": "A", "text": ""}, "sig": ""}, "signature"),
+        ({"entry": MOVE.text, "receipt": {"sig": "", "text": "{}"}, "sig": ""}, "receipt"),
+    ],
+    ids=ascii,
+)
+def test_it_is_said_which_part_is_malformed(value: object, what: str) -> None:
+    with pytest.raises(MalformedError) as error:
+        read_line(value)
+    assert error.value.what == what
+
+
+@pytest.mark.parametrize("text", [TEXT, BARE])
+def test_a_signature_that_is_not_base64_is_named(text: str) -> None:
+    start, sig = text.rsplit('"sig":"', 1)
+    with pytest.raises(MalformedError) as error:
+        parse_line(f'{start}"sig":"A{sig}')
+    assert error.value.what == "signature"
+
+
+def test_the_limits_are_those_of_the_page() -> None:
+    page = " ".join((DOCS / "spec" / "log.md").read_text().split())
+    assert (
+        f"objects and lists nested at most {MAX_DEPTH} deep; an entry has at most 2^20 bytes, "
+        f"a receipt {MAX_RECEIPT_BYTES}, a line 2^21 + 2^13." in page
+    )
+    assert (MAX_ENTRY_BYTES, MAX_LINE_BYTES) == (2**20, 2**21 + 2**13)
+
+
+def test_the_longest_line() -> None:
+    texts = (BARE.replace("2XX", "2XX" + "X" * more) for more in range(4))
+    text = next(each for each in texts if (MAX_LINE_BYTES - len(each)) % 4 == 0)
+    longest = text.replace('"sig":"', '"sig":"' + "A" * (MAX_LINE_BYTES - len(text)))
+    assert len(longest) == MAX_LINE_BYTES
+    assert format_line(parse_line(longest), receipts=False) == longest
+    for line, why in ((" " * MAX_LINE_BYTES, "it is not JSON"), (" " * (MAX_LINE_BYTES + 1), "longer than")):
+        with pytest.raises(MalformedError, match=why):
+            parse_line(line)
+
+
 def test_length_is_bounded() -> None:
     entry = make_entry(at=AT, body={"a": [""] * 300_000}, by="alice", game=GAME, kind="move", prev="0" * 64, seq=0)
     assert MAX_ENTRY_BYTES - 200_000 < len(entry.text) <= MAX_ENTRY_BYTES
@@ -186,6 +237,7 @@ def test_a_bad_line_is_counted(log: str, number: int, why: str) -> None:
         with pytest.raises(MalformedError) as error:
             parse_log(given_log)
         assert error.value.what == f"line {number}"
+        assert not error.value.reason.startswith("its line")
     with pytest.raises(MalformedError, match=why):
         parse_log(log)
 

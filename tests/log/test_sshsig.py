@@ -228,6 +228,12 @@ def test_s_is_below_the_order_of_the_group(multiple: int) -> None:
         VerifyKey(ALICE.public.raw).verify(sshsig.signed_data(sshsig.ENTRY, MOVE.message), signature)
 
 
+def test_the_bound_of_length_is_exact() -> None:
+    for length, why in ((1024, "it is not an SSHSIG blob"), (1025, "it is longer than 1024 bytes")):
+        with pytest.raises(MalformedError, match=why):
+            sshsig.parse(bytes(length))
+
+
 def test_the_bound_of_s_is_exact() -> None:
     for s, reads in ((0, True), (ORDER - 1, True), (ORDER, False), (ORDER + 1, False), (2**256 - 1, False)):
         blob = make_blob(signature=bytes(32) + s.to_bytes(32, "little"))

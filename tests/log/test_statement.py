@@ -183,6 +183,9 @@ def test_nesting_is_bounded_in_a_view() -> None:
         deep = [deep]
     with pytest.raises(MalformedError, match="the cards of round 1"):
         parse_view(changed(VIEW.text, dealt=[{"cards": deep, "round": 1}]))
+    too_deep = encode(deep)
+    with pytest.raises(MalformedError, match="nested more than"):
+        parse_view(VIEW.text.replace('"ABCDEFG"', f"[{too_deep}]"))
     deeper = VIEW.text.replace('"ABCDEFG"', "[" * MAX_DEPTH + "]" * MAX_DEPTH)
     with pytest.raises(MalformedError, match="nested"):
         parse_view(deeper)
