@@ -1,0 +1,201 @@
+"""The bodies of entries, kind by kind: what is not as the page says is refused, and the error names the part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.game.bodies import KINDS, SERVER_KINDS, parse_body
+from hkoji.game.hidden import parse_openings
+from hkoji.game.submission import MAX_SUBMISSION_BYTES, parse_submission, read_submission
+from hkoji.log.canonical import MAX_INTEGER
+from hkoji.log.keys import PrivateKey
+from tests.support.docs import DOCS, rows
+
+Json = Any  # wrong on purpose
+
+KEY, OTHER, THIRD = (PrivateKey.from_seed(bytes([number]) * 32).public.text for number in (1, 2, 3))
+HEX, AT, SIG = "ab" * 32, "2026-11-20T12:00:00Z", "U1NI"
+OPENING = {"cards": "E", "part": 0, "salt": HEX, "seq": 7}
+DEALER = {"name": "server/v1", "seed_commit": HEX}
+DUPLICATE = {"deal": "cd" * 16, "name": "duplicate/v1", "seed_commit": HEX}
+RULES = {"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}
+REVOKED = {"at": AT, "origin": "https://play.example", "sig": SIG}
+
+GOOD: dict[str, dict[str, Json]] = {
+    "offer": {"dealer": DEALER, "requires": [], "ruleset": RULES, "server_key": KEY},
+    "open": {"entropy_commit": HEX, "invite": {"key": OTHER, "name": "bob"}, "key": KEY},
+    "join": {"entropy_commit": HEX, "key": KEY},
+    "seed": {"entropy": HEX},
+    "chance": {"first": 0, "markers": "AB"},
+    "move": {"action": "2XX", "commit": [HEX]},
+    "reveal": {"openings": [OPENING]},
+    "rekey": {"key": KEY, "old": OTHER, "proof": SIG},
+    "revoke": {"key": KEY, "name": "bob", "old": OTHER, "proof": SIG, "revocation": REVOKED},
+    "resign": {},
+    "timeout": {"seat": 0, "since": AT},
+    "cancel": {},
+    "end": {"openings": [OPENING], "result": {"reason": "charm", "winner": 0}, "seed": HEX},
+    "unseal": {"seed": HEX},
+}
+MALFORMED: list[tuple[str, str, Json, str]] = [
+    # kind, key, wrong value, what is named
+    *(("offer", "dealer", value, "dealer") for value in (None, [], {}, {"name": 1}, {"name": "server/v1"})),
+    ("offer", "dealer", {**DEALER, "seed_commit": HEX[1:]}, "seed_commit"),
+    ("offer", "dealer", {**DUPLICATE, "deal": HEX}, "deal"),
+    ("offer", "dealer", {**DUPLICATE, "seed_commit": HEX.upper()}, "seed_commit"),
+    *(("offer", "requires", value, "requires") for value in (None, {}, "", [1], ["a", 1])),
+    *(("offer", "ruleset", value, "ruleset") for value in (None, {}, {**RULES, "first": 0})),
+    *(("offer", "server_key", value, "server_key") for value in (None, 1, [])),
+    *(("open", "entropy_commit", value, "entropy_commit") for value in (None, "", HEX + "0", 1)),
+    *(("open", "invite", value, "invite") for value in ([], "bob", {"name": "bob"}, {"key": None})),
+    *(("open", "invite", {"key": None, "name": value}, "invite") for value in (None, "", "Bob", "b", "server!")),
+    *(("open", "invite", {"key": value, "name": "bob"}, "invite key") for value in (1, [])),
+    *(("open", "key", value, "key") for value in (None, 1)),
+    *(("join", "entropy_commit", value, "entropy_commit") for value in (None, "g" * 64)),
+    *(("join", "key", value, "key") for value in (None, {})),
+    *(("seed", "entropy", value, "entropy") for value in (None, "", HEX[2:], HEX.upper())),
+    *(("chance", "first", value, "chance") for value in (2, -1, True, "0", None)),
+    *(("chance", "markers", value, "chance") for value in ("", "A1", 1, [], None)),
+    *(("move", "action", value, "move") for value in (None, 1, "", "1" * 33)),
+    *(("move", "commit", value, "move") for value in (None, [], HEX, [HEX] * 3)),
+    *(("move", "commit", value, "commitment") for value in ([None], [HEX, ""])),
+    *(("reveal", "openings", value, "openings") for value in (None, {}, [OPENING, OPENING])),
+    *(("rekey", name, 1, name) for name in ("key", "old")),
+    *(("rekey", "proof", value, "rekey") for value in (None, "", 1)),
+    ("rekey", "proof", "A", "signature"),
+    *(("revoke", name, 1, name) for name in ("key", "old")),
+    *(("revoke", "name", value, "revoke") for value in (None, "", "Bob")),
+    *(("revoke", "proof", value, "revoke") for value in (None, "")),
+    *(("revoke", "revocation", value, "revocation") for value in ([], "", {}, {**REVOKED, "at": ""})),
+    *(("revoke", "revocation", {**REVOKED, "origin": value}, "revocation") for value in (None, "", "a b")),
+    *(("revoke", "revocation", {**REVOKED, "sig": value}, "revocation") for value in (None, "")),
+    *(("timeout", "seat", value, "timeout") for value in (None, 2, True, "0")),
+    *(("timeout", "since", value, "timeout") for value in (None, 1, "", "2026-11-20")),
+    *(("end", "openings", value, "openings") for value in (None, {}, [OPENING, {**OPENING, "seq": 6}])),
+    *(("end", "result", value, "result") for value in (None, {}, {"reason": "charm"}, {"winner": 0})),
+    *(("end", "result", {"reason": value, "winner": 0}, "result") for value in (None, 1)),
+    *(("end", "result", {"reason": "charm", "winner": value}, "result") for value in (2, -1, True, "0")),
+    *(("end", "seed", value, "seed") for value in ("", 1, HEX[1:])),
+    *(("unseal", "seed", value, "seed") for value in (None, "", HEX[1:])),
+]
+LATER: list[tuple[str, str, Json, str, str]] = [
+    # kind, key, value of a later version, category, its name
+    ("offer", "dealer", {"name": "sealed/v1"}, "dealer", "sealed/v1"),
+    ("offer", "dealer", {**DEALER, "ext": {}}, "dealer key", "ext"),
+    ("offer", "requires", ["clocks", "more"], "requirement", "clocks"),
+    ("offer", "ruleset", {**RULES, "name": "koi-koi"}, "ruleset", "koi-koi"),
+    ("open", "invite", {"key": None, "name": "bob", "until": AT}, "invite key", "until"),
+    ("revoke", "revocation", {**REVOKED, "why": ""}, "revocation key", "why"),
+    ("reveal", "openings", [{**OPENING, "why": ""}], "opening key", "why"),
+    ("end", "result", {"reason": "tiredness", "winner": 0}, "result", "tiredness"),
+    ("end", "result", {"reason": "charm", "winner": 0, "by": 3}, "result key", "by"),
+]
+
+
+def test_every_kind_is_on_the_page_and_is_read() -> None:
+    table = rows((DOCS / "spec" / "log.md").read_text(), "seq")
+    assert [row[1].strip("`") for row in table if row[0] != "4"] == list(GOOD) == list(KINDS.values())
+    assert {row[1].strip("`") for row in table if row[2].startswith("server")} == SERVER_KINDS
+    for kind, body in GOOD.items():
+        read = parse_body(kind, body)
+        assert KINDS[type(read)] == kind
+        assert parse_body(kind, {**body, "ext": {"anything": [1]}}) == read
+    with pytest.raises(NotUnderstoodError) as error:
+        parse_body("plan", {})
+    assert (error.value.what, error.value.value) == ("entry kind", "plan")
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_body_has_exactly_its_keys(kind: str) -> None:
+    body = GOOD[kind]
+    with pytest.raises(NotUnderstoodError) as later:
+        parse_body(kind, {**body, "more": 1})
+    assert (later.value.what, later.value.value) == (f"{kind} key", "more")
+    for key in body:
+        if (kind, key) in {("move", "commit"), ("chance", "first"), ("chance", "markers")}:
+            parse_body(kind, {name: value for name, value in body.items() if name != key})
+            continue
+        with pytest.raises(MalformedError, match=f"{key} is missing") as error:
+            parse_body(kind, {name: value for name, value in body.items() if name != key})
+        assert error.value.what == kind
+    for ext in (None, [], "", 1):
+        with pytest.raises(MalformedError, match="ext is not an object") as error:
+            parse_body(kind, {**body, "ext": ext})
+        assert error.value.what == kind
+    if kind == "chance":
+        with pytest.raises(MalformedError, match="it decides nothing"):
+            parse_body(kind, {})
+
+
+@pytest.mark.parametrize(("kind", "key", "value", "what"), MALFORMED)
+def test_what_is_malformed_is_named(kind: str, key: str, value: Json, what: str) -> None:
+    with pytest.raises(MalformedError) as error:
+        parse_body(kind, {**GOOD[kind], key: value})
+    assert error.value.what == what
+    assert error.value.reason
+
+
+@pytest.mark.parametrize(("kind", "key", "value", "what", "name"), LATER)
+def test_what_a_later_version_may_know(kind: str, key: str, value: Json, what: str, name: str) -> None:
+    with pytest.raises(NotUnderstoodError) as error:
+        parse_body(kind, {**GOOD[kind], key: value})
+    assert (error.value.what, error.value.value) == (what, name)
+
+
+def test_null_where_the_page_allows_it() -> None:
+    assert parse_body("open", {**GOOD["open"], "invite": None}) != parse_body("open", GOOD["open"])
+    assert parse_body("open", {**GOOD["open"], "invite": {"key": None, "name": "bob"}})
+    assert parse_body("revoke", {**GOOD["revoke"], "revocation": None}) != parse_body("revoke", GOOD["revoke"])
+    assert parse_body("end", {**GOOD["end"], "result": {"reason": "limit", "winner": None}, "seed": None})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        *(({"cards": value}, "cards are") for value in (None, "", "A B", "A" * 17, 1)),
+        *(({"part": value}, "part is 0 or 1") for value in (None, -1, 2, True, "0")),
+        *(({"seq": value}, "seq is") for value in (None, -1, MAX_INTEGER + 1, True, "7")),
+        *(({"salt": value}, "salt is") for value in (None, HEX[1:], HEX.upper(), "g" * 64, 1)),
+    ],
+)
+def test_malformed_openings(change: dict[str, Json], why: str) -> None:
+    with pytest.raises(MalformedError, match=why) as error:
+        parse_openings([{**OPENING, **change}])
+    assert error.value.what == "opening"
+
+
+def test_openings_at_their_bounds() -> None:
+    both = [{**OPENING, "cards": "A" * 16, "seq": 0}, {**OPENING, "part": 1, "seq": MAX_INTEGER}]
+    assert [opening.to_json() for opening in parse_openings(both)] == both
+    with pytest.raises(MalformedError, match="not sorted") as error:
+        parse_openings(both[::-1])
+    assert error.value.what == "openings"
+    with pytest.raises(MalformedError, match="not an object"):
+        parse_openings([None])
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        *((value, "it is not an object") for value in (None, [], "", 1)),
+        *(({"entry": entry, "sig": sig}, "are text") for entry, sig in ((None, SIG), ("", None), (1, SIG), ("", 1))),
+        ({}, "are text"),
+    ],
+)
+def test_malformed_submissions(value: Json, why: str) -> None:
+    with pytest.raises(MalformedError, match=why) as error:
+        read_submission(value)
+    assert error.value.what == "submission"
+
+
+def test_a_submission_is_json_of_bounded_length() -> None:
+    for text in ("", "{", "[" * 10_000, " " * MAX_SUBMISSION_BYTES):
+        with pytest.raises(MalformedError, match="it is not JSON") as error:
+            parse_submission(text)
+        assert error.value.what == "submission"
+    with pytest.raises(NotUnderstoodError) as later:
+        read_submission({"entry": "", "sig": "", "why": ""})
+    assert (later.value.what, later.value.value) == ("submission key", "why")
