@@ -16,13 +16,18 @@ from tests.support.docs import DOCS, rows
 
 Json = Any  # wrong on purpose
 
-KEY, OTHER, THIRD = (PrivateKey.from_seed(bytes([number]) * 32).public.text for number in (1, 2, 3))
+
+def wrong(*values: Json) -> tuple[Json, ...]:
+    return values
+
+
+KEY, OTHER = (PrivateKey.from_seed(bytes([number]) * 32).public.text for number in (1, 2))
 HEX, AT, SIG = "ab" * 32, "2026-11-20T12:00:00Z", "U1NI"
-OPENING = {"cards": "E", "part": 0, "salt": HEX, "seq": 7}
-DEALER = {"name": "server/v1", "seed_commit": HEX}
-DUPLICATE = {"deal": "cd" * 16, "name": "duplicate/v1", "seed_commit": HEX}
-RULES = {"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}
-REVOKED = {"at": AT, "origin": "https://play.example", "sig": SIG}
+OPENING: dict[str, Json] = {"cards": "E", "part": 0, "salt": HEX, "seq": 7}
+DEALER: dict[str, Json] = {"name": "server/v1", "seed_commit": HEX}
+DUPLICATE: dict[str, Json] = {"deal": "cd" * 16, "name": "duplicate/v1", "seed_commit": HEX}
+RULES: dict[str, Json] = {"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}
+REVOKED: dict[str, Json] = {"at": AT, "origin": "https://play.example", "sig": SIG}
 
 GOOD: dict[str, dict[str, Json]] = {
     "offer": {"dealer": DEALER, "requires": [], "ruleset": RULES, "server_key": KEY},
@@ -42,44 +47,44 @@ GOOD: dict[str, dict[str, Json]] = {
 }
 MALFORMED: list[tuple[str, str, Json, str]] = [
     # kind, key, wrong value, what is named
-    *(("offer", "dealer", value, "dealer") for value in (None, [], {}, {"name": 1}, {"name": "server/v1"})),
+    *(("offer", "dealer", value, "dealer") for value in wrong(None, [], {}, {"name": 1}, {"name": "server/v1"})),
     ("offer", "dealer", {**DEALER, "seed_commit": HEX[1:]}, "seed_commit"),
     ("offer", "dealer", {**DUPLICATE, "deal": HEX}, "deal"),
     ("offer", "dealer", {**DUPLICATE, "seed_commit": HEX.upper()}, "seed_commit"),
-    *(("offer", "requires", value, "requires") for value in (None, {}, "", [1], ["a", 1])),
-    *(("offer", "ruleset", value, "ruleset") for value in (None, {}, {**RULES, "first": 0})),
-    *(("offer", "server_key", value, "server_key") for value in (None, 1, [])),
-    *(("open", "entropy_commit", value, "entropy_commit") for value in (None, "", HEX + "0", 1)),
-    *(("open", "invite", value, "invite") for value in ([], "bob", {"name": "bob"}, {"key": None})),
-    *(("open", "invite", {"key": None, "name": value}, "invite") for value in (None, "", "Bob", "b", "server!")),
-    *(("open", "invite", {"key": value, "name": "bob"}, "invite key") for value in (1, [])),
-    *(("open", "key", value, "key") for value in (None, 1)),
-    *(("join", "entropy_commit", value, "entropy_commit") for value in (None, "g" * 64)),
-    *(("join", "key", value, "key") for value in (None, {})),
-    *(("seed", "entropy", value, "entropy") for value in (None, "", HEX[2:], HEX.upper())),
-    *(("chance", "first", value, "chance") for value in (2, -1, True, "0", None)),
-    *(("chance", "markers", value, "chance") for value in ("", "A1", 1, [], None)),
-    *(("move", "action", value, "move") for value in (None, 1, "", "1" * 33)),
-    *(("move", "commit", value, "move") for value in (None, [], HEX, [HEX] * 3)),
-    *(("move", "commit", value, "commitment") for value in ([None], [HEX, ""])),
-    *(("reveal", "openings", value, "openings") for value in (None, {}, [OPENING, OPENING])),
+    *(("offer", "requires", value, "requires") for value in wrong(None, {}, "", [1], ["a", 1])),
+    *(("offer", "ruleset", value, "ruleset") for value in wrong(None, {}, {**RULES, "first": 0})),
+    *(("offer", "server_key", value, "server_key") for value in wrong(None, 1, [])),
+    *(("open", "entropy_commit", value, "entropy_commit") for value in wrong(None, "", HEX + "0", 1)),
+    *(("open", "invite", value, "invite") for value in wrong([], "bob", {"name": "bob"}, {"key": None})),
+    *(("open", "invite", {"key": None, "name": value}, "invite") for value in wrong(None, "", "Bob", "b", "server!")),
+    *(("open", "invite", {"key": value, "name": "bob"}, "invite key") for value in wrong(1, [])),
+    *(("open", "key", value, "key") for value in wrong(None, 1)),
+    *(("join", "entropy_commit", value, "entropy_commit") for value in wrong(None, "g" * 64)),
+    *(("join", "key", value, "key") for value in wrong(None, {})),
+    *(("seed", "entropy", value, "entropy") for value in wrong(None, "", HEX[2:], HEX.upper())),
+    *(("chance", "first", value, "chance") for value in wrong(2, -1, True, "0", None)),
+    *(("chance", "markers", value, "chance") for value in wrong("", "A1", 1, [], None)),
+    *(("move", "action", value, "move") for value in wrong(None, 1, "", "1" * 33)),
+    *(("move", "commit", value, "move") for value in wrong(None, [], HEX, [HEX] * 3)),
+    *(("move", "commit", value, "commitment") for value in wrong([None], [HEX, ""])),
+    *(("reveal", "openings", value, "openings") for value in wrong(None, {}, [OPENING, OPENING])),
     *(("rekey", name, 1, name) for name in ("key", "old")),
-    *(("rekey", "proof", value, "rekey") for value in (None, "", 1)),
+    *(("rekey", "proof", value, "rekey") for value in wrong(None, "", 1)),
     ("rekey", "proof", "A", "signature"),
     *(("revoke", name, 1, name) for name in ("key", "old")),
-    *(("revoke", "name", value, "revoke") for value in (None, "", "Bob")),
-    *(("revoke", "proof", value, "revoke") for value in (None, "")),
-    *(("revoke", "revocation", value, "revocation") for value in ([], "", {}, {**REVOKED, "at": ""})),
-    *(("revoke", "revocation", {**REVOKED, "origin": value}, "revocation") for value in (None, "", "a b")),
-    *(("revoke", "revocation", {**REVOKED, "sig": value}, "revocation") for value in (None, "")),
-    *(("timeout", "seat", value, "timeout") for value in (None, 2, True, "0")),
-    *(("timeout", "since", value, "timeout") for value in (None, 1, "", "2026-11-20")),
-    *(("end", "openings", value, "openings") for value in (None, {}, [OPENING, {**OPENING, "seq": 6}])),
-    *(("end", "result", value, "result") for value in (None, {}, {"reason": "charm"}, {"winner": 0})),
-    *(("end", "result", {"reason": value, "winner": 0}, "result") for value in (None, 1)),
-    *(("end", "result", {"reason": "charm", "winner": value}, "result") for value in (2, -1, True, "0")),
-    *(("end", "seed", value, "seed") for value in ("", 1, HEX[1:])),
-    *(("unseal", "seed", value, "seed") for value in (None, "", HEX[1:])),
+    *(("revoke", "name", value, "revoke") for value in wrong(None, "", "Bob")),
+    *(("revoke", "proof", value, "revoke") for value in wrong(None, "")),
+    *(("revoke", "revocation", value, "revocation") for value in wrong([], "", {}, {**REVOKED, "at": ""})),
+    *(("revoke", "revocation", {**REVOKED, "origin": value}, "revocation") for value in wrong(None, "", "a b")),
+    *(("revoke", "revocation", {**REVOKED, "sig": value}, "revocation") for value in wrong(None, "")),
+    *(("timeout", "seat", value, "timeout") for value in wrong(None, 2, True, "0")),
+    *(("timeout", "since", value, "timeout") for value in wrong(None, 1, "", "2026-11-20")),
+    *(("end", "openings", value, "openings") for value in wrong(None, {}, [OPENING, {**OPENING, "seq": 6}])),
+    *(("end", "result", value, "result") for value in wrong(None, {}, {"reason": "charm"}, {"winner": 0})),
+    *(("end", "result", {"reason": value, "winner": 0}, "result") for value in wrong(None, 1)),
+    *(("end", "result", {"reason": "charm", "winner": value}, "result") for value in wrong(2, -1, True, "0")),
+    *(("end", "seed", value, "seed") for value in wrong("", 1, HEX[1:])),
+    *(("unseal", "seed", value, "seed") for value in wrong(None, "", HEX[1:])),
 ]
 LATER: list[tuple[str, str, Json, str, str]] = [
     # kind, key, value of a later version, category, its name
@@ -121,7 +126,7 @@ def test_a_body_has_exactly_its_keys(kind: str) -> None:
         with pytest.raises(MalformedError, match=f"{key} is missing") as error:
             parse_body(kind, {name: value for name, value in body.items() if name != key})
         assert error.value.what == kind
-    for ext in (None, [], "", 1):
+    for ext in wrong(None, [], "", 1):
         with pytest.raises(MalformedError, match="ext is not an object") as error:
             parse_body(kind, {**body, "ext": ext})
         assert error.value.what == kind
@@ -155,10 +160,10 @@ def test_null_where_the_page_allows_it() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        *(({"cards": value}, "cards are") for value in (None, "", "A B", "A" * 17, 1)),
-        *(({"part": value}, "part is 0 or 1") for value in (None, -1, 2, True, "0")),
-        *(({"seq": value}, "seq is") for value in (None, -1, MAX_INTEGER + 1, True, "7")),
-        *(({"salt": value}, "salt is") for value in (None, HEX[1:], HEX.upper(), "g" * 64, 1)),
+        *(({"cards": value}, "cards are") for value in wrong(None, "", "A B", "A" * 17, 1)),
+        *(({"part": value}, "part is 0 or 1") for value in wrong(None, -1, 2, True, "0")),
+        *(({"seq": value}, "seq is") for value in wrong(None, -1, MAX_INTEGER + 1, True, "7")),
+        *(({"salt": value}, "salt is") for value in wrong(None, HEX[1:], HEX.upper(), "g" * 64, 1)),
     ],
 )
 def test_malformed_openings(change: dict[str, Json], why: str) -> None:
@@ -168,7 +173,7 @@ def test_malformed_openings(change: dict[str, Json], why: str) -> None:
 
 
 def test_openings_at_their_bounds() -> None:
-    both = [{**OPENING, "cards": "A" * 16, "seq": 0}, {**OPENING, "part": 1, "seq": MAX_INTEGER}]
+    both: Json = [{**OPENING, "cards": "A" * 16, "seq": 0}, {**OPENING, "part": 1, "seq": MAX_INTEGER}]
     assert [opening.to_json() for opening in parse_openings(both)] == both
     with pytest.raises(MalformedError, match="not sorted") as error:
         parse_openings(both[::-1])
@@ -180,7 +185,7 @@ def test_openings_at_their_bounds() -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        *((value, "it is not an object") for value in (None, [], "", 1)),
+        *((value, "it is not an object") for value in wrong(None, [], "", 1)),
         *(({"entry": entry, "sig": sig}, "are text") for entry, sig in ((None, SIG), ("", None), (1, SIG), ("", 1))),
         ({}, "are text"),
     ],
