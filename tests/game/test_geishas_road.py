@@ -148,7 +148,12 @@ def test_an_intrigue_is_the_two_cards_that_its_openings_say() -> None:
         Opening(opening.seq, part, opening.cards, opening.salt) for part, opening in enumerate(reversed(good.opening))
     )
     refused(table, Submission(good.entry, good.sig, swapped), errors.CommitmentError)
-    refused(table, Submission(good.entry, good.sig, good.opening[:1]), errors.MalformedError)
+    short = refused(table, Submission(good.entry, good.sig, good.opening[:1]), errors.MalformedError)
+    assert "`opening`" in short.hint
+    intrigue = next(action for action in table.course.state.legal_actions() if action[0] == "I")
+    twice = refused(table, table.move(intrigue, salt="5a" * 32), errors.CommitmentError)
+    assert isinstance(twice, errors.CommitmentError)
+    assert (twice.seq, twice.part) == (good.entry.seq, 1)
     table.send(good)
     state = table.course.state.to_json()
     assert (state["intrigues"], state["discards"]) == ([second, ""], [first, ""])

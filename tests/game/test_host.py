@@ -257,7 +257,9 @@ def test_a_salt_is_used_once_in_a_game() -> None:
     salt = "5a" * 32
     table.send(table.move(next(a for a in table.course.state.legal_actions() if a[0] == "1"), salt=salt))
     action = next(a for a in table.course.state.legal_actions() if a[0] == "2")
-    refused(table, table.move(action, salt=salt), errors.CommitmentError)
+    error = refused(table, table.move(action, salt=salt), errors.CommitmentError)
+    assert isinstance(error, errors.CommitmentError)
+    assert (error.seq, error.part) == (table.course.seq + 1, 0)
 
 
 # --- refused: opening, joining, leaving ---------------------------------------------------------------------------
