@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.cli.exits import Exit
 from hkoji.cli.gather import Problem
+from hkoji.cli.interrupts import whole
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.ledger import Contradiction, Ledger, Place
 from hkoji.cli.logs import audit_json, chief, finding_text
@@ -107,7 +108,8 @@ def show_logs(out: Output, logs: Iterable[Log | Problem], pins: Pins, jobs: int,
             closing(_audited(logs, pins, jobs, ledger)) as results,
         ):
             for found in results:
-                _take(out, ledger, summary, found)
+                with whole():
+                    _take(out, ledger, summary, found)
                 advance(0 if isinstance(found, Problem) else found.size)
     except KeyboardInterrupt:
         summary.interrupted = True

@@ -15,6 +15,7 @@ from hkoji.arena.pool import play
 from hkoji.bots.levels import plays
 from hkoji.bots.registry import BOTS, make_bot
 from hkoji.cli.exits import Exit
+from hkoji.cli.interrupts import whole
 from hkoji.cli.language import _, _n
 from hkoji.cli.output import Output
 from hkoji.cli.progress import progress
@@ -104,9 +105,10 @@ def run(out: Output, plan: Plan, *, jobs: int, folder: Path | None) -> int:
     try:
         with progress(out, plan.deals) as advance, closing(play(plan, jobs=jobs, keep=export is not None)) as deals:
             for played in deals:
-                if export:
-                    export.add(played)
-                tally.add(played)
+                with whole():
+                    if export:
+                        export.add(played)
+                    tally.add(played)
                 advance(1)
     except KeyboardInterrupt:
         interrupted = True
