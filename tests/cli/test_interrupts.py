@@ -68,7 +68,7 @@ def test_an_error_in_a_step_stays_that_error() -> None:
             interrupt()
             raise ValueError
 
-    with pytest.raises(ValueError, match="^$"):
+    with pytest.raises(ValueError, match=r"^$"):
         step()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
