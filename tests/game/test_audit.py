@@ -74,6 +74,15 @@ def test_lines_taken_out_doubled_or_swapped_are_found() -> None:
     assert only(audit(format_log([*lines, lines[-1]])))[:2] == (AuditStep.CHAIN, len(lines))
 
 
+def test_who_has_no_key_in_the_log_signs_nothing_in_it() -> None:
+    table = whole_game(2)
+    for number in (5, 9):
+        result = audit(rewrite(table, {number: {"by": "carol"}}), pins(table))
+        assert only(result) == (AuditStep.SIGNATURES, number, None)
+        reason = "the signature is not one of carol: the log names no key for that name"
+        assert result.findings[0].reason == reason
+
+
 def test_another_key_than_expected_names_nobody() -> None:
     table = whole_game(2)
     expected = {**pins(table), "bob": PrivateKey.from_seed(bytes(32)).public}

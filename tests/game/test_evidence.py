@@ -44,6 +44,8 @@ def convicts(made: Evidence, table: Table, *reasons: str, signer: str = "server"
     result = judged(made, table)
     found = [finding for finding in result.findings if finding.step is AuditStep.EVIDENCE]
     assert {finding.signer for finding in result.findings} == {signer}, result.findings
+    assert result.game == made.game
+    assert all(finding.understood and finding.entry is not None for finding in found), found
     for reason in reasons:
         assert any(reason in finding.reason for finding in found), found
 
@@ -343,16 +345,31 @@ def test_a_file_is_read_strictly() -> None:
         assert is_evidence(each)
         with pytest.raises(HkojiError):
             parse_evidence(each)
-        (finding,) = audit_file(each, pins(told.table)).findings
-        assert (finding.step, finding.signer) == (AuditStep.PARSE, None)
+        result = audit_file(each, pins(told.table))
+        (finding,) = result.findings
+        assert (finding.step, finding.entry, finding.signer, finding.understood) == (AuditStep.PARSE, None, None, True)
+        assert (result.entries, result.holds) == (0, 0)
+        assert result.notes == dict.fromkeys(AuditStep, "not reached")
     later = audit_file(text.replace('"evidence":1', '"evidence":2'), {}).findings[0]
-    assert not later.understood
+    assert later.understood is False
+
+
+def test_a_bad_line_of_a_file_is_counted() -> None:
+    told, _ = stories()[1]
+    lines = format_evidence(evidence(told, 0, refused=(told.table.lines[-1],))).splitlines(keepends=True)
+    for number in range(1 + len(told.table.lines), len(lines)):
+        text = "".join([*lines[:number], "{}\n", *lines[number + 1 :]])
+        with pytest.raises(HkojiError, match=rf"line {number + 1}\b"):
+            parse_evidence(text)
 
 
 def test_the_file_and_its_log_are_about_one_game() -> None:
     told, other = stories()[0]
     result = audit_file(format_evidence(evidence(told, game=other.table.game)), pins(told.table))
-    assert [finding.signer for finding in result.findings] == [None]
+    (finding,) = result.findings
+    assert (finding.step, finding.entry, finding.signer) == (AuditStep.EVIDENCE, None, None)
+    assert finding.reason == f"the file is about game {other.table.game}, and its log is of another"
+    assert result.game == other.table.game
 
 
 # --- that nobody is framed --------------------------------------------------------------------------------------------

@@ -298,6 +298,27 @@ def test_the_entropy_must_be_the_committed_one() -> None:
     refused(table, table.entry(0, bodies.Seed(table.entropy[0])), errors.NotYourTurnError)
 
 
+def test_the_guest_commits_to_entropy_of_their_own() -> None:
+    table = Table()
+    table.open()
+    commit = table.course.setup.entropy_commits[0]
+    assert commit
+    error = refused(table, table.entry(1, bodies.Join(commit, table.keys[1].public)), errors.IllegalError)
+    assert error.message == "the guest's commitment repeats the host's"
+
+
+def test_what_comes_too_early_or_too_late_is_told_what_is_due() -> None:
+    table = Table()
+    table.open()
+    commit = entropy_commit(table.game, 1, table.entropy[1])
+    again = refused(table, table.entry(0, bodies.Open(commit, table.keys[0].public, None)), errors.IllegalError)
+    assert again.message == "a open cannot come now: the game waits for the join"
+    table.join()
+    table.reveal_seeds()
+    late = refused(table, table.entry(1, bodies.Join(commit, table.keys[1].public)), errors.IllegalError)
+    assert late.message == "a join cannot come now: the game waits for a move (act)"
+
+
 def test_a_game_is_cancelled_only_before_somebody_joins() -> None:
     table = Table()
     table.open()

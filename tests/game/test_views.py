@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import TrustError
 from hkoji.game import host
-from hkoji.game.view import replay_own, verify_view
+from hkoji.game.view import replay_own, verify_growth, verify_view
 from hkoji.log.statement import Dealt, make_view, parse_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.table import new_game, whole_game
@@ -53,11 +53,48 @@ def test_a_view_holds_only_the_own_cards_in_dealing_order() -> None:
 def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:
     table = new_game(3).play(5)
     view = host.view(table.hosted, 0)
-    with pytest.raises(TrustError):
+    with pytest.raises(TrustError, match="another seat, game or moment") as of_another:
         verify_view(view, table.course, 1)
+    assert of_another.value.hint
+    hand = view.dealt[0].cards
+    others = Dealt(hand[1:] + hand[0], 1)
+    wrong = make_view(dealt=(others,), game=view.game, head=view.head, seat=0, seq=view.seq)
+    with pytest.raises(TrustError, match="other cards than the game can have brought") as of_others:
+        verify_view(wrong, table.course, 0)
+    assert of_others.value.hint
     table.play(1)
-    with pytest.raises(TrustError):
+    with pytest.raises(TrustError, match="another seat, game or moment"):
         verify_view(view, table.course, 0)
+
+
+def test_a_later_view_shows_what_earlier_ones_did() -> None:
+    table = new_game(3, Hanamikoji(max_rounds=2))
+    views = [host.view(table.hosted, 0)]
+    while table.course.status == "playing":
+        table.play(1)
+        views.append(host.view(table.hosted, 0))
+    assert len(views[-1].dealt) == 2
+    for number, before in enumerate(views):
+        for after in views[number:]:
+            verify_growth(before, after)
+        for after in views[:number]:
+            if after.dealt != before.dealt:
+                lost = next(old.round for old in before.dealt if old not in after.dealt)
+                with pytest.raises(TrustError, match=f"you other cards in round {lost} before") as error:
+                    verify_growth(before, after)
+                assert error.value.hint
+
+
+@pytest.mark.parametrize("moves", [3, None])
+def test_a_game_is_replayed_without_a_view_once_all_is_known(moves: int | None) -> None:
+    table = new_game(4).play(moves)
+    if moves is None:
+        own = replay_own(table.lines, 0, None, ())
+        assert own.course is not None
+        assert own.course.state == table.course.state
+        return
+    with pytest.raises(TrustError, match="not shown all own cards"):
+        replay_own(table.lines, 0, None, ())
 
 
 def test_a_hand_that_was_not_dealt_is_found_at_the_end() -> None:
