@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -27,7 +28,7 @@ from hkoji.cli.split import Log, read_all
 from hkoji.errors import AuditError, HkojiError
 from hkoji.game.archive import Claims, claims
 from hkoji.game.audit import Audit
-from hkoji.game.judgement import audit_file, log_of
+from hkoji.game.judgement import audit_file
 from hkoji.game.keyring import Pins
 from hkoji.text import plural, tell
 
@@ -190,7 +191,8 @@ def _work(pins: Pins, group: tuple[Item, ...]) -> list[Found]:
 
 def _check(pins: Pins, log: Log) -> Checked:
     result = audit_file(log.text, pins)
-    return Checked(Place(log.file, log.line), result, claims(log_of(log.text), result), len(log.text))
+    # Its lines have said what others may contradict; from one process to another they would be read all over again.
+    return Checked(Place(log.file, log.line), replace(result, lines=()), claims(result), len(log.text))
 
 
 def _size(files: Iterable[str]) -> int:

@@ -14,7 +14,6 @@ from hkoji.game.audit import Audit
 from hkoji.game.bodies import parse_body
 from hkoji.game.terms import DuplicateTerms
 from hkoji.log.entry import SERVER_NAME
-from hkoji.log.line import parse_lines
 from hkoji.text import tell
 
 _HEAD: Final = 32
@@ -63,24 +62,23 @@ class Conflict(NamedTuple):
     reason: str
 
 
-def claims(log: bytes, audit: Audit) -> Claims | None:
-    """What stands of a log after its audit; None if not even its offer does."""
-    if not audit.holds:
-        return None
+def claims(audit: Audit) -> Claims | None:
+    """What stands of a log that was audited; None if not even its offer does."""
     heads, vouched = bytearray(), bytearray()
     bond: Bond | None = None
-    for number, line in zip(range(audit.holds), parse_lines(log), strict=False):
+    for line in audit.lines:
         entry = line.entry
-        if number == 0:
+        if entry.seq == 0:
             body = parse_body(entry.kind, entry.body)
             if isinstance(body, bodies.Offer) and isinstance(body.terms, DuplicateTerms):
                 bond = Bond(body.terms.deal, body.terms.seed_commit)
         heads += bytes.fromhex(entry.head)
         vouched.append(entry.by == SERVER_NAME or line.receipt is not None)
     server = next((party for party in audit.parties if party.name == SERVER_NAME), None)
-    if server is None or audit.game is None:
+    if server is None or not audit.lines:
         return None
-    return Claims(audit.game, bytes(heads), bytes(vouched), server.key.text, str(server), bond)
+    # The game of the entries: a file of evidence may say that it is about another one.
+    return Claims(audit.lines[0].entry.game, bytes(heads), bytes(vouched), server.key.text, str(server), bond)
 
 
 def extends(log: Claims, other: Claims) -> bool:

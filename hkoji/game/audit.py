@@ -79,6 +79,8 @@ class Audit:
     game: str | None = None
     outcome: Outcome | None = None
     finished: bool = False
+    lines: tuple[Line, ...] = field(default=(), repr=False, compare=False)
+    """Those that stand, as they were read."""
 
     @property
     def ok(self) -> bool:
@@ -135,6 +137,7 @@ def audit(log: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Au
         game=work.lines[0].entry.game if work.lines else None,
         outcome=course.outcome if course else None,
         finished=course is not None and course.finished,
+        lines=tuple(work.lines),
     )
 
 

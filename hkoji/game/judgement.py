@@ -46,16 +46,6 @@ def audit_evidence(data: str | bytes, pins: Pins, *, each: Each = map) -> Audit:
     return _Court(evidence, base, pins, each).judge()
 
 
-def log_of(data: bytes) -> bytes:
-    """The text of the log in a file that has been audited: all of it, or the log's lines of evidence."""
-    if not is_evidence(data):
-        return data
-    try:
-        return parse_evidence(data).log.encode("latin-1")
-    except HkojiError:
-        return b""
-
-
 class _Court:
     """One file before the judge."""
 

@@ -13,7 +13,7 @@ from hkoji.cli.split import split
 from hkoji.errors import HkojiError
 from hkoji.game.archive import claims, covers, extends, fork
 from hkoji.game.commitments import Commitments
-from hkoji.game.judgement import audit_file, log_of
+from hkoji.game.judgement import audit_file
 from hkoji.game.replay import replay
 from hkoji.log.canonical import encode
 from hkoji.log.entry import make_entry
@@ -49,7 +49,7 @@ def archive(data: bytes) -> None:
         assert 0 <= result.holds <= result.entries
         assert not any(finding.signer for finding in result.findings)
         assert result.ok == (not result.findings)
-        if claimed := claims(log_of(piece.text), result):
+        if claimed := claims(result):
             assert claimed.entries == result.holds
             found.append(claimed)
     for one in found:

@@ -17,7 +17,7 @@ DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
 
 def said(lines: list[Line], *, receipts: bool = True, pins: dict[str, PublicKey] | None = None) -> Claims:
     text = format_log(lines, receipts=receipts).encode()
-    found = claims(text, audit(text, pins))
+    found = claims(audit(text, pins))
     assert found is not None
     return found
 
@@ -103,7 +103,7 @@ def test_what_does_not_stand_says_nothing() -> None:
     one, other = branches()
     text = format_log(one.lines)
     cut = text[:-5]
-    found = claims(cut.encode(), audit(cut))
+    found = claims(audit(cut))
     assert found is not None
     assert found.entries == cut.count("\n")
     assert extends(said(one.lines), found)
@@ -111,7 +111,7 @@ def test_what_does_not_stand_says_nothing() -> None:
     assert extends(said(one.lines), said(forged))
     assert said(forged).entries == 8
     for nothing in (b"", b"no log\n", text.encode()[:-1].replace(b'"seq', b'"sex', 1)):
-        assert claims(nothing, audit(nothing)) is None
+        assert claims(audit(nothing)) is None
 
 
 def test_an_offer_says_what_its_deal_is_bound_to() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from hkoji.errors import HkojiError
 from hkoji.game import bodies, host
+from hkoji.game.archive import claims
 from hkoji.game.audit import Audit, AuditStep
 from hkoji.game.evidence import Evidence, format_evidence, is_evidence, parse_evidence
 from hkoji.game.judgement import audit_file
@@ -370,6 +371,8 @@ def test_the_file_and_its_log_are_about_one_game() -> None:
     assert (finding.step, finding.entry, finding.signer) == (AuditStep.EVIDENCE, None, None)
     assert finding.reason == f"the file is about game {other.table.game}, and its log is of another"
     assert result.game == other.table.game
+    # The entries are held against logs of the game that they are of, not of the one that the file names.
+    assert claims(result) == claims(audit_file(told.table.text, pins(told.table)))
 
 
 # --- that nobody is framed --------------------------------------------------------------------------------------------

@@ -159,13 +159,13 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     logs = [format_log(lines).encode() for lines in (hers, his)]
     audits = [audit(log, {"server": desk.key.public}) for log in logs]
     assert all(each.ok for each in audits)
-    one, other = map(claims, logs, audits)
+    one, other = map(claims, audits)
     assert one
     assert other
     conflict = fork(one, other)
     assert (conflict.against, conflict.entry, conflict.signer) == (Against.FORK, 7, "server")
     earlier = format_log(his[:7]).encode()
-    before = claims(earlier, audit(earlier))
+    before = claims(audit(earlier))
     assert before
     assert extends(one, before)
     assert extends(other, before)

@@ -134,7 +134,7 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
     logs = [format_log(lines).encode() for lines in (seen, forged)]
     audits = [audit(log, pins(table)) for log in logs]
     assert all(each.ok for each in audits)
-    one, two = map(claims, logs, audits)
+    one, two = map(claims, audits)
     assert one
     assert two
     conflict = fork(one, two)
