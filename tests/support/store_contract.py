@@ -16,6 +16,7 @@ from hkoji.game.hidden import Opening
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line
 from tests.support.table import AT, Table
+from tests.support.waiting_contract import WaitingContract
 
 T = TypeVar("T")
 Opened = Callable[[], AbstractContextManager[Store]]
@@ -69,7 +70,7 @@ def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  
     yield table
 
 
-class StoreContract:
+class StoreContract(WaitingContract):
     """The promises of `hkoji_server.store.contract`."""
 
     @pytest.fixture

@@ -4,12 +4,14 @@
 - `append` is compare-and-swap on (game, seq, head): of two racing writes for one place exactly one succeeds, and all
   of a write happens or none of it.
 - A read that begins after a write has returned sees it, in every process.
+- Hints may be lost, late, doubled or wrong. Who waits for something looks for itself from time to time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line
@@ -124,6 +126,35 @@ class Query:
     limit: int = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a game has come, and when it came there."""
+
+    seq: int
+    updated: str
+    over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """That there may be something new: in `game`, which is on the lists of `players`. Without a game: anywhere."""
+
+    game: str | None = None
+    players: tuple[str, ...] = ()
+
+
+ANYWHERE: Final = Hint()
+
+Notice = Callable[[Hint], None]
+"""What is told of hints. It returns at once, and raises nothing."""
+
+
+def hint_of(append: Append) -> Hint:
+    """The hint that an append gives."""
+    summary = append.summary
+    return Hint(append.game, tuple(name for name in (summary.host, summary.guest, summary.invite) if name))
+
+
 class Store(Protocol):
     """Reads are quick and direct; writes are awaited and durable when they return."""
 
@@ -212,3 +243,18 @@ class Store(Protocol):
 
     def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
+
+    async def heads(self, games: Collection[str]) -> Mapping[str, int]:
+        """The numbers of the last entries of those `games` that there are. For a few hundred at once."""
+
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
+        """Where a player's listed games stand that are not over, or have ended at the time `since` or later.
+
+        At most `limit` of them, those that were created last. The player is in either seat or invited.
+        """
+
+    def listen(self, notice: Notice) -> Callable[[], None]:
+        """Gives hints to `notice`, in the running loop, until the function that is returned is called.
+
+        What this process writes is told as soon as it is durable; of others' writes the store tells what it can.
+        """

@@ -7,9 +7,11 @@ asked for: a game is a few dozen rows side by side, found by key in tens of micr
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -37,7 +39,20 @@ from hkoji.errors import ConflictError, StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line
 from hkoji_server.store import keychanges, statements
-from hkoji_server.store.contract import Append, History, NewGame, Player, Query, Retired, Secrets, Summary
+from hkoji_server.store.contract import (
+    Append,
+    History,
+    NewGame,
+    Notice,
+    Place,
+    Player,
+    Query,
+    Retired,
+    Secrets,
+    Summary,
+    hint_of,
+)
+from hkoji_server.store.hints import Hints
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, PLAYER, SECRET, SERVICE, TOKEN, Row, Values
 from hkoji_server.store.writer import Writer
@@ -83,9 +98,11 @@ class SqliteStore:
             raise StorageError(f"cannot use {path}: {error.orig}", hint="is it an hkoji database?") from error
         self._lock = threading.Lock()
         self._writer = Writer(self._engine.connect, "BEGIN IMMEDIATE")
+        self._hints = Hints(self._writer, self._version)
 
     def close(self) -> None:
         """Finishes what was begun, moves the write-ahead log into the file, and closes it."""
+        self._hints.close()
         self._writer.close()
         with self._lock:
             self._read.close()
@@ -237,6 +254,7 @@ class SqliteStore:
                 execute(statements.ADD_OPENING, opening)
 
         await self._writer.run(work)
+        self._hints.tell(hint_of(append))
 
     def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""
@@ -282,17 +300,33 @@ class SqliteStore:
         if query.waiting:
             rows = self._select(_newest([*wanted, GAME.c.to_move == query.player], query.limit))
         elif query.player:
-            # One ordered walk in an index for each part a player can have, rather than a scan of all games.
-            parts = [
-                select(_newest([*wanted, column == query.player], query.limit).subquery())
-                for column in (GAME.c.host, GAME.c.guest, GAME.c.invite)
-            ]
-            found = union(*parts).subquery()
-            newest = (found.c.created.desc(), found.c.game.desc())
-            rows = self._select(select(found).order_by(*newest).limit(query.limit))
+            rows = self._select(_newest_of(query.player, wanted, query.limit))
         else:
             rows = self._select(_newest(wanted, query.limit))
         return tuple(Summary(*row) for row in rows)
+
+    # --- waiting --------------------------------------------------------------------------------------------------
+
+    async def heads(self, games: Collection[str]) -> Mapping[str, int]:
+        """The numbers of the last entries of those `games` that there are."""
+        return dict(self._rows(statements.HEADS_OF, {"b_games": json.dumps(list(games))}))
+
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
+        """Where a player's listed games stand that are not over, or have ended at `since` or later."""
+        going = GAME.c.status.in_(("open", "playing"))
+        wanted = [GAME.c.status != literal_column("'offered'"), or_(going, GAME.c.updated >= since)]
+        rows = self._select(_newest_of(player, wanted, limit))
+        found = (Summary(*row) for row in rows)
+        return {each.game: Place(each.seq, each.updated, each.status == "finished") for each in found}
+
+    def listen(self, notice: Notice) -> Callable[[], None]:
+        """Gives hints to `notice` until the function that is returned is called."""
+        return self._hints.listen(notice)
+
+    def _version(self) -> int:
+        """Changes when anybody has written, this process included."""
+        ((version,),) = self._rows("PRAGMA data_version", {})
+        return int(version)
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -379,6 +413,16 @@ def driver(connection: Connection) -> sqlite3.Connection:
 def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:  # Any: columns of any type
     newest = (GAME.c.created.desc(), GAME.c.game.desc())
     return select(*statements.SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(limit)
+
+
+def _newest_of(player: str, wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:  # Any: columns of any type
+    """One ordered walk in an index for each part a player can have, rather than a scan of all games."""
+    parts = [
+        select(_newest([*wanted, column == player], limit).subquery())
+        for column in (GAME.c.host, GAME.c.guest, GAME.c.invite)
+    ]
+    found = union(*parts).subquery()
+    return select(found).order_by(found.c.created.desc(), found.c.game.desc()).limit(limit)
 
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import ClauseElement, Table, bindparam, insert, select, update
+from sqlalchemy import ClauseElement, Table, bindparam, func, insert, select, update
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlmodel import SQLModel
 
@@ -71,6 +71,12 @@ SET_OUTLINE: Final = _compiled(
 ADD_ENTRY: Final = _compiled(insert(ENTRY))
 ADD_OPENING: Final = _compiled(insert(OPENING))
 HEAD_OF: Final = _compiled(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")))
+# One parameter however many games, so that the statement stays compiled.
+HEADS_OF: Final = _compiled(
+    select(GAME.c.game, GAME.c.seq).where(
+        GAME.c.game.in_(select(func.json_each(bindparam("b_games")).table_valued("value").c.value))
+    )
+)
 GAME_OF: Final = _compiled(select(*SUMMARY_COLUMNS).where(GAME.c.game == bindparam("b_game")))
 LINES_OF: Final = _compiled(
     select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)

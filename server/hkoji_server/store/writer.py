@@ -34,6 +34,11 @@ class Writer:
         self._connect = connect
         self._begin = begin
         self._connection: Connection | None = None
+        self._version: int | None = None
+        self.written = 0
+        """How many batches have been committed."""
+        self.foreign = 0
+        """How many of them found that somebody else had written since the one before."""
         self._worker: Worker[Work] = Worker("hkoji-writer", self._handle, self._discard, most=_MOST_JOBS)
 
     async def run(self, work: Callable[[Connection], T]) -> T:
@@ -65,6 +70,11 @@ class Writer:
         torn = False
         driver.execute(self._begin)
         try:
+            (version,) = driver.execute(
+                "PRAGMA data_version"
+            ).fetchone()  # changes with what others write, not with ours
+            self.foreign += version != self._version
+            self._version = version
             for job in batch:
                 changes = driver.total_changes
                 try:
@@ -78,6 +88,7 @@ class Writer:
                 driver.rollback()
             else:
                 driver.execute("COMMIT")
+                self.written += 1
         except BaseException:
             driver.rollback()
             raise
