@@ -222,8 +222,8 @@ def _thorough(store: SqliteStore, path: Path, dump: Dump) -> Iterator[str]:
     finally:
         connection.close()
     for (game,) in dump["game"]:
-        history = store.history(game)
-        summary = store.summary(game)
+        history = asyncio.run(store.history(game))
+        summary = asyncio.run(store.summary(game))
         if history is None or summary is None:
             yield f"{game} has no history"
             continue
@@ -238,7 +238,7 @@ def _thorough(store: SqliteStore, path: Path, dump: Dump) -> Iterator[str]:
             yield f"the server owes an entry in {game}"
     if dump["game"]:
         game = sorted(dump["game"])[0][0]
-        summary = store.summary(game)
+        summary = asyncio.run(store.summary(game))
         assert summary is not None
         asyncio.run(store.append(Append(game, summary.seq, summary.head, (), (), summary, outline=True)))
 

@@ -45,7 +45,7 @@ Entries authenticate themselves; private reads need a login. Errors are problem 
 
 async def _identify(store: Store, ports: Ports, origin: str | None, fallback: str) -> tuple[PrivateKey, str]:
     """The service's key and origin: kept ones, or fresh ones in a new store."""
-    kept = store.identity()
+    kept = await store.identity()
     if kept is None:
         fresh = PrivateKey.from_seed(ports.entropy(32)).to_openssh().decode()
         kept = await store.add_identity(fresh, origin or fallback)  # another process may have been first

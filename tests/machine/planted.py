@@ -40,8 +40,8 @@ def _stale_head() -> Any:
 def _another_receipt() -> Any:
     real = Games._repeat
 
-    def repeat(self: Any, hosted: Any, submission: Any) -> Any:
-        lines = real(self, hosted, submission).lines
+    async def repeat(self: Any, hosted: Any, submission: Any) -> Any:
+        lines = (await real(self, hosted, submission)).lines
         entry = lines[0].entry
         again = host._receipted(entry, lines[0].sig, self._signer, self._ports.at())
         return Submitted((again, *lines[1:]), fresh=False)
@@ -186,8 +186,8 @@ def _sent_before_kept() -> Any:
 def _racing_move_lost() -> Any:
     """A move that was overtaken is taken for made."""
 
-    def repeat(self: Any, hosted: Any, submission: Any) -> Any:
-        stored = self._store.lines(submission.entry.game, submission.entry.seq - 1)
+    async def repeat(self: Any, hosted: Any, submission: Any) -> Any:
+        stored = await self._store.lines(submission.entry.game, submission.entry.seq - 1)
         return Submitted(stored[:1], fresh=False)
 
     return patch.object(Games, "_repeat", repeat)

@@ -131,9 +131,10 @@ def the_seed_hashed() -> Any:
 def etag_of_the_whole_position() -> Iterator[None]:
     true = Games.log
 
-    def log(self: Games, game: str, after: int) -> Any:
-        head, lines = true(self, game, after)
-        return digest(self._current(game).course) if self._current(game).course.dealt else head, lines
+    async def log(self: Games, game: str, after: int) -> Any:
+        head, lines = await true(self, game, after)
+        course = (await self._current(game)).course
+        return digest(course) if course.dealt else head, lines
 
     with patch.object(Games, "log", log):
         yield
@@ -160,9 +161,10 @@ def padding() -> Iterator[None]:
 def a_card_in_the_log() -> Iterator[None]:
     true = Games.view
 
-    def view(self: Games, game: str, player: str, after: int) -> Any:
-        structlog.get_logger("hkoji").error("viewed", hands=str(self._current(game).course.state.to_json()["hands"]))
-        return true(self, game, player, after)
+    async def view(self: Games, game: str, player: str, after: int) -> Any:
+        course = (await self._current(game)).course
+        structlog.get_logger("hkoji").error("viewed", hands=str(course.state.to_json()["hands"]))
+        return await true(self, game, player, after)
 
     with patch.object(Games, "view", view):
         yield
@@ -184,9 +186,9 @@ def the_seed_in_the_log() -> Iterator[None]:
 def legal_actions_in_another_order() -> Iterator[None]:
     true = Games.view
 
-    def view(self: Games, game: str, player: str, after: int) -> Any:
-        own = true(self, game, player, after)
-        key = digest(self._current(game).course)
+    async def view(self: Games, game: str, player: str, after: int) -> Any:
+        own = await true(self, game, player, after)
+        key = digest((await self._current(game)).course)
         return dataclasses.replace(
             own, legal=tuple(sorted(own.legal, key=lambda each: sha256((key + each).encode()).digest()))
         )
@@ -217,7 +219,7 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
 
     async def submit(self: Games, game: str, submission: Any) -> Any:
         done = await true(self, game, submission)
-        last[0] = digest(self._current(game).course)[:1]
+        last[0] = digest((await self._current(game)).course)[:1]
         return done
 
     with (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -156,7 +157,7 @@ class Visit:
         """Everything that somebody has to hide, by whose it is."""
         store = SqliteStore(self.hall.service.data / "hkoji.sqlite3")
         try:
-            history, identity = store.history(self.game), store.identity()
+            history, identity = asyncio.run(store.history(self.game)), asyncio.run(store.identity())
         finally:
             store.close()
         assert history

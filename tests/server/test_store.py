@@ -125,11 +125,11 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
 
 def test_two_stores_on_one_file_see_each_other_at_once(path: Path) -> None:
     with opened_at(path) as one, opened_at(path) as two, with_game(one) as table:
-        assert two.head(table.game) == (0, table.lines[0].entry.head)
+        assert run(two.head(table.game)) == (0, table.lines[0].entry.head)
         run(two.append(append_of(table, 0, (table.lines[1],))))
-        assert one.head(table.game) == (1, table.lines[1].entry.head)
+        assert run(one.head(table.game)) == (1, table.lines[1].entry.head)
         run(one.append(append_of(table, 1, (table.lines[2],))))
-        assert two.lines(table.game, 1) == (table.lines[2],)
+        assert run(two.lines(table.game, 1)) == (table.lines[2],)
 
 
 def test_a_commit_that_fails_fails_all_that_waited_for_it(path: Path) -> None:
@@ -145,9 +145,9 @@ def test_a_commit_that_fails_fails_all_that_waited_for_it(path: Path) -> None:
 
         for result in run(together()):
             assert isinstance(result, StorageError)
-        assert store.head(table.game) == (0, table.lines[0].entry.head)
+        assert run(store.head(table.game)) == (0, table.lines[0].entry.head)
         run(store.append(append_of(table, 0, (table.lines[1],))))  # and the writer goes on
-        assert store.head(table.game) == (1, table.lines[1].entry.head)
+        assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
 
 
 @pytest.mark.parametrize("spoiled", ["BEGIN", "ROLLBACK"])
@@ -171,11 +171,11 @@ def test_a_read_that_fails_is_the_only_one(path: Path, spoiled: str) -> None:
     with driver_watched(once), opened_at(path) as store, with_game(store) as table:
         once.armed = True
         with pytest.raises(StorageError, match="could not be read"):
-            store.history(table.game)
+            run(store.history(table.game))
         assert not once.armed
         run(store.append(append_of(table, 0, (table.lines[1],))))
-        assert store.head(table.game) == (1, table.lines[1].entry.head)
-        history = store.history(table.game)
+        assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
+        history = run(store.history(table.game))
         assert history is not None
         assert history.lines == tuple(table.lines[:2])
 
@@ -195,7 +195,7 @@ def test_a_stop_that_cannot_tidy_up_is_a_stop(path: Path) -> None:
     with driver_watched(full), opened_at(path) as store, with_game(store) as table:
         full.armed = True
     with opened_at(path) as store:
-        assert store.lines(table.game) == (table.lines[0],)
+        assert run(store.lines(table.game)) == (table.lines[0],)
 
 
 def test_errors_hold_no_secrets(path: Path) -> None:
@@ -233,7 +233,7 @@ def test_lists_are_walks_in_an_index_and_never_scan_the_games(path: Path) -> Non
         event.listen(store._read, "before_cursor_execute", explain)
         for query, expected in queries.items():
             plans.clear()
-            store.games(query)
+            run(store.games(query))
             (plan,) = plans
             if query.player and not query.waiting:
                 assert re.findall(r"SEARCH game USING INDEX (\w+)", plan) == expected.split()
@@ -252,15 +252,15 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
     old.close()
     for _ in range(2):
         with opened_at(path) as store:
-            alice = store.player("alice")
-            (game,) = store.games(Query())
-            assert len(store.lines(game.game)) == game.seq + 1 == len(before["entry"])
-            assert store.retired_of("alice") == ()
+            alice = run(store.player("alice"))
+            (game,) = run(store.games(Query()))
+            assert len(run(store.lines(game.game))) == game.seq + 1 == len(before["entry"])
+            assert run(store.retired_of("alice")) == ()
     assert alice is not None
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with opened_at(path) as store:
         run(store.replace_key(replace(alice, key=key), Retired(alice.key, "alice", "2026-11-20T12:00:00Z", False)))
-        assert store.retired_of("alice")[0].key == alice.key
+        assert run(store.retired_of("alice"))[0].key == alice.key
     with sqlite3.connect(path) as new:
         after = {name: new.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
         assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]

@@ -48,9 +48,9 @@ def plant() -> None:
     """From now on every view writes both hands into the log."""
     true = Games.view
 
-    def view(self: Games, game: str, player: str, after: int) -> OwnView:
-        structlog.get_logger("hkoji").info("view", hands=self._current(game).course.state.to_json()["hands"])
-        return true(self, game, player, after)
+    async def view(self: Games, game: str, player: str, after: int) -> OwnView:
+        structlog.get_logger("hkoji").info("view", hands=(await self._current(game)).course.state.to_json()["hands"])
+        return await true(self, game, player, after)
 
     patch.object(Games, "view", view).start()
 

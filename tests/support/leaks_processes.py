@@ -62,7 +62,7 @@ class ServedWorld(World):
         with patch.dict(os.environ, settled):
             self.service = await asyncio.to_thread(start, self.data, log_level="debug", program=_PROGRAM)
         self.store = SqliteStore(self.data / "hkoji.sqlite3")
-        identity = self.store.identity()
+        identity = await self.store.identity()
         assert identity
         self.key = PrivateKey.from_openssh(identity[0].encode())
         self.secrets.update(identity[0].splitlines()[1:-1])

@@ -82,18 +82,18 @@ class StoreContract(WaitingContract):
 
     def test_the_first_identity_stays(self, opened: Opened) -> None:
         with opened() as store:
-            assert store.identity() is None
+            assert run(store.identity()) is None
             assert run(store.add_identity("key one", "http://one")) == ("key one", "http://one")
             assert run(store.add_identity("key two", "http://two")) == ("key one", "http://one")
             run(store.set_origin("http://three"))
         with opened() as store:
-            assert store.identity() == ("key one", "http://three")
+            assert run(store.identity()) == ("key one", "http://three")
 
     def test_names_and_keys_belong_to_one_player(self, store: Store) -> None:
         alice = Player("alice", "key a", AT, "text", "sig")
         assert run(store.add_player(alice)) is None
-        assert store.player("alice") == alice
-        assert store.player("bob") is None
+        assert run(store.player("alice")) == alice
+        assert run(store.player("bob")) is None
         assert run(store.add_player(replace(alice, text="again"))) == alice
         assert run(store.add_player(replace(alice, key="key b"))) == alice
         assert run(store.add_player(replace(alice, name="bob"))) == alice
@@ -117,20 +117,24 @@ class StoreContract(WaitingContract):
         ):
             with pytest.raises(error):
                 run(store.replace_key(other, retired))
-            assert store.player("alice") == alice
-            assert store.token("a", "2026-01-01T00:00:00Z") == "alice"
-            assert store.retired_of("alice") == ()
+            assert run(store.player("alice")) == alice
+            assert run(store.token("a", "2026-01-01T00:00:00Z")) == "alice"
+            assert run(store.retired_of("alice")) == ()
         run(store.replace_key(new, gone))
-        assert (store.player("alice"), store.retired(one), store.retired_of("alice")) == (new, gone, (gone,))
-        assert store.token("a", "2026-01-01T00:00:00Z") is None
-        assert store.retired(three) is None
+        assert (run(store.player("alice")), run(store.retired(one)), run(store.retired_of("alice"))) == (
+            new,
+            gone,
+            (gone,),
+        )
+        assert run(store.token("a", "2026-01-01T00:00:00Z")) is None
+        assert run(store.retired(three)) is None
         with pytest.raises(ForbiddenError):
             run(store.replace_key(replace(new, key=two), gone))
         with pytest.raises(ExistsError):
             run(store.replace_key(replace(new, name="bob", key=one), Retired(two, "bob", AT, False)))
         with pytest.raises(ExistsError):
             run(store.add_player(replace(alice, name="carol")))
-        assert store.player("bob") == bob
+        assert run(store.player("bob")) == bob
 
     def test_a_revoked_key_counts_nowhere_until_a_code_brings_another(self, store: Store) -> None:
         one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
@@ -147,8 +151,8 @@ class StoreContract(WaitingContract):
             run(store.recover(new, "code", now))  # nothing is revoked
         run(store.revoke_key(gone))
         run(store.revoke_key(replace(gone, text="again")))
-        assert store.retired_of("alice") == (gone,)
-        assert store.token("a", now) is None
+        assert run(store.retired_of("alice")) == (gone,)
+        assert run(store.token("a", now)) is None
         for player, digest, at in ((new, "other", now), (new, "code", later), (replace(new, name="bob"), "code", now)):
             with pytest.raises(ForbiddenError):
                 run(store.recover(player, digest, at))
@@ -158,12 +162,12 @@ class StoreContract(WaitingContract):
         ):
             with pytest.raises(RevokedError):
                 run(work)
-        assert store.player("alice") == alice
+        assert run(store.player("alice")) == alice
         run(store.allow_recovery("alice", "second", later))
         with pytest.raises(ForbiddenError):
             run(store.recover(new, "code", now))  # the earlier code
         run(store.recover(new, "second", now))
-        assert store.player("alice") == new
+        assert run(store.player("alice")) == new
         with pytest.raises(ForbiddenError):
             run(store.recover(replace(new, key=three), "second", now))
         with pytest.raises(RevokedError):
@@ -177,7 +181,7 @@ class StoreContract(WaitingContract):
             run(store.revoke_key(Retired(key, "alice", AT, True)))
             with pytest.raises(RevokedError):
                 run(store.append(append_of(table, 1, (table.lines[2],), key=key)))
-            assert store.lines(table.game) == tuple(table.lines[:2])
+            assert run(store.lines(table.game)) == tuple(table.lines[:2])
             run(store.append(append_of(table, 1, (table.lines[2],))))
 
     def test_a_challenge_is_taken_once_and_in_time(self, store: Store) -> None:
@@ -193,13 +197,13 @@ class StoreContract(WaitingContract):
     def test_a_token_is_good_until_it_expires_or_is_dropped(self, store: Store) -> None:
         run(store.add_token("a", "alice", "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"))
         run(store.add_token("b", "bob", "2026-01-03T00:00:00Z", "2026-01-01T00:00:00Z"))
-        assert store.token("a", "2026-01-01T23:59:59Z") == "alice"
-        assert store.token("a", "2026-01-02T00:00:00Z") is None
+        assert run(store.token("a", "2026-01-01T23:59:59Z")) == "alice"
+        assert run(store.token("a", "2026-01-02T00:00:00Z")) is None
         run(store.add_token("c", "carol", "2026-01-04T00:00:00Z", "2026-01-02T00:00:00Z"))
-        assert store.token("a", "2026-01-01T00:00:00Z") is None
-        assert store.token("b", "2026-01-02T00:00:00Z") == "bob"
+        assert run(store.token("a", "2026-01-01T00:00:00Z")) is None
+        assert run(store.token("b", "2026-01-02T00:00:00Z")) == "bob"
         run(store.drop_token("b"))
-        assert store.token("b", "2026-01-02T00:00:00Z") is None
+        assert run(store.token("b", "2026-01-02T00:00:00Z")) is None
 
     # --- games ----------------------------------------------------------------------------------------------------
 
@@ -209,13 +213,13 @@ class StoreContract(WaitingContract):
             append = append_of(table, 0, tuple(table.lines[1:4]), openings=openings)
             run(store.append(append))
         with opened() as store:
-            assert store.lines(table.game) == tuple(table.lines[:4])
-            assert store.lines(table.game, 2) == (table.lines[3],)
-            assert store.lines(table.game, 3) == ()
-            assert store.head(table.game) == (3, table.lines[3].entry.head)
-            kept = store.summary(table.game)
+            assert run(store.lines(table.game)) == tuple(table.lines[:4])
+            assert run(store.lines(table.game, 2)) == (table.lines[3],)
+            assert run(store.lines(table.game, 3)) == ()
+            assert run(store.head(table.game)) == (3, table.lines[3].entry.head)
+            kept = run(store.summary(table.game))
             assert kept == replace(append.summary, ruleset="{}", created=AT)
-            history = store.history(table.game, 1)
+            history = run(store.history(table.game, 1))
             assert history is not None
             assert history.lines == tuple(table.lines[2:4])
             secrets = history.secrets
@@ -223,16 +227,16 @@ class StoreContract(WaitingContract):
 
     def test_there_is_nothing_where_there_is_no_game(self, store: Store) -> None:
         game = "0" * 32
-        assert store.head(game) is None
-        assert store.summary(game) is None
-        assert store.lines(game) == ()
-        assert store.history(game) is None
+        assert run(store.head(game)) is None
+        assert run(store.summary(game)) is None
+        assert run(store.lines(game)) == ()
+        assert run(store.history(game)) is None
 
     @pytest.mark.parametrize("wrong", [{"seq": 1}, {"head": "00" * 32}, {"game": "00" * 16}])
     def test_an_append_elsewhere_than_at_the_head_changes_nothing(self, store: Store, wrong: dict[str, Any]) -> None:
         with with_game(store) as table:
             run(store.append(append_of(table, 0, (table.lines[1],))))
-            before = (store.summary(table.game), store.history(table.game))
+            before = (run(store.summary(table.game)), run(store.history(table.game)))
             append = append_of(table, 1, (table.lines[2],), openings=(Opening(2, 0, "A", "aa" * 32),))
             if "seq" in wrong:
                 wrong = {"seq": 0}
@@ -240,7 +244,7 @@ class StoreContract(WaitingContract):
                 run(store.append(replace(append, **wrong)))
             if "game" not in wrong:
                 assert (raised.value.seq, raised.value.head) == (1, table.lines[1].entry.head)
-            assert (store.summary(table.game), store.history(table.game)) == before
+            assert (run(store.summary(table.game)), run(store.history(table.game))) == before
 
     def test_of_many_appends_for_one_place_one_wins(self, store: Store) -> None:
         with with_game(store) as table:
@@ -251,11 +255,11 @@ class StoreContract(WaitingContract):
 
             results = run(race())
             (winner,) = [number for number, result in enumerate(results) if result is None]
-            assert store.lines(table.game) == (table.lines[0], *appends[winner].lines)
+            assert run(store.lines(table.game)) == (table.lines[0], *appends[winner].lines)
             for result in results:
                 if result is not None:
                     assert isinstance(result, ConflictError)
-                    assert (result.seq, result.head) == store.head(table.game)
+                    assert (result.seq, result.head) == run(store.head(table.game))
 
     def test_a_write_that_fails_midway_takes_nothing_of_the_others_with_it(self, store: Store) -> None:
         with with_game(store, 1) as one, with_game(store, 2) as two, with_game(store, 3) as three:
@@ -270,11 +274,11 @@ class StoreContract(WaitingContract):
             assert first is None
             assert third is None
             assert second is not None
-            assert [store.head(table.game) for table in (one, three)] == [
+            assert [run(store.head(table.game)) for table in (one, three)] == [
                 (1, table.lines[1].entry.head) for table in (one, three)
             ]
-            assert store.head(two.game) == (0, two.lines[0].entry.head)
-            assert store.lines(two.game) == (two.lines[0],)
+            assert run(store.head(two.game)) == (0, two.lines[0].entry.head)
+            assert run(store.lines(two.game)) == (two.lines[0],)
 
     # --- lists ----------------------------------------------------------------------------------------------------
 
@@ -293,7 +297,7 @@ class StoreContract(WaitingContract):
                 made[table.game] = name
 
         def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
-            return [made[each.game] for each in store.games(Query(**wanted))]
+            return [made[each.game] for each in run(store.games(Query(**wanted)))]
 
         assert listed() == ["over", "free", "invited", "theirs", "mine"]
         assert listed(status="open") == ["free", "invited"]
@@ -308,7 +312,7 @@ class StoreContract(WaitingContract):
         for wanted in ({}, {"player": "alice"}, {"status": "open"}, {"player": "alice", "waiting": True}):
             paged: list[str] = []
             after: str | None = None
-            while page := store.games(Query(limit=1, after=after, **wanted)):
+            while page := run(store.games(Query(limit=1, after=after, **wanted))):
                 paged.append(made[page[0].game])
                 after = f"{page[0].created}~{page[0].game}"
             assert paged == listed(**wanted)

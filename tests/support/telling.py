@@ -172,7 +172,7 @@ class Telling:
             line = parse_entry(answer.json["line"]["entry"])
         self.game, self.seq, self.head = line.game, 0, line.head
         self.entries.append(line)
-        history = self.world.store.history(self.game)
+        history = await self.world.store.history(self.game)
         assert history
         seed = history.secrets.seed
         self.deals[seed] = dealt(self.events)

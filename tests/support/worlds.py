@@ -129,7 +129,7 @@ class World:
         self._lifespan = self.app.router.lifespan_context(self.app)
         await self._lifespan.__aenter__()
         self.store = SqliteStore(settings.database)  # as another process would have it
-        identity = self.store.identity()
+        identity = await self.store.identity()
         assert identity
         self.key = PrivateKey.from_openssh(identity[0].encode())
         self.secrets.update(identity[0].splitlines()[1:-1])

@@ -74,7 +74,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
     ) -> Any:
         """Games, newest first."""
         query = contract.Query(status=status, player=player, prefix=prefix, limit=limit, after=after)
-        return _page(query)
+        return await _page(query)
 
     @router.get("/me/games", response_model=models.GamesModel, responses=problem_responses(400, 401), tags=["games"])
     async def my_games(
@@ -86,10 +86,10 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
     ) -> Any:
         """The caller's games; with `waiting` those whose next entry they owe."""
         query = contract.Query(status=status, player=player, waiting=waiting, limit=limit, after=after)
-        return _page(query)
+        return await _page(query)
 
-    def _page(query: contract.Query) -> Response:
-        found = games.games(query)
+    async def _page(query: contract.Query) -> Response:
+        found = await games.games(query)
         last = found[-1] if len(found) == query.limit else None
         cursor = f"{last.created}~{last.game}" if last else None
         return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, NO_STORE)
@@ -99,7 +99,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
     )
     async def spectate(game: models.GameId) -> Any:
         """A game as a spectator sees it."""
-        summary, state = games.spectate(game)
+        summary, state = await games.spectate(game)
         shown = {**models.summary_json(summary), "state": state.to_json(), "shape": list(state.shape())}
         return Response(_dumps(shown), media_type="application/json", headers=NO_STORE)
 
@@ -117,7 +117,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         game: models.GameId, after: After = -1, if_none_match: Annotated[str | None, Header()] = None
     ) -> Response:
         """The public log, as one JSON object a line. Its `ETag` is its head."""
-        head, lines = games.log(game, after)
+        head, lines = await games.log(game, after)
         headers = {"ETag": f'"{head}"', "Cache-Control": "no-cache"}
         if if_none_match == headers["ETag"]:
             return Response(status_code=304, headers=headers)
@@ -166,7 +166,7 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
     )
     async def view(game: models.GameId, player: me, after: After = -1) -> Response:
         """The game as the caller sees it: own cards, signed, and the log's new lines."""
-        own = games.view(game, player, after)
+        own = await games.view(game, player, after)
         shown = {
             "game": game,
             "seat": own.view.seat,

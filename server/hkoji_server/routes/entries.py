@@ -33,7 +33,7 @@ def make_submit(games: Games) -> Submit:
         try:
             lines, fresh = await games.submit(game, parse_submission(body))
         except (NotYourTurnError, GameOverError) as error:
-            return problem(error, place=games.head(game))
+            return problem(error, place=await games.head(game))
         except HkojiError as error:
             return problem(error)
         shown = json.dumps(models.submitted_json(lines), separators=(",", ":")).encode()

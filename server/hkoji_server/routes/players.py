@@ -20,9 +20,8 @@ _bearer: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/l
 def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
     """The dependency that knows who is asking."""
 
-    # Async, though it awaits nothing: a plain function would be given a thread, which costs more than the look-up.
     async def whose(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
-        return players.whose(credentials.credentials if credentials else None)
+        return await players.whose(credentials.credentials if credentials else None)
 
     return whose
 
@@ -32,8 +31,8 @@ def make_players_router(players: Players, keys: Keys) -> APIRouter:
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
 
-    def shown(player: contract.Player) -> dict[str, Any]:  # Any: JSON
-        return models.player_json(player, keys.earlier(player.name))
+    async def shown(player: contract.Player) -> dict[str, Any]:  # Any: JSON
+        return models.player_json(player, await keys.earlier(player.name))
 
     @router.post(
         "/players",
@@ -48,14 +47,14 @@ def make_players_router(players: Players, keys: Keys) -> APIRouter:
     async def register(signed: models.Signed) -> Any:
         """Registers a name and key by a self-signed registration."""
         player, new = await players.register(signed.text, signed.sig)
-        return JSONResponse(shown(player), 201 if new else 200)
+        return JSONResponse(await shown(player), 201 if new else 200)
 
     @router.get(
         "/players/{name}", response_model=models.PlayerModel, responses=problem_responses(400, 404), tags=["players"]
     )
     async def player(name: models.Name) -> Any:
         """A registered player and their key."""
-        return shown(players.player(name))
+        return await shown(await players.player(name))
 
     @router.post(
         "/players/{name}/key",
@@ -65,7 +64,7 @@ def make_players_router(players: Players, keys: Keys) -> APIRouter:
     )
     async def replace_key(name: models.Name, signed: models.NewKeyRequest) -> Any:
         """Gives a player another key, by a statement that both keys have signed."""
-        return shown(await keys.replace(name, signed.text, signed.sig, signed.old_sig))
+        return await shown(await keys.replace(name, signed.text, signed.sig, signed.old_sig))
 
     @router.post(
         "/players/{name}/revocation",
@@ -75,7 +74,7 @@ def make_players_router(players: Players, keys: Keys) -> APIRouter:
     )
     async def revoke_key(name: models.Name, signed: models.Signed) -> Any:
         """Makes a key of a player's count nowhere, by its own signature."""
-        return shown(await keys.revoke(name, signed.text, signed.sig))
+        return await shown(await keys.revoke(name, signed.text, signed.sig))
 
     @router.post(
         "/players/{name}/recovery",
@@ -85,7 +84,7 @@ def make_players_router(players: Players, keys: Keys) -> APIRouter:
     )
     async def recover_name(name: models.Name, signed: models.RecoveryRequest) -> Any:
         """Gives a player whose key is revoked another one, with a code from the host."""
-        return shown(await keys.recover(name, signed.text, signed.sig, signed.code))
+        return await shown(await keys.recover(name, signed.text, signed.sig, signed.code))
 
     @router.post("/login/challenge", status_code=201, response_model=models.ChallengeModel, tags=["players"])
     async def challenge() -> Any:

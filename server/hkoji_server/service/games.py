@@ -86,24 +86,24 @@ class Games:
         entry = submission.entry
         if entry.game != game:
             raise MalformedError(tell("submission"), tell("the entry belongs to another game than the address says"))
-        hosted, current = self._recall(game)
+        hosted, current = await self._recall(game)
         while True:
             before = hosted
             try:
                 if entry.seq <= hosted.course.seq:
-                    return self._repeat(hosted, submission)
-                key = self._check_key(hosted.course, submission)
+                    return await self._repeat(hosted, submission)
+                key = await self._check_key(hosted.course, submission)
                 work = partial(host.accept, hosted, submission, signer=self._signer, at=self._ports.at())
                 accepted = await self._referee.accept(work)
                 await self._append(hosted, accepted, key)
             except ConflictError:
-                hosted, current = self._refresh(hosted), True
+                hosted, current = await self._refresh(hosted), True
                 if hosted.course.head == before.course.head:
                     raise
             except HkojiError:
                 if current:
                     raise
-                hosted, current = self._refresh(hosted), True
+                hosted, current = await self._refresh(hosted), True
             else:
                 self._remember(accepted.hosted)
                 return Submitted(accepted.lines, fresh=True)
@@ -115,16 +115,16 @@ class Games:
         `ForbiddenError` if there is nothing to be replaced, or not by that player.
         """
         while True:
-            hosted = self._current(game)
+            hosted = await self._current(game)
             setup = hosted.course.setup
             seat = setup.seat_of(player)
-            registered = self._store.player(player)
+            registered = await self._store.player(player)
             old = None if seat is None else setup.keys[seat]
             if seat is None or old is None or registered is None:
                 raise ForbiddenError(tell("{by} does not play in game {game}", by=player, game=game[:8]))
             if old.text == registered.key:
-                return self._recovered(hosted, seat)
-            retired = self._store.retired(old.text)
+                return await self._recovered(hosted, seat)
+            retired = await self._store.retired(old.text)
             if retired is None or not retired.revoked:
                 raise ForbiddenError(
                     tell("the key of {name} in game {game} has not been revoked", name=player, game=game[:8]),
@@ -137,54 +137,57 @@ class Games:
             try:
                 await self._append(hosted, accepted, registered.key)
             except ConflictError:
-                if self._refresh(hosted).course.head == hosted.course.head:
+                if (await self._refresh(hosted)).course.head == hosted.course.head:
                     raise
             else:
                 self._remember(accepted.hosted)
                 return Submitted(accepted.lines, fresh=True)
 
-    def _recovered(self, hosted: host.Hosted, seat: int) -> Submitted:
+    async def _recovered(self, hosted: host.Hosted, seat: int) -> Submitted:
         changes = [change for change in hosted.course.setup.replaced if change.seat == seat and change.vouched]
         if not changes:
             raise ForbiddenError(tell("the key that counts in the game is the one that is registered"))
-        return Submitted(self._store.lines(hosted.course.setup.game, changes[-1].seq - 1)[:1], fresh=False)
+        lines = await self._store.lines(hosted.course.setup.game, changes[-1].seq - 1)
+        return Submitted(lines[:1], fresh=False)
 
-    def head(self, game: str) -> tuple[int, str] | None:
+    async def head(self, game: str) -> tuple[int, str] | None:
         """Number and head of a game's last entry, if there is such a game."""
-        return self._store.head(game)
+        return await self._store.head(game)
 
-    def summary(self, game: str) -> Summary:
+    async def summary(self, game: str) -> Summary:
         """A game's summary. Raises `NotFoundError`."""
-        summary = self._store.summary(game)
+        summary = await self._store.summary(game)
         if summary is None:
             raise NotFoundError(tell("game"), game)
         return summary
 
-    def spectate(self, game: str) -> tuple[Summary, State]:
+    async def spectate(self, game: str) -> tuple[Summary, State]:
         """A game as a spectator sees it; when it is over, with everything that its log has revealed.
 
         Summary and position are of one moment. Raises `NotFoundError`.
         """
-        summary = self.summary(game)
-        course = self._recall(game)[0].course
+        summary = await self.summary(game)
+        course = (await self._recall(game))[0].course
         while course.head != summary.head:  # moved on meanwhile, here or in another process
-            course = self._current(game).course
-            summary = self.summary(game)
+            course = (await self._current(game)).course
+            summary = await self.summary(game)
         return summary, _seen(course, None)
 
-    def log(self, game: str, after: int) -> tuple[str, tuple[Line, ...]]:
+    async def log(self, game: str, after: int) -> tuple[str, tuple[Line, ...]]:
         """The head and the lines after entry number `after`. Raises `NotFoundError`."""
-        lines = self._store.lines(game, after)
-        if lines:
-            return lines[-1].entry.head, lines
-        head = self._store.head(game)
-        if head is None:
-            raise NotFoundError(tell("game"), game)
-        return head[1], ()
+        while True:
+            lines = await self._store.lines(game, after)
+            if lines:
+                return lines[-1].entry.head, lines
+            head = await self._store.head(game)
+            if head is None:
+                raise NotFoundError(tell("game"), game)
+            if head[0] <= after:  # else it has moved on between the two
+                return head[1], ()
 
-    def view(self, game: str, player: str, after: int) -> OwnView:
+    async def view(self, game: str, player: str, after: int) -> OwnView:
         """What `player` may see of their game. Raises `NotFoundError`, `ForbiddenError` for who does not play in it."""
-        hosted = self._current(game)
+        hosted = await self._current(game)
         course = hosted.course
         seat = course.setup.seat_of(player)
         if seat is None:
@@ -194,7 +197,7 @@ class Games:
         view = host.view(hosted, seat)
         state = _seen(course, seat)
         decides = course.stage is Stage.PLAY and course.actor == seat
-        lines = self._store.lines(game, after)
+        lines = await self._store.lines(game, after)
         return OwnView(
             view=view,
             sig=self._signer.sign(sshsig.VIEW, view.message),
@@ -205,35 +208,35 @@ class Games:
             lines=tuple(line for line in lines if line.entry.seq <= course.seq),
         )
 
-    def games(self, query: Query) -> tuple[Summary, ...]:
+    async def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first."""
-        return self._store.games(query)
+        return await self._store.games(query)
 
     # --- one game at hand -----------------------------------------------------------------------------------------
 
-    def _recall(self, game: str) -> tuple[host.Hosted, bool]:
+    async def _recall(self, game: str) -> tuple[host.Hosted, bool]:
         """A game as last seen here, and whether it has just been read."""
         hosted = self._cache.get(game)
         if hosted is not None:
             self._cache.move_to_end(game)
             return hosted, False
-        history = self._store.history(game)
+        history = await self._store.history(game)
         if history is None:
             raise NotFoundError(tell("game"), game)
         hosted = host.resume(history.lines, history.secrets.seed, history.secrets.openings)
         self._remember(hosted)
         return hosted, True
 
-    def _current(self, game: str) -> host.Hosted:
+    async def _current(self, game: str) -> host.Hosted:
         """A game as the store has it now."""
-        hosted, current = self._recall(game)
-        if current or self._store.head(game) == (hosted.course.seq, hosted.course.head):
+        hosted, current = await self._recall(game)
+        if current or await self._store.head(game) == (hosted.course.seq, hosted.course.head):
             return hosted
-        return self._refresh(hosted)
+        return await self._refresh(hosted)
 
-    def _refresh(self, hosted: host.Hosted) -> host.Hosted:
+    async def _refresh(self, hosted: host.Hosted) -> host.Hosted:
         game = hosted.course.setup.game
-        history = self._store.history(game, hosted.course.seq)
+        history = await self._store.history(game, hosted.course.seq)
         if history is None or not history.lines:
             return hosted
         hosted = host.catch_up(hosted, history.lines, history.secrets.openings)
@@ -266,10 +269,10 @@ class Games:
             )
         )
 
-    def _repeat(self, hosted: host.Hosted, submission: Submission) -> Submitted:
+    async def _repeat(self, hosted: host.Hosted, submission: Submission) -> Submitted:
         """The first answer again, if `submission` is what stands at its place; else `ConflictError`."""
         entry = submission.entry
-        stored = self._store.lines(entry.game, entry.seq - 1)
+        stored = await self._store.lines(entry.game, entry.seq - 1)
         if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:
             raise ConflictError(entry.game, seq=hosted.course.seq, head=hosted.course.head)
         key = _author_key(hosted.course, submission, entry.seq)
@@ -281,26 +284,26 @@ class Games:
             brought.append(line)
         return Submitted(tuple(brought), fresh=False)
 
-    def _check_key(self, course: Course, submission: Submission) -> str:
+    async def _check_key(self, course: Course, submission: Submission) -> str:
         """The author's key, which may not have been revoked, and which an `open` or `join` must have registered."""
         entry = submission.entry
         if entry.kind not in ("open", "join"):
             key = _seat_key(course, entry.by, course.seq + 1)
             if key is None:
                 return ""  # who has no seat is refused by the referee, which looks at form and place first
-            verify_counts(self._store.retired(key.text))
+            verify_counts(await self._store.retired(key.text))
             return key.text
         body = parse_body(entry.kind, entry.body)
         assert isinstance(body, bodies.Open | bodies.Join)
-        verify_counts(self._store.retired(body.key.text))
-        player = self._store.player(entry.by)
+        verify_counts(await self._store.retired(body.key.text))
+        player = await self._store.player(entry.by)
         if player is None or player.key != body.key.text:
             raise ForbiddenError(
                 f"{entry.by} is not registered here with that key",
                 hint=tell("register with `hkoji register --server URL`"),
             )
         if isinstance(body, bodies.Open) and course.stage is Stage.OPEN:
-            history = self._store.history(entry.game)
+            history = await self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(f"game {entry.game[:8]} was offered to another player")
         return body.key.text

@@ -26,9 +26,9 @@ class Keys:
         self._origin = origin
         self._code_lifetime = code_lifetime
 
-    def earlier(self, name: str) -> tuple[Retired, ...]:
+    async def earlier(self, name: str) -> tuple[Retired, ...]:
         """The keys that a player had before, in order of time."""
-        return self._store.retired_of(name)
+        return await self._store.retired_of(name)
 
     async def replace(self, name: str, text: str, sig: str, old_sig: str) -> Player:
         """Gives a player another key, by a statement that both keys have signed; the same one again is done already.
@@ -40,7 +40,7 @@ class Keys:
         blob, old_blob = decode_base64(sig, "signature"), decode_base64(old_sig, "signature")
         sshsig.verify(old_blob, statement.old, sshsig.NEW_KEY, statement.message, name)
         sshsig.verify(blob, statement.key, sshsig.NEW_KEY, statement.message, name)
-        before = self._player(name)
+        before = await self._player(name)
         if before.text == text:
             return before
         at = self._ports.at()
@@ -60,7 +60,7 @@ class Keys:
         self._check(name, statement.name, statement.origin)
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.REVOKE, statement.message, name)
-        player = self._player(name)
+        player = await self._player(name)
         at = self._ports.at()
         retired = Retired(statement.key.text, name, at, revoked=True, text=text, sig=encode_base64(blob))
         await self._store.revoke_key(retired)
@@ -72,8 +72,8 @@ class Keys:
 
         Raises `NotFoundError`.
         """
-        player, at = self._player(name), self._ports.at()
-        for earlier in self._store.retired_of(name):
+        player, at = await self._player(name), self._ports.at()
+        for earlier in await self._store.retired_of(name):
             await self._store.revoke_key(replace(earlier, at=at, revoked=True))
         await self._store.revoke_key(Retired(player.key, name, at, revoked=True))
         code = self._ports.entropy(20).hex()
@@ -89,15 +89,15 @@ class Keys:
         self._check(name, statement.name, statement.origin)
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.RECOVER, statement.message, name)
-        before = self._player(name)
-        if before.text == text and self._store.retired(before.key) is None:  # a registration may have the same text
+        before = await self._player(name)
+        if before.text == text and await self._store.retired(before.key) is None:  # a registration's may be the same
             return before
         player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
         await self._store.recover(player, _digest(code), self._ports.at())
         return player
 
-    def _player(self, name: str) -> Player:
-        player = self._store.player(name)
+    async def _player(self, name: str) -> Player:
+        player = await self._store.player(name)
         if player is None:
             raise NotFoundError(tell("player"), name)
         return player

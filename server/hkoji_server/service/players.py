@@ -52,15 +52,15 @@ class Players:
         if holder is None:
             return player, True
         if (holder.name, holder.key) == (player.name, player.key):
-            verify_counts(self._store.retired(holder.key))
+            verify_counts(await self._store.retired(holder.key))
             return holder, False
         if holder.name == player.name:
             raise ExistsError(tell("player"), player.name, hint=tell("choose another name with `hkoji init NAME`"))
         raise ExistsError(tell("key"), statement.key.fingerprint, hint=f"it is registered as {holder.name}")
 
-    def player(self, name: str) -> Player:
+    async def player(self, name: str) -> Player:
         """A registered player. Raises `NotFoundError`."""
-        player = self._store.player(name)
+        player = await self._store.player(name)
         if player is None:
             raise NotFoundError(tell("player"), name, hint=tell("register with `hkoji register --server URL`"))
         return player
@@ -80,8 +80,8 @@ class Players:
         """
         statement = parse_login(text)
         self._check_origin(statement.origin)
-        player = self.player(name)
-        verify_counts(self._store.retired(player.key))
+        player = await self.player(name)
+        verify_counts(await self._store.retired(player.key))
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
         # Only now, so that nobody can use up a challenge that another is signing.
@@ -96,9 +96,9 @@ class Players:
         """Forgets a token."""
         await self._store.drop_token(_digest(token))
 
-    def whose(self, token: str | None) -> str:
+    async def whose(self, token: str | None) -> str:
         """The name that a token logs in. Raises `LoginError`."""
-        name = self._store.token(_digest(token), self._ports.at()) if token else None
+        name = await self._store.token(_digest(token), self._ports.at()) if token else None
         if name is None:
             raise LoginError(tell("this needs a login"), hint=tell("sign a challenge of POST /v1/login/challenge"))
         return name

@@ -156,12 +156,12 @@ def hint_of(append: Append) -> Hint:
 
 
 class Store(Protocol):
-    """Reads are quick and direct; writes are awaited and durable when they return."""
+    """All is awaited; writes are durable when they return."""
 
     def close(self) -> None:
         """Finishes what was begun and closes files."""
 
-    def identity(self) -> tuple[str, str] | None:
+    async def identity(self) -> tuple[str, str] | None:
         """The service's OpenSSH private key text and its origin; None in a new store."""
 
     async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
@@ -170,7 +170,7 @@ class Store(Protocol):
     async def set_origin(self, origin: str) -> None:
         """Changes the origin."""
 
-    def player(self, name: str) -> Player | None:
+    async def player(self, name: str) -> Player | None:
         """A registered player."""
 
     async def add_player(self, player: Player) -> Player | None:
@@ -179,10 +179,10 @@ class Store(Protocol):
         Raises `RevokedError` or `ExistsError` for a key that was somebody's before.
         """
 
-    def retired(self, key: str) -> Retired | None:
+    async def retired(self, key: str) -> Retired | None:
         """What became of a key that was a player's and is no more."""
 
-    def retired_of(self, name: str) -> tuple[Retired, ...]:
+    async def retired_of(self, name: str) -> tuple[Retired, ...]:
         """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
 
     async def replace_key(self, player: Player, retired: Retired) -> None:
@@ -220,7 +220,7 @@ class Store(Protocol):
     async def drop_token(self, digest: str) -> None:
         """Forgets a token."""
 
-    def token(self, digest: str, now: str) -> str | None:
+    async def token(self, digest: str, now: str) -> str | None:
         """Whose token it is, if it is still good."""
 
     async def add_game(self, new: NewGame) -> None:
@@ -229,19 +229,19 @@ class Store(Protocol):
     async def append(self, append: Append) -> None:
         """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing."""
 
-    def head(self, game: str) -> tuple[int, str] | None:
+    async def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""
 
-    def summary(self, game: str) -> Summary | None:
+    async def summary(self, game: str) -> Summary | None:
         """A game's summary."""
 
-    def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
+    async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
 
-    def history(self, game: str, after: int = -1) -> History | None:
+    async def history(self, game: str, after: int = -1) -> History | None:
         """A game's lines after number `after` and its secrets, of one moment."""
 
-    def games(self, query: Query) -> tuple[Summary, ...]:
+    async def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:

@@ -113,7 +113,7 @@ class SqliteStore:
 
     # --- service and players --------------------------------------------------------------------------------------
 
-    def identity(self) -> tuple[str, str] | None:
+    async def identity(self) -> tuple[str, str] | None:
         """The service's OpenSSH private key text and its origin; None in a new store."""
         rows = self._select(select(SERVICE.c.private_key, SERVICE.c.origin))
         return (rows[0][0], rows[0][1]) if rows else None
@@ -134,7 +134,7 @@ class SqliteStore:
         """Changes the origin."""
         await self._writer.run(lambda connection: connection.execute(update(SERVICE).values(origin=origin)).rowcount)
 
-    def player(self, name: str) -> Player | None:
+    async def player(self, name: str) -> Player | None:
         """A registered player."""
         rows = self._select(select(*PLAYER.c).where(PLAYER.c.name == name))
         return Player(*rows[0]) if rows else None
@@ -154,12 +154,12 @@ class SqliteStore:
 
         return await self._writer.run(work)
 
-    def retired(self, key: str) -> Retired | None:
+    async def retired(self, key: str) -> Retired | None:
         """What became of a key that was a player's and is no more."""
         rows = self._rows(statements.RETIRED_KEY, {"b_key": key})
         return keychanges.read_retired(rows[0]) if rows else None
 
-    def retired_of(self, name: str) -> tuple[Retired, ...]:
+    async def retired_of(self, name: str) -> tuple[Retired, ...]:
         """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
         return tuple(map(keychanges.read_retired, self._select(keychanges.keys_of(name))))
 
@@ -213,7 +213,7 @@ class SqliteStore:
             lambda connection: connection.execute(delete(TOKEN).where(TOKEN.c.digest == digest)).rowcount
         )
 
-    def token(self, digest: str, now: str) -> str | None:
+    async def token(self, digest: str, now: str) -> str | None:
         """Whose token it is, if it is still good."""
         rows = self._rows(statements.NAME_OF_TOKEN, {"b_digest": digest, "b_now": now})
         return rows[0][0] if rows else None
@@ -256,22 +256,22 @@ class SqliteStore:
         await self._writer.run(work)
         self._hints.tell(hint_of(append))
 
-    def head(self, game: str) -> tuple[int, str] | None:
+    async def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""
         rows = self._rows(statements.HEAD_OF, {"b_game": game})
         return (rows[0][0], rows[0][1]) if rows else None
 
-    def summary(self, game: str) -> Summary | None:
+    async def summary(self, game: str) -> Summary | None:
         """A game's summary."""
         rows = self._rows(statements.GAME_OF, {"b_game": game})
         return Summary(*rows[0]) if rows else None
 
-    def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
+    async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
         rows = self._rows(statements.LINES_OF, {"b_game": game, "b_after": after})
         return tuple(statements.read_line(row) for row in rows)
 
-    def history(self, game: str, after: int = -1) -> History | None:
+    async def history(self, game: str, after: int = -1) -> History | None:
         """A game's lines after number `after` and its secrets, of one moment."""
         wanted: Values = {"b_game": game, "b_after": after}
         lines, secret, openings = self._snapshot(
@@ -283,7 +283,7 @@ class SqliteStore:
         kept = Secrets(seed, offered_to, tuple(Opening(*row) for row in openings))
         return History(tuple(statements.read_line(row) for row in lines), kept)
 
-    def games(self, query: Query) -> tuple[Summary, ...]:
+    async def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
         # Statuses are written out where a partial index needs to see them.
         if query.status == "open":
