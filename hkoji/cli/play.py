@@ -43,15 +43,15 @@ def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> No
         "server": client.server_of(game),
     }
 
-    def text() -> str:
+    # The id alone on stdout: `GAME=$(hkoji new)`.
+    out.result(value, lambda: game)
+    if not out.json:
         joining, waiting = f"hkoji join {short}", f"hkoji wait {short}"
         if invite:
-            asked = _("The game is open. Ask {name} to run: {command}", name=invite, command=joining)
+            out.say(tell("The game is open. Ask {name} to run: {command}", name=invite, command=joining))
         else:
-            asked = _("The game is open. Ask someone to run: {command}", command=joining)
-        return f"{game}\n{asked}\n{_('Then: {command}', command=waiting)}"
-
-    out.result(value, text)
+            out.say(tell("The game is open. Ask someone to run: {command}", command=joining))
+        out.say(tell("Then: {command}", command=waiting))
 
 
 def join(client: Client, out: Output, game: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -193,6 +194,13 @@ def test_sign_takes_the_same_notation_and_submit_sends_it(alice: Shell, bob: She
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_id_of_a_new_game_is_all_that_a_script_reads(alice: Shell) -> None:
+    made = alice("new")
+    assert re.fullmatch(r"[0-9a-f]{32}\n", made.out)
+    assert f"hkoji join {made.out[:8]}\n" in made.err
+    assert f"hkoji wait {made.out[:8]}\n" in made.err
 
 
 def test_json_shapes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
