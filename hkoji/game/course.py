@@ -337,7 +337,7 @@ class Course(NamedTuple):
         due = self.due_openings()
         if [(card.seq, card.part) for card in due] != [(opening.seq, opening.part) for opening in openings]:
             raise IllegalError(tell("it opens other cards than those that are due"))
-        verify_openings(self.setup.game, openings, {(card.seq, card.part): card.commit for card in due})
+        verify_openings(self.setup.game, openings, (card.commit for card in due))
         return due
 
     def _advance(self, knowledge: Knowledge, events: tuple[Event, ...]) -> _Applied:

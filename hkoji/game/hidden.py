@@ -6,7 +6,7 @@ committing player, never derived and never used twice in a game: the cards are f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -91,11 +91,8 @@ def parse_openings(value: JsonValue) -> tuple[Opening, ...]:
     return openings
 
 
-def verify_openings(game: str, openings: Iterable[Opening], commits: Mapping[tuple[int, int], str]) -> None:
-    """Checks openings against the commitments they name, by (seq, part). Raises `CommitmentError`."""
-    for opening in openings:
-        commit = commits.get((opening.seq, opening.part))
-        if commit is None:
-            raise CommitmentError(tell("there is no such commitment"), seq=opening.seq, part=opening.part)
+def verify_openings(game: str, openings: Iterable[Opening], commits: Iterable[str]) -> None:
+    """Checks openings against as many commitments, in the same order. Raises `CommitmentError`."""
+    for opening, commit in zip(openings, commits, strict=True):
         if opening.commitment(game) != commit:
             raise CommitmentError(tell("cards and salt do not give the commitment"), seq=opening.seq, part=opening.part)

@@ -174,7 +174,7 @@ def _keep(hosted: Hosted, submission: Submission, body: bodies.Body) -> tuple[Op
             tell("it takes {count} openings for its commitments, and none else", count=len(commit)),
             hint=_OPENING_HINT,
         )
-    verify_openings(entry.game, submission.opening, {(entry.seq, part): given for part, given in enumerate(commit)})
+    verify_openings(entry.game, submission.opening, commit)
     salts = {opening.salt for opening in hosted.openings}
     for opening in submission.opening:
         if opening.salt in salts:

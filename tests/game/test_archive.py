@@ -10,6 +10,7 @@ from hkoji.game.archive import Against, Claims, claims, covers, extends, fork, o
 from hkoji.game.audit import audit
 from hkoji.log.keys import PublicKey
 from hkoji.log.line import Line, format_log
+from tests.support.docs import DOCS
 from tests.support.table import Table, new_game, whole_game
 
 DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
@@ -126,3 +127,8 @@ def test_an_offer_says_what_its_deal_is_bound_to() -> None:
     found = other_seed(mine, theirs.bond)
     assert (found.against, found.entry, found.signer) == (Against.DEAL, 0, "server")
     assert DEAL in found.reason
+
+
+def test_the_words_for_contradictions_are_those_of_the_page() -> None:
+    page = (DOCS / "cli.md").read_text()
+    assert f"contradiction has `contradiction` ({' or '.join(f'`{each.value}`' for each in Against)})" in page

@@ -17,6 +17,7 @@ from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.adversary import reopened
 from tests.support.forgery import append, changed_body, entry_number, only, pins, rewrite
 from tests.support.table import AT, Table, new_game, whole_game
 
@@ -47,6 +48,16 @@ def test_unfinished_and_truncated_logs_hold_as_far_as_they_go() -> None:
     result = audit(half, pins(whole))
     assert only(result)[0] is AuditStep.PARSE
     assert result.holds == half.count("\n")
+
+
+def test_the_lines_behind_a_bad_one_are_counted() -> None:
+    lines = format_log(whole_game(7).lines).splitlines(keepends=True)
+    for number in (0, 5, len(lines) - 1):
+        log = "".join([*lines[:number], "{}\n", *lines[number + 1 :]])
+        for text in (log, log.encode()):
+            result = audit(text)
+            assert only(result) == (AuditStep.PARSE, number, None)
+            assert (result.entries, result.holds) == (len(lines), number)
 
 
 def test_any_changed_byte_is_found() -> None:
@@ -161,6 +172,16 @@ def test_one_missing_receipt_is_found_and_none_at_all_is_allowed() -> None:
     assert audit(format_log(table.lines, receipts=False), pins(table)).ok
     table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig)
     assert only(audit(table.text, pins(table)))[:2] == (AuditStep.RECEIPTS, 6)
+
+
+def test_a_salt_that_comes_twice_is_found_where_it_comes_again() -> None:
+    table = whole_game(3)
+    one, other, *_ = (o for o in table.hosted.openings if table.lines[o.seq].entry.body["action"] == "1X")
+    forged = other._replace(salt=one.salt)
+    changes = changed_body(table, other.seq, commit=[forged.commitment(table.game)])
+    result = audit(rewrite(table, {**changes, **reopened(table, forged)}), pins(table))
+    assert only(result)[0::2] == (AuditStep.COMMITMENTS, "server")
+    assert result.findings[0].reason == f"opening 0 of entry {other.seq}: its salt has been used before"
 
 
 def test_another_seed_convicts_the_server() -> None:

@@ -275,7 +275,9 @@ def test_an_end_without_seed_convicts_the_server_of_server_v1() -> None:
     table = whole_game(1)
     end = len(table.lines) - 1
     log = rewrite(table, changed_body(table, end, seed=None))
-    assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, end, "server")
+    result = audit(log, pins(table))
+    assert only(result) == (AuditStep.COMMITMENTS, end, "server")
+    assert result.findings[0].reason == f"opening 0 of entry {end}: the end does not publish the seed"
 
 
 def test_an_unseal_with_another_seed_convicts_the_server() -> None:

@@ -350,6 +350,7 @@ def test_a_file_is_read_strictly() -> None:
         (finding,) = result.findings
         assert (finding.step, finding.entry, finding.signer, finding.understood) == (AuditStep.PARSE, None, None, True)
         assert (result.entries, result.holds) == (0, 0)
+        assert result.finished is False
         assert result.notes == dict.fromkeys(AuditStep, "not reached")
     later = audit_file(text.replace('"evidence":1', '"evidence":2'), {}).findings[0]
     assert later.understood is False

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from hkoji.errors import TrustError
 from hkoji.game import host
-from hkoji.game.view import replay_own, verify_growth, verify_view
+from hkoji.game.replay import Replay, replay
+from hkoji.game.view import continue_own, replay_own, verify_growth, verify_view
 from hkoji.log.statement import Dealt, make_view, parse_view
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.table import new_game, whole_game
 
@@ -114,3 +116,40 @@ def test_missing_cards_are_said() -> None:
     short = make_view(dealt=(Dealt(view.dealt[0].cards[:6], 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
     with pytest.raises(TrustError, match="not shown all own cards"):
         replay_own(table.lines, 0, short, host.own_openings(table.hosted, 0))
+
+
+@pytest.mark.parametrize("ruleset", [Hanamikoji("random"), GeishasRoad("random", "random")], ids=["one", "other"])
+@pytest.mark.parametrize("seat", [0, 1, None])
+def test_a_replay_that_is_continued_is_the_replay_of_the_whole(
+    ruleset: Hanamikoji | GeishasRoad, seat: int | None
+) -> None:
+    table = new_game(5, ruleset).play(7)
+    replays: list[Replay] = []
+    for count in range(1, len(table.lines) + 1):
+        then = host.resume(table.lines[:count], table.hosted.seed, table.hosted.openings)
+        if seat is None:
+            known = replay(table.lines[:count])
+        else:
+            known = replay_own(table.lines[:count], seat, host.view(then, seat), table.hosted.openings)
+        replays.append(known)
+    shown = None if seat is None else host.view(table.hosted, seat)
+    for count, before in enumerate(replays, 1):
+        after = continue_own(before, table.lines[count:], seat, shown, table.hosted.openings)
+        assert after == replays[-1]
+    with pytest.raises(ValueError, match="nothing to continue"):
+        continue_own(Replay(()), table.lines, seat, shown, ())
+    torn = [*table.lines[:-2], table.lines[-1]]
+    for count in (1, len(torn) - 2):
+        with pytest.raises(TrustError, match=f"entry {len(torn) - 1} of the log does not hold") as error:
+            continue_own(replays[count - 1], torn[count:], seat, shown, table.hosted.openings)
+        assert error.value.hint
+
+
+@pytest.mark.parametrize(("cards", "why"), [("ABCDEFH", "what are no cards"), ("XXXXXXX", "not shown you your own")])
+def test_what_are_no_cards_is_not_believed(cards: str, why: str) -> None:
+    table = new_game(4)
+    view = host.view(table.hosted, 0)
+    wrong = make_view(dealt=(Dealt(cards, 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
+    with pytest.raises(TrustError, match=why) as error:
+        replay_own(table.lines, 0, wrong, ())
+    assert error.value.hint

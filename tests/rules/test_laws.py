@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import HkojiError, IllegalError, InvalidError, UnknownHandError
 from hkoji.rules.editions import EDITIONS
-from hkoji.rules.events import SEATS, Close, Decision, Outcome
+from hkoji.rules.events import SEATS, Close, Deal, Decision, Outcome, Reveal
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from tests.support.rules import (
@@ -84,6 +84,26 @@ def test_what_is_public_is_the_same_for_all(game: Game, data: st.DataObject) -> 
             assert view.due_reveals() == state.due_reveals()
             if state.due in DECISION_DUE:
                 assert view.shape() == state.shape()
+
+
+@every_game
+@fewer
+@given(data=st.data())
+def test_who_has_revealed_is_told_of_the_round(game: Game, data: st.DataObject) -> None:
+    """Also when the round has been scored, until the next deal; in a game that tells of it."""
+    play = data.draw(partly_played(game))
+    seats: set[int] = set()
+    for state, event in zip(play.states, (*play.events, None), strict=True):
+        told = getattr(state, "revealed", None)
+        if told is None:
+            assert "revealed" not in game.rulesets[0].initial().to_json()
+            return
+        assert told == sum(1 << seat for seat in seats)
+        assert state.to_json().get("revealed", told) in (told, [seat in seats for seat in SEATS])
+        if isinstance(event, Deal):
+            seats.clear()
+        elif isinstance(event, Reveal):
+            seats.add(event.seat)
 
 
 @every_game

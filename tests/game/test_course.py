@@ -1,0 +1,160 @@
+"""What a course says of itself after each entry: held against the entry that comes next, and the events so far."""
+
+from __future__ import annotations
+
+import pytest
+
+from hkoji import errors
+from hkoji.game import bodies
+from hkoji.game.course import begin
+from hkoji.game.knowledge import Spectator
+from hkoji.game.replay import Step, replay
+from hkoji.log.entry import make_entry
+from hkoji.rules.events import Deal, Draw
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.framing import DEAL
+from tests.support.table import AT, Table, new_game, refused
+
+WORDS = ["open", "join", "guest seed", "host seed", "chance", "play", "end"]
+
+
+def games() -> list[Table]:
+    """Two whole games, one with new keys; one that is given up; one whose seed is published later; one called off."""
+    whole = new_game(1, Hanamikoji("random", 2, "charm"))
+    whole.rekey(whole.course.actor or 0)
+    whole.play()
+    changed = new_game(2, GeishasRoad("random", "random")).play(3)
+    changed.revoke(changed.course.actor or 0, signed=True)
+    changed.play()
+    given_up = new_game(3).play(5)
+    given_up.send(given_up.entry(1, bodies.Resign()))
+    late = new_game(4, deal=DEAL).play().unseal()
+    off = Table()
+    off.open()
+    off.send(off.entry(0, bodies.Cancel()))
+    return [whole, changed, given_up, late, off]
+
+
+GAMES = games()
+
+
+def steps(table: Table, *, blind: bool) -> tuple[Step, ...]:
+    found = replay(table.lines, Spectator() if blind else None)
+    if blind:  # whoever sees no cards sees a result only if it comes from outside
+        return found.steps
+    assert found.stop is None
+    assert len(found.steps) == len(table.lines)
+    return found.steps
+
+
+@pytest.mark.parametrize("table", GAMES, ids=lambda table: table.lines[-2].entry.kind)
+@pytest.mark.parametrize("blind", [False, True])
+def test_who_owes_an_entry_writes_it(table: Table, blind: bool) -> None:
+    for step in steps(table, blind=blind):
+        course = step.course
+        if step.entry is table.lines[-1].entry:
+            assert (course.actor, course.server_owes()) == (None, None)
+            return
+        following = table.lines[step.entry.seq + 1].entry
+        if following.kind in ("open", "join", "cancel", "unseal"):
+            assert (course.actor, course.server_owes()) == (None, None)
+        elif following.kind in ("chance", "reveal", "end"):
+            assert (course.actor, course.server_owes()) == (None, following.kind)
+        else:
+            assert course.server_owes() is None
+            assert course.actor is not None
+            if following.kind in ("seed", "move", "rekey"):
+                assert course.setup.names[course.actor] == following.by
+
+
+@pytest.mark.parametrize("table", GAMES, ids=lambda table: table.lines[-2].entry.kind)
+@pytest.mark.parametrize("blind", [False, True])
+def test_draws_are_counted_in_the_round_and_a_new_key_is_remembered_for_an_entry(table: Table, blind: bool) -> None:
+    draws = [0, 0]
+    for step in steps(table, blind=blind):
+        for event in step.events:
+            if isinstance(event, Deal):
+                draws = [0, 0]
+            elif isinstance(event, Draw):
+                draws[event.seat] += 1
+        assert step.course.draws == tuple(draws)
+        assert step.course.rekeyed is (step.entry.kind == "rekey")
+
+
+@pytest.mark.parametrize("table", GAMES, ids=lambda table: table.lines[-2].entry.kind)
+def test_the_words_for_where_a_game_stands(table: Table) -> None:
+    """They are in the client's JSON."""
+    found = list(dict.fromkeys(step.course.stage.value for step in steps(table, blind=False)))
+    match table.lines[-2].entry.kind:
+        case "cancel":
+            assert found == ["open", "join", "end", "over"]
+        case "end":
+            assert found == [*(word for word in WORDS if word != "chance"), "unseal", "over"]
+        case _:
+            assert found == [word for word in WORDS if word != "chance" or table.ruleset.chance()] + ["over"]
+
+
+def test_before_anybody_has_come_there_is_nobody() -> None:
+    table = Table()
+    course = table.course
+    assert course.setup.names == course.setup.keys == course.setup.entropy == (None, None)
+    for body in (bodies.Resign(), bodies.Cancel(), bodies.Move("3ABC"), bodies.Seed(table.entropy[0])):
+        for seat in (0, 1):
+            error = refused(table, table.entry(seat, body), errors.ForbiddenError)
+            assert "does not play in game" in error.message
+
+
+def test_a_game_begins_with_the_services_offer_at_entry_0() -> None:
+    table = new_game()
+    offer = table.lines[0].entry
+    body = bodies.parse_body(offer.kind, offer.body)
+    assert begin(offer, body) == replay(table.lines[:1]).course
+    fields = {name: getattr(offer, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")}
+    second = make_entry(**{**fields, "seq": 1})
+    after = make_entry(**{**fields, "prev": "ab" * 32})
+    for entry, why in ((second, "begin with entry 0"), (after, "begin with entry 0")):
+        with pytest.raises(errors.MalformedError, match=why) as error:
+            begin(entry, body)
+        assert error.value.what == "log"
+    by_alice = make_entry(**{**fields, "by": "alice"})
+    for entry, said in ((by_alice, body), (offer, bodies.Resign())):
+        with pytest.raises(errors.MalformedError, match="its first entry is not the service's offer") as error:
+            begin(entry, said)
+        assert error.value.what == "log"
+
+
+def test_what_chance_decides_is_held_against_the_seed_at_its_own_entry() -> None:
+    table = new_game(2, Hanamikoji("random")).play()
+    number = next(line.entry.seq for line in table.lines if line.entry.kind == "chance")
+    line = table.lines[number]
+    first = line.entry.body["first"]
+    entry = make_entry(
+        at=AT,
+        body={"first": 1 - int(str(first))},
+        by="server",
+        game=table.game,
+        kind="chance",
+        prev=line.entry.prev,
+        seq=number,
+    )
+    found = replay([*table.lines[:number], line._replace(entry=entry), *table.lines[number + 1 :]])
+    assert len(found.steps) == number
+    assert isinstance(found.stop, errors.CommitmentError)
+    assert (found.stop.seq, found.stop.part) == (number, 0)
+
+
+def test_an_answer_in_another_order_is_told_its_canonical_form() -> None:
+    """Of a competition the pair is written sorted; that it would be legal so does not make it an entry."""
+    table = new_game(3)
+    pairs = (action for action in table.course.state.legal_actions() if action[0] == "4" and action[1] != action[2])
+    table.send(table.move(next(pairs)))
+    actor = table.course.actor
+    assert actor is not None
+    answer = next(each for each in table.course.state.legal_actions() if each[1] != each[2])
+    other = f"-{answer[2]}{answer[1]}"
+    error = refused(table, table.entry(actor, bodies.Move(other)), errors.MalformedError)
+    assert isinstance(error, errors.MalformedError)
+    assert (error.what, error.reason) == ("move", f"the canonical form of {other} is {answer}")
+    refused(table, table.entry(actor, bodies.Move("-XX")), errors.NotationError)
+    table.send(table.entry(actor, bodies.Move(answer)))

@@ -1,0 +1,174 @@
+"""The judgement of evidence where little things decide: which key, which course, which view, and how many."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from hkoji.errors import MalformedError
+from hkoji.game import bodies
+from hkoji.game.audit import Audit, AuditStep, Finding
+from hkoji.game.evidence import (
+    MAX_HEADER_BYTES,
+    MAX_STATEMENTS,
+    Evidence,
+    ShownView,
+    format_evidence,
+    parse_evidence,
+)
+from hkoji.game.judgement import audit_file
+from hkoji.game.shown import MOST_COURSES
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import format_log, parse_log
+from hkoji.log.statement import Dealt
+from tests.support.adversary import follow, other_cards
+from tests.support.docs import DOCS
+from tests.support.forgery import every_pin, rewrite
+from tests.support.framing import OWN, shown
+from tests.support.table import AT, Table, new_game, whole_game
+
+EARLIER = "2026-11-20T11:00:00Z"
+
+
+def judged(made: Evidence, table: Table) -> Audit:
+    return audit_file(format_evidence(made), every_pin(table))
+
+
+def tenth(result: Audit) -> list[Finding]:
+    return [finding for finding in result.findings if finding.step is AuditStep.EVIDENCE]
+
+
+def test_the_limits_are_those_of_the_page() -> None:
+    page = " ".join((DOCS / "spec" / "evidence.md").read_text().split())
+    assert "at most 4096 views and refused lines together. The header has at most 2^16 bytes." in page
+    assert "A reader MAY leave it at 64 courses." in page
+    assert (MAX_STATEMENTS, MAX_HEADER_BYTES, MOST_COURSES) == (4096, 2**16, 64)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_longest_header(more: int) -> None:
+    """Names of keys are lengthened until it is that long."""
+    keys = {f"{number:02}": (OWN.public,) * 7 for number in range(108)}
+    made = Evidence("ab" * 16, keys, "")
+    missing = MAX_HEADER_BYTES + more - (len(format_evidence(made)) - 1)
+    assert 0 < missing < 30 * len(keys)
+    names = (name + "n" * min(30, max(0, missing - 30 * number)) for number, name in enumerate(keys))
+    longer = dict(zip(names, keys.values(), strict=True))
+    file = format_evidence(made._replace(keys=longer))
+    assert len(file) - 1 == MAX_HEADER_BYTES + more
+    if more:
+        with pytest.raises(MalformedError, match="longer than 65536 bytes"):
+            parse_evidence(file)
+    else:
+        assert parse_evidence(file).keys == longer
+
+
+def test_of_several_expected_keys_without_an_offer_the_order_does_not_matter() -> None:
+    """Nothing says which of them is the service's in this game: one is chosen, and the same whoever gives them."""
+    table = new_game(3)
+    one, other = shown(table, 0), shown(table, 0, head="ab" * 32)
+    text = format_evidence(Evidence(table.game, {}, "", (one, other)))
+    keys = (OWN.public, table.server.public, PrivateKey.from_seed(b"\x31" * 32).public)
+    for some in (keys, keys[:2], keys[1:]):
+        results = [audit_file(text, {"server": order}) for order in permutations(some)]
+        assert all(result == results[0] for result in results)
+        assert {finding.signer for finding in results[0].findings} <= {"server"}
+    # With the offer it is the one of them that is named there.
+    whole = format_evidence(Evidence(table.game, {}, table.text, (one, other)))
+    for order in permutations(keys):
+        assert {finding.signer for finding in audit_file(whole, {"server": order}).findings} == {"server"}
+
+
+def accused() -> tuple[Table, int, str, str]:
+    """A game in which alice's first secret is a card that the deal had not given her: the card, and the log of that."""
+    table = next(table for table in map(whole_game, range(50)) if len(set(table.course.dealt[0][0])) < 7)
+    card = next(card for card in "ABCDEFG" if card not in table.course.dealt[0][0])
+    secrets = (line.entry for line in table.lines if line.entry.body.get("action") == "1X")
+    number = next(entry.seq for entry in secrets if entry.by == "alice")
+    return table, number, card, rewrite(table, other_cards(table, number, card))
+
+
+def before(table: Table, number: int) -> Table:
+    """The same game, up to that entry."""
+    again = new_game(table.seed)
+    while len(again.lines) < number:
+        again.play(1)
+    return again
+
+
+def test_player_and_service_are_each_named_once() -> None:
+    """In a refused course too, and also by their fingerprints."""
+    table, number, _, log = accused()
+    made = Evidence(table.game, {}, "", (), parse_log(log))
+    found = tenth(judged(made, table))
+    assert [(finding.entry, finding.signer) for finding in found] == [(number, "alice and server")]
+    unknown = tenth(audit_file(format_evidence(made), {}))
+    alice, server = (
+        f"{name} with the unpinned key {key.fingerprint}"
+        for name, key in (("alice", table.keys[0].public), ("server", table.server.public))
+    )
+    assert [(finding.entry, finding.signer) for finding in unknown] == [(number, f"{alice} and {server}")]
+
+
+def test_a_view_that_excuses_counts_whatever_stands_before_it() -> None:
+    """Views of no cards, of other seats and of other moments are passed over."""
+    table, number, card, log = accused()
+    game = before(table, number)
+    true = game.course.dealt[0][0]
+    opened = next(opening.cards for opening in table.hosted.openings if opening.seq == number)
+    excuse = shown(game, 0, dealt=(Dealt(true.replace(opened, card, 1), 1),))
+    first = before(table, number - 1)
+    others: list[ShownView] = [
+        shown(first, 0, dealt=(Dealt(cards, 1),)) for cards in ("H" * 6, "X" * 6, "AAAAAA", true[:5], true[:6])
+    ]
+    for other in others:
+        for views in ((other, excuse), (excuse, other)):
+            result = judged(Evidence(table.game, {}, log, views), table)
+            assert {finding.signer for finding in result.findings} == {"server"}
+            assert any("fits the hand that was shown to alice" in finding.reason for finding in result.findings)
+        alone = judged(Evidence(table.game, {}, log, (other,)), table)
+        assert "alice and server" in {finding.signer for finding in alone.findings}
+
+
+def test_a_course_that_is_not_whole_hides_no_other() -> None:
+    table = new_game(3).play(4)
+    actor = table.course.actor
+    assert actor is not None
+    gap = new_game(3).play(4)
+    gap.play(2)
+    loose = gap.lines[-1]
+    false = follow(table.server, table.lines[-1], bodies.Timeout(actor, EARLIER))
+    for refused in ((loose, false), (false, loose)):
+        found = tenth(judged(Evidence(table.game, {}, table.text, (), refused), table))
+        assert any("the timeout counts from" in finding.reason for finding in found)
+
+
+def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
+    """What the log's own audit has said is not said again of the entries that both have, but of others it is."""
+    table = new_game(3).play(4)
+    actor = table.course.actor
+    assert actor is not None
+    number = len(table.lines)
+    own = follow(table.server, table.lines[-1], bodies.Timeout(1 - actor, AT))
+    other = follow(table.server, table.lines[-1], bodies.Timeout(actor, EARLIER))
+    log = format_log([*table.lines, own])
+    result = judged(Evidence(table.game, {}, log, (), (other,)), table)
+    assert [
+        (each.step, each.entry, each.signer) for each in result.findings if each.step is not AuditStep.EVIDENCE
+    ] == [(AuditStep.REPLAY, number, "server")]
+    assert {each.signer for each in tenth(result)} == {"server"}
+    (course,) = [each for each in tenth(result) if "in a course of the game that was refused" in each.reason]
+    assert (course.entry, course.signer) == (number, "server")
+    assert "step 8: the timeout counts from" in course.reason
+    after = follow(table.server, own, bodies.Timeout(actor, AT))
+    again = judged(Evidence(table.game, {}, log, (), (after,)), table)
+    assert [each for each in tenth(again) if "in a course" in each.reason] == []
+
+
+def test_of_entries_out_of_their_places_the_first_is_told() -> None:
+    table = new_game(3).play(2)
+    heads = [table.lines[number].entry.head for number in (3, 4, 5)]
+    views = tuple(shown(table, 0, seq=20 + number, head=head) for number, head in enumerate(heads))
+    found = tenth(judged(Evidence(table.game, {}, table.text, (), views), table))
+    assert [each.entry for each in found if "in place" in each.reason] == [20]
