@@ -693,6 +693,18 @@ def test_a_salt_used_twice() -> None:
     table.send(table.move("2" + _pair(table)))
 
 
+@attack("hidden cards written with more or fewer `X` than they are", who=PLAYER, found=REFEREE, named=SENDER)
+@pytest.mark.parametrize("action", ["2", "2X", "2XXX", "1XX", "1"])
+def test_face_down_cards_miscounted(action: str) -> None:
+    """Its cards are right. But the other player, who does not see them, could not read the log any more."""
+    table, _ = _two_secrets()
+    legal = (it for it in table.course.state.legal_actions() if it[0] == action[0])
+    honest = table.move(next(legal))
+    written = table.entry(1, bodies.Move(action, tuple(map(str, honest.entry.body["commit"]))))
+    refused(table, written._replace(opening=honest.opening), errors.NotationError)
+    table.send(honest)
+
+
 def _two_secrets() -> tuple[Table, Submission]:
     """A game in which the host has played a card face down and it is the guest's turn, and that submission."""
     table = new_game(3)

@@ -105,8 +105,10 @@ class Hanamikoji:
         groups = self.hidden(action)
         if not groups and not cards:
             return action
-        if len(groups) != len(cards) or action != self.public(action) or UNKNOWN in cards[0]:
+        if len(groups) != len(cards) or UNKNOWN in cards[0]:
             raise NotationError(action, tell("it has no such hidden cards"))
         completed = action[0] + cards[0]
         actions.read(completed)
+        if action != self.public(completed):  # `2X` with two cards: who sees only the X could not read it
+            raise NotationError(action, tell("it has no such hidden cards"))
         return completed
