@@ -22,6 +22,7 @@ import importlib
 import json
 import os
 import sys
+import tempfile
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,6 +38,8 @@ from scripts.mutation.tests import JUDGES, LEFT_OUT, Task, Verdict, judge_all, j
 OUTCOMES: Final = ("killed", "timeout", "survived", "untested")
 _CAUGHT: Final = ("killed", "timeout")
 _CONTROL: Final = "(nothing changed)"
+_TRUSTED: Final = 200
+"""So many mutants are judged before the tests that killed them are tried without a mutant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,13 @@ def main() -> None:
     given = _arguments()
     given.state.mkdir(parents=True, exist_ok=True)
     os.environ["HYPOTHESIS_PROFILE"] = "brief"
+    # Where pytest keeps its temporary folders it clears away those of others, and a test without its folder fails.
+    with tempfile.TemporaryDirectory(prefix="hkoji-mutate-") as own:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = own
+        _run(given)
+
+
+def _run(given: argparse.Namespace) -> None:
     chosen = _chosen(_mutants(given.state, given.module), given)
     if not chosen:
         sys.exit("mutate: there is no such mutant")
@@ -220,17 +230,23 @@ class _Court:
         self._budget = budget
         self._killers: dict[str, Counter[str]] = defaultdict(Counter)
         self._sources: dict[str, str] = {}
+        self._kills: dict[str, str] = {}  # since the code as it is was judged last: the mutant and the test
         for name, (outcome, test) in known.items():
             self._count(name, outcome, test)
 
     def tasks(self, due: Sequence[Mutant]) -> Iterator[Task]:
-        """A task for each mutant that a test can see, made when it is asked for; first the code as it is."""
+        """A task for each mutant that a test can see, made when it is asked for; first the code as it is.
+
+        And again and again the code as it is, for the tests that have killed since: they are to be believed.
+        """
         yield self.control(due[0])
-        for mutant in due:
+        for number, mutant in enumerate(due, 1):
             if task := self.task(mutant):
                 yield task
             else:
                 self.take(Verdict(mutant.name, "untested", "", 0.0))
+            if number % _TRUSTED == 0 or number == len(due):
+                yield replace(self.control(mutant), tests=tuple(sorted(set(self._kills.values()))))
 
     def task(self, mutant: Mutant) -> Task | None:
         """What is to be run for `mutant`; None if no test runs its line."""
@@ -256,11 +272,19 @@ class _Court:
         """Writes a verdict down."""
         if verdict.name == _CONTROL:
             if verdict.outcome in _CAUGHT:
-                _say(f"{verdict.test} fails without a mutant; nothing can be judged")
+                for name in self._kills:
+                    self._write(Verdict(name, "again", "", 0.0))
+                _say(f"{verdict.test} fails without a mutant; nothing can be judged, {len(self._kills)} kills are void")
                 sys.exit(2)
+            self._kills.clear()
             return
         self.known[verdict.name] = (verdict.outcome, verdict.test)
         self._count(verdict.name, verdict.outcome, verdict.test)
+        if verdict.outcome == "killed" and "::" in verdict.test:
+            self._kills[verdict.name] = verdict.test
+        self._write(verdict)
+
+    def _write(self, verdict: Verdict) -> None:
         with self._kept.open("a") as kept:
             print(json.dumps([verdict.name, verdict.outcome, verdict.test, round(verdict.seconds, 2)]), file=kept)
 

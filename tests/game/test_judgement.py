@@ -20,7 +20,7 @@ from hkoji.game.evidence import (
 from hkoji.game.judgement import audit_file
 from hkoji.game.shown import MOST_COURSES
 from hkoji.log.keys import PrivateKey
-from hkoji.log.line import format_log, parse_log
+from hkoji.log.line import Line, format_log, parse_log
 from hkoji.log.statement import Dealt
 from tests.support.adversary import follow, other_cards
 from tests.support.docs import DOCS
@@ -44,6 +44,21 @@ def test_the_limits_are_those_of_the_page() -> None:
     assert "at most 4096 views and refused lines together. The header has at most 2^16 bytes." in page
     assert "A reader MAY leave it at 64 courses." in page
     assert (MAX_STATEMENTS, MAX_HEADER_BYTES, MOST_COURSES) == (4096, 2**16, 64)
+
+
+@pytest.mark.parametrize("before", [MOST_COURSES - 1, MOST_COURSES])
+def test_so_many_courses_are_audited(before: int) -> None:
+    """Those that come first. A player may sign as many answers to one entry as they like."""
+    table = new_game(3)
+    actor = table.course.actor
+    assert actor is not None
+    many = []
+    for number in range(before):
+        sent = table.entry(actor, bodies.Resign(), at=f"2026-11-20T13:{number // 60:02}:{number % 60:02}Z")
+        many.append(Line(sent.entry, sent.sig))
+    false = follow(table.server, table.lines[-1], bodies.Timeout(1 - actor, AT))
+    found = tenth(judged(Evidence(table.game, {}, table.text, (), (*many, false)), table))
+    assert [finding.signer for finding in found] == ["server"] * (before < MOST_COURSES)
 
 
 @pytest.mark.parametrize("more", [0, 1])
