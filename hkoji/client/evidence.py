@@ -54,9 +54,9 @@ class Kept:
     """The files of one game's evidence. Use the vault's lock around everything that writes."""
 
     def __init__(self, folder: Path) -> None:
-        self._views: Final = folder / "views.jsonl"
-        self._proof: Final = folder / "refused.jsonl"
-        self._doubtful: Final = folder / "refused-doubtful.jsonl"
+        self._views: Final = folder / "views.signed"
+        self._proof: Final = folder / "refused.signed"
+        self._doubtful: Final = folder / "refused-doubtful.signed"
 
     @property
     def exists(self) -> bool:

@@ -188,7 +188,7 @@ class Client:
 
     def _here(self, prefix: str) -> set[str]:
         """The games known here whose id begins so, also those of which everything was refused."""
-        refused = {file.parent.name for file in self.home.path.glob("games/*/refused*.jsonl")}
+        refused = {file.parent.name for file in self.home.path.glob("games/*/refused*.signed")}
         return {game for game in (*self.home.games(), *refused) if game.startswith(prefix)}
 
     def _known(self) -> str:

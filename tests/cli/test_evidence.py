@@ -77,6 +77,15 @@ def test_honest_evidence_holds_and_says_so(
     assert "10 prove" in alice("--lang", "it", "audit", str(file)).out
 
 
+def test_what_a_player_keeps_is_an_archive(alice: Shell, bob: Shell, desk: HostileDesk, game: str) -> None:
+    assert alice("show", game).code == 0
+    home = alice.seat.path
+    assert [file.name for file in home.rglob("*.jsonl")] == ["log.jsonl"]
+    assert (home / "games" / game / "views.signed").exists()
+    done = run("audit", str(home), *pin(desk))
+    assert done.code == 0, done
+
+
 def test_evidence_and_logs_in_one_archive(
     desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
 ) -> None:
@@ -108,7 +117,7 @@ def test_evidence_and_logs_in_one_archive(
 def test_a_game_of_which_all_was_refused_has_evidence_too(
     desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
 ) -> None:
-    for name in ("log.jsonl", "view.json", "views.jsonl"):
+    for name in ("log.jsonl", "view.json", "views.signed"):
         (alice.seat.folder(game) / name).unlink()
     assert "makes a file of it" in lied_to(desk, alice, game)
     made = alice("evidence", game[:8], "--with-cards").out

@@ -68,9 +68,9 @@ def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDe
     for before, after in pairwise(kept):
         assert before.view.seq < after.view.seq
         assert before.view.dealt != after.view.dealt
-    data = (alice.folder(game) / "views.jsonl").read_bytes()
+    data = (alice.folder(game) / "views.signed").read_bytes()
     alice.client.position(game)
-    assert (alice.folder(game) / "views.jsonl").read_bytes() == data
+    assert (alice.folder(game) / "views.signed").read_bytes() == data
     assert proven(desk, alice, game) == set()
     assert not refused_by(alice)
 
@@ -191,8 +191,8 @@ def test_two_words_that_were_refused_at_different_times_convict_together(
         f"what the service has signed is kept, and is proof: `{command} --with-cards` makes a file of it",
     ]
     assert sorted(path.name for path in alice.folder(game).glob("refused*")) == [
-        "refused-doubtful.jsonl",
-        "refused.jsonl",
+        "refused-doubtful.signed",
+        "refused.signed",
     ]
     assert proven(desk, alice, game) == {"server"}
 
@@ -231,7 +231,7 @@ def test_a_full_disk_does_not_hide_the_refusal(desk: HostileDesk, alice: Seat, b
 # --- files that were torn, and processes that were killed -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["views.jsonl", "refused.jsonl"])
+@pytest.mark.parametrize("name", ["views.signed", "refused.signed"])
 def test_a_torn_line_stands_in_nobodys_way(desk: HostileDesk, alice: Seat, bob: Seat, name: str) -> None:
     game = begin(alice, bob)
     fork(desk, alice, game)

@@ -372,7 +372,7 @@ def test_a_hand_that_changes_at_the_same_head_is_refused(alice: Seat, bob: Seat,
 def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(alice: Seat, bob: Seat, desk: Desk) -> None:
     """A lie about the last card drawn, kept up until the game ends: the signed view and the seed convict."""
     game = begin(alice, bob)
-    for name in ("view.json", "views.jsonl", "log.jsonl"):
+    for name in ("view.json", "views.signed", "log.jsonl"):
         (alice.folder(game) / name).unlink()
     cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
     other = next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)

@@ -86,7 +86,7 @@ def unseen(alice: Seat, bob: Seat) -> str:
 
 def forgotten(player: Seat, game: str) -> str:
     """A player's log and views of a game are away: they are fetched and verified anew."""
-    for name in ("log.jsonl", "view.json", "views.jsonl"):
+    for name in ("log.jsonl", "view.json", "views.signed"):
         (player.folder(game) / name).unlink()
     return game
 
