@@ -34,9 +34,22 @@ HOSTING = ["serve", "admin revoke"]
 COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", *HOSTING]
 
 
+def settings() -> str:
+    """The table of what a service can be told."""
+    from hkoji_server.settings import PREFIX, Settings
+
+    rows = ["| in the file | in the environment | else | what it is |", "|---|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        value = field.get_default(call_default_factory=True)
+        shown = "none" if value in (None, ()) else f"`{value}`"
+        said = " ".join((field.description or "").split())
+        rows.append(f"| `{name}` | `{PREFIX}{name.upper()}` | {shown} | {said} |")
+    return "\n".join(rows)
+
+
 def build() -> str:
     """The page."""
-    parts = [(DOCS / "cli.in.md").read_text(), "\n## Commands\n"]
+    parts = [(DOCS / "cli.in.md").read_text().replace("SETTINGS\n", settings() + "\n"), "\n## Commands\n"]
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "HKOJI_LANG": "en"}
     for command in COMMANDS:
         shown = subprocess.run(

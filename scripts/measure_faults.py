@@ -24,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji_server.app import configure_logging
+from hkoji_server.process.logs import configure_logging
 
 from tests.support.faults import KINDS, Scenario, run_with
 

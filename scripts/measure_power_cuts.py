@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji_server.app import configure_logging
+from hkoji_server.process.logs import configure_logging
 from hkoji_server.service.ports import Ports
 from hkoji_server.store import sqlite as store_module
 from hkoji_server.store.contract import Append

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
+import os
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import FrameType
-from typing import Literal
+from typing import Any
 
 import structlog
-import uvicorn
 from fastapi import FastAPI
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from hkoji import __version__
-from hkoji.errors import StorageError
+from hkoji.errors import HkojiError, UsageError
 from hkoji.log.keys import PrivateKey
+from hkoji.text import tell
+from hkoji_server.process.listening import listen, url_of
+from hkoji_server.process.logs import configure_logging
+from hkoji_server.process.notify import tell_systemd
+from hkoji_server.process.server import run
+from hkoji_server.process.workers import Workers
 from hkoji_server.routes import api, openapi, problems
-from hkoji_server.routes.accesslog import AccessLog
 from hkoji_server.routes.entries import EntriesRoad, make_submit
+from hkoji_server.routes.envelope import Envelope
 from hkoji_server.routes.limits import BodyLimit
 from hkoji_server.routes.players import make_players_router
 from hkoji_server.service.games import Games
 from hkoji_server.service.keys import Keys
 from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
-from hkoji_server.settings import Settings
+from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite import SqliteStore
 
 log = structlog.get_logger("hkoji")
 
-Level = Literal["debug", "info", "warning", "error"]
-_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 
 Entries authenticate themselves; private reads need a login. Errors are problem documents (RFC 9457).
@@ -81,7 +86,9 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             )
             gc.collect()
             gc.freeze()
-            log.debug("ready", origin=origin, database=str(settings.database), key=key.public.fingerprint)
+            log.debug(
+                "ready", pid=os.getpid(), origin=origin, database=str(settings.database), key=key.public.fingerprint
+            )
             try:
                 yield
             finally:
@@ -107,73 +114,66 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
 
     app.add_middleware(EntriesRoad)
     app.add_middleware(BodyLimit, limit=settings.max_body)
-    if settings.log_level in ("debug", "info"):
-        app.add_middleware(AccessLog)
+    app.add_middleware(Envelope, secure=(settings.origin or "").startswith("https:"))
+    if settings.trusted_proxy:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxy))
     return app
 
 
-def configure_logging(level: Level) -> None:
-    """Lines of JSON on stderr. Nothing secret is ever passed to the log."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(sort_keys=True),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+def serve(
+    data: Path | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    *,
+    config: Path | None = None,
+    **given: Any,  # Any: settings by name
+) -> None:
+    """Serves until told to stop. What is None is as environment, settings file or default say.
 
-
-def serve(data: Path, host: str, port: int, *, log_level: Level = "warning") -> None:
-    """Serves until told to stop. Raises `StorageError` if the address or the folder cannot be used.
-
-    The socket is bound before anything else, so that port 0 (any free port) can be named in the origin.
+    Raises `StorageError` if the address or the folder cannot be used, `UsageError` for settings that are not right.
     """
-    settings = Settings(data=data, host=host, port=port, log_level=log_level)
-    configure_logging(settings.log_level)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, and without delay: event loops switch Nagle's algorithm off only for what they know to be TCP, and
-    # with it every answer waits 40 ms for the client's acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise StorageError(
-            f"cannot listen on {host} port {port}: {error.strerror}", hint="choose another with --port"
-        ) from error
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listener.getsockname()[1]}"
+    settings = load(config, data=data, host=host, port=port, **given)
+    if "data" not in settings.model_fields_set:
+        raise UsageError(tell("a service needs a folder"), hint=tell("give one with --data, as in --data ~/hkoji-data"))
+    configure_logging(settings.log_level, settings.log_format)
+    _raise_open_files()
+    listener = listen(settings.host, settings.port)
+    address = url_of(listener, settings.host)
     SqliteStore(settings.database).close()  # says what is wrong with the database before the server starts
-    app = create_app(settings, address=address)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, proxy_headers=False, timeout_graceful_shutdown=10
-    )
-    server = _Server(config, f"hkoji is serving on {address}, data in {data}; stop it with Ctrl-C")
-    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(server.serve(sockets=[listener]))
+
+    def ready() -> None:
+        print(
+            f"hkoji is serving on {address}, data in {settings.data}; stop it with Ctrl-C", file=sys.stderr, flush=True
+        )
+        tell_systemd("READY=1")
+
+    if settings.workers == 1:
+        run(create_app(settings, address=address), settings, listener, ready)
+        return
+    if (
+        Workers(settings.workers, partial(_work, settings, address), listener, lambda _: None).run(ready)
+        == signal.SIGINT
+    ):
+        raise KeyboardInterrupt
 
 
-class _Server(uvicorn.Server):
-    """Says on stderr when it is ready, and takes SIGTERM for what it is: how a service is stopped, and no failure."""
+def _work(settings: Settings, address: str, listener: socket.socket, told: Connection, parent: Connection) -> None:
+    """A worker's life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # at a terminal it goes to all processes; the supervisor's word counts
+    configure_logging(settings.log_level, settings.log_format)
+    try:
+        run(create_app(settings, address=address), settings, listener, lambda: told.send_bytes(b"."), parent=parent)
+    except HkojiError as error:
+        log.error("worker failed", reason=str(error))
+        sys.exit(1)
 
-    def __init__(self, config: uvicorn.Config, ready: str) -> None:
-        super().__init__(config)
-        self._ready = ready
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stops when what is being answered has been. Of other signals the process dies in the end, as is usual."""
-        if sig == signal.SIGTERM:
-            self.should_exit = True
-        else:
-            super().handle_exit(sig, frame)
+def _raise_open_files() -> None:
+    """Each connection is an open file; the usual limit for a process is 1,024, and it may be raised up to another."""
+    if sys.platform == "win32":
+        return
+    import resource
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts, then speaks."""
-        await super().startup(sockets)
-        if self.started:
-            print(self._ready, file=sys.stderr, flush=True)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

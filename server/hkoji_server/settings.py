@@ -1,35 +1,136 @@
-"""What a host can set: by argument, or by environment variables beginning with `HKOJI_SERVER_`."""
+"""What a host can set: by argument, by environment variables beginning with `HKOJI_SERVER_`, or in a settings file.
+
+In this order. The file is TOML, and is named by `--config` or `HKOJI_SERVER_CONFIG`; its keys are those of `Settings`.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+import os
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import TomlConfigSettingsSource as TomlSource
+
+from hkoji.errors import StorageError, UsageError, shorten
+from hkoji.text import tell
+
+PREFIX: Final = "HKOJI_SERVER_"
+_ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
+
+
+def _split(value: Any) -> Any:  # Any: whatever a source gives
+    """A comma separates in a text what is a list in TOML."""
+    return [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
+
+
+def _network(text: str) -> str:
+    ipaddress.ip_network(text, strict=False)
+    return text
+
+
+def _listening(text: str) -> str:
+    parse_address(text)
+    return text
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`. Raises `ValueError`."""
+    found = _ADDRESS.fullmatch(text)
+    if not found or int(found["port"]) > 65535:
+        raise ValueError("an address is HOST:PORT")
+    return found["six"] or found["host"] or "127.0.0.1", int(found["port"])
 
 
 class Settings(BaseSettings):
-    """Settings of one server process. Durations are in seconds."""
+    """Settings of a service. Durations are in seconds."""
 
-    model_config = SettingsConfigDict(env_prefix="HKOJI_SERVER_", extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True
+    )
 
     data: Path = Path("hkoji-data")
     """Folder of the database file; made if missing."""
     host: str = "127.0.0.1"
+    """Address to listen on."""
     port: int = Field(default=8000, ge=0, le=65535)
+    """Port; 0 for any free one."""
     origin: str | None = None
     """What players call this service, as in `https://hanamikoji.example`; registrations and logins sign it."""
+    workers: int = Field(default=1, ge=1, le=128)
+    """Processes that serve, on one address and one database."""
+    trusted_proxy: Annotated[
+        tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_split)
+    ] = ()
+    """Addresses or networks of reverse proxies: only they are believed who asks (X-Forwarded-For, -Proto)."""
     token_lifetime: int = Field(default=24 * 3600, ge=60)
+    """How long a login is good."""
     challenge_lifetime: int = Field(default=300, ge=10)
+    """How long a player may take to sign a login."""
     code_lifetime: int = Field(default=7 * 24 * 3600, ge=60)
     """How long a player may take to use the code that the host has given them for another key."""
     cached_games: int = Field(default=10_000, ge=1)
+    """Games that a process keeps at hand."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
+    max_connections: int = Field(default=20_000, ge=1)
+    """Connections that a process takes; one more is answered 503."""
+    request_timeout: float = Field(default=20, gt=0)
+    """How long a client may take to send a request whole, or to go on reading an answer."""
+    keep_alive: int = Field(default=30, ge=1)
+    """How long a connection is kept after an answer."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    """What is logged: at info a line for each request."""
+    log_format: Literal["json", "text"] = "json"
+    """Log lines for programs or for people."""
 
     @property
     def database(self) -> Path:
         """The SQLite file: all there is to back up."""
         return self.data / "hkoji.sqlite3"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 # no file that nobody has named is read
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments before environment before file."""
+        file = os.environ.get(f"{PREFIX}CONFIG")
+        return init_settings, env_settings, *((TomlSource(settings_cls, Path(file)),) if file else ())
+
+
+def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: settings by name
+    """The settings, of what is given (None is not), the environment and the file. Raises `UsageError`, `StorageError`.
+
+    Processes that are started from here find the same file.
+    """
+    if config is not None:
+        os.environ[f"{PREFIX}CONFIG"] = str(config.expanduser().absolute())
+    file = os.environ.get(f"{PREFIX}CONFIG", "")
+    try:
+        if file:
+            Path(file).read_bytes()
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except OSError as error:
+        raise StorageError(tell("cannot read {file}: {reason}", file=file, reason=error.strerror)) from error
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+        name = ".".join(map(str, first["loc"][:1])) or "?"
+        raise UsageError(
+            tell("the setting {name} is not right: {reason}", name=shorten(name), reason=shorten(first["msg"], 120)),
+            hint=tell(
+                "give it as --{flag}, {variable} or in {file}; `hkoji serve --help` lists them",
+                flag=name.replace("_", "-"),
+                variable=f"{PREFIX}{name.upper()}",
+                file=file or tell("a settings file"),
+            ),
+        ) from None
+    except ValueError as error:  # of the file: it is no TOML
+        raise UsageError(tell("{file} is no TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error

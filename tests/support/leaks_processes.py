@@ -34,7 +34,7 @@ from tests.support.worlds import ADDRESS, TRUTH, Answer, Draws, Journal, Request
 
 _PROGRAM: Final = (sys.executable, "-m", "tests.support.chosen_service")
 _COMMANDS: Final = ("show GAME", "show GAME --json", "log GAME --json", "games --json", "next", "replay GAME --json")
-_TIMES: Final = re.compile(r'"(ms|timestamp)": ("[^"]*"|[0-9.]+)')
+_TIMES: Final = re.compile(r'"(ms|pid|request|timestamp)": ("[^"]*"|[0-9.]+)')
 
 
 class _DrawsToFile(Draws):

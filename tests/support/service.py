@@ -95,16 +95,22 @@ class Service:
 
 
 def start(
-    data: Path, *, port: int = 0, log_level: str = "info", program: Sequence[str] = (str(HKOJI),), patience: float = 300
+    data: Path,
+    *,
+    port: int = 0,
+    log_level: str = "info",
+    program: Sequence[str] = (str(HKOJI),),
+    patience: float = 300,
+    options: Sequence[str] = (),
 ) -> Service:
     """Starts a service on `data`, which may have been used before; `program` is `hkoji`, or one that does the same.
 
-    `patience` is for how many seconds it may take.
+    `patience` is for how many seconds it may take; `options` are further ones of `hkoji serve`.
     """
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
     with log.open("w") as stderr:
         process = subprocess.Popen(
-            [*program, "serve", "--data", str(data), "--port", str(port), "--log-level", log_level],
+            [*program, "serve", "--data", str(data), "--port", str(port), "--log-level", log_level, *options],
             stderr=stderr,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -14,25 +14,63 @@ from hkoji.text import tell
 commands = typer.Typer()
 
 
-@commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000")
+@commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers 2")
 def serve(
-    data: Annotated[Path, typer.Option("--data", help="Folder of the database; made if missing.")],
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder of the database; made if missing.", show_default=False)
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address to listen on [127.0.0.1].", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one [8000].", show_default=False),
+    ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option("--origin", help="What players call it, as in https://my.example.", show_default=False),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="Processes on the one database [1].", show_default=False)
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted-proxy", help="A reverse proxy's address or network, believed who asks.", show_default=False
+        ),
+    ] = None,
+    max_body: Annotated[
+        int | None, typer.Option("--max-body", help="Largest request in bytes [16384].", show_default=False)
+    ] = None,
+    max_connections: Annotated[
+        int | None, typer.Option("--max-connections", help="Connections a process takes [20000].", show_default=False)
+    ] = None,
+    request_timeout: Annotated[
+        float | None,
+        typer.Option("--request-timeout", help="Seconds for a request to come whole [20].", show_default=False),
+    ] = None,
+    keep_alive: Annotated[
+        int | None,
+        typer.Option("--keep-alive", help="Seconds a connection is kept after an answer [30].", show_default=False),
+    ] = None,
     log_level: Annotated[
-        str, typer.Option("--log-level", help="debug, info (a line a request), warning or error.")
-    ] = "warning",
+        str | None,
+        typer.Option(
+            "--log-level", help="debug, info (a line a request), warning or error [warning].", show_default=False
+        ),
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option("--log-format", help="json or text [json].", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="A settings file (TOML) for what is not given here.", show_default=False),
+    ] = None,
 ) -> None:
-    """Run a service: one folder, one SQLite file."""
-    from hkoji.errors import UsageError
-
-    if log_level not in ("debug", "info", "warning", "error"):
-        raise UsageError(
-            tell("there is no log level {log_level!r}", log_level=log_level),
-            hint=tell("one of debug, info, warning, error"),
-        )
-    run = _installed("serve")
-    run(data, host, port, log_level=log_level)
+    """Run a service: one folder, one SQLite file. All settings: docs/cli.md."""
+    given = {name: value for name, value in locals().items() if name not in ("data", "host", "port", "config")}
+    given["trusted_proxy"] = trusted_proxy or None
+    _installed("serve")(data, host, port, config=config, **given)
 
 
 admin = typer.Typer(help="What a host does by hand, on the service's folder.", no_args_is_help=True)

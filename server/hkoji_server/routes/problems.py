@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -16,6 +17,8 @@ from starlette.exceptions import HTTPException
 
 from hkoji import errors
 from hkoji.parts import parts_of
+
+log = structlog.get_logger("hkoji")
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -131,9 +134,21 @@ def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -
         members["actor"] = error.actor
     if place:
         members["seq"], members["head"] = place
+    if status == 503:  # the host should know why; the cause is told without what it quotes
+        log.error("not available", reason=error.code, cause=_cause(error))
     if parts := parts_of(error):
         members["parts"] = parts
     return answer(status, error.code, str(error), error.hint, members)
+
+
+def _cause(error: BaseException) -> str:
+    """The class of what lies behind an error, and the database's own name for it."""
+    cause = error.__cause__
+    if cause is None:
+        return ""
+    original = getattr(cause, "orig", None) or cause
+    name = getattr(original, "sqlite_errorname", None) or getattr(original, "sqlstate", None) or ""
+    return " ".join((type(cause).__name__, name)).strip()
 
 
 def answer(status: int, code: str, detail: str, hint: str, members: dict[str, Any]) -> JSONResponse:  # Any: JSON

@@ -1,0 +1,93 @@
+"""Connections with deadlines: who is slow, or one too many, does not hold up the rest.
+
+uvicorn closes a connection that has been quiet after an answer; it waits for ever for a request that does not come
+whole, and for a client that does not read. Here a request must be there whole so many seconds after its beginning, and
+an answer must move; and a process has at most so many connections. What is refused is a problem document too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_KINDS: Final = {
+    400: ("invalid", "it is no HTTP request"),
+    408: ("too-slow", "the request did not come whole in time; nothing was changed"),
+    503: ("too-busy", "the service has as many connections as it takes; nothing was changed"),
+}
+
+
+class Guarded(HttpToolsProtocol):
+    """A connection. Subclasses made by `guarded` say how many there may be, and how long a request may take."""
+
+    most: int = 10_000
+    patience: float = 20.0
+
+    _since: float | None = None
+    """When the request began that has not come whole yet; for a new connection, when it was made."""
+    _stuck: float | None = None
+    """Since when the client has not read what was sent."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        """Takes the connection, or refuses it."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        if len(self.connections) > self.most:
+            self._refuse(503)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._since = self.loop.time()
+        super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        """A request has come whole."""
+        self._since = None
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        self._stuck = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self._stuck = None
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 # it may quote what was sent
+        """Not understood as HTTP."""
+        self._refuse(400)
+
+    def expire(self, now: float) -> None:
+        """Closes the connection if its time is up; to be called now and then."""
+        if self.transport.is_closing():
+            return
+        if self._stuck is not None and now - self._stuck > self.patience:
+            self.transport.abort()
+        elif self._since is not None and now - self._since > self.patience:
+            self._refuse(408)
+
+    def _refuse(self, status: int) -> None:
+        code, detail = _KINDS[status]
+        title = HTTPStatus(status).phrase
+        value: dict[str, Any] = {"type": f"/problems/{code}", "title": title, "status": status}
+        body = json.dumps({**value, "detail": detail, "code": code}).encode()
+        lines = [f"HTTP/1.1 {status} {title}", "content-type: application/problem+json", "cache-control: no-store"]
+        lines += [f"content-length: {len(body)}", "connection: close", *(("retry-after: 5",) if status == 503 else ())]
+        cycle = self.cycle
+        # Not into the answer to an earlier request, which may be on its way.
+        if not self.pipeline and (
+            cycle is None or cycle.response_complete or (cycle.more_body and not cycle.response_started)
+        ):
+            self.transport.write("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+        self.transport.close()
+
+
+def guarded(most: int, patience: float) -> type[Guarded]:
+    """The class of connections of a process."""
+    return type("GuardedConnection", (Guarded,), {"most": most, "patience": patience})

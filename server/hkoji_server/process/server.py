@@ -1,0 +1,90 @@
+"""One process that serves: uvicorn, which says when it is ready, stops when asked, and keeps deadlines."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+from fastapi import FastAPI
+
+from hkoji_server.process.connections import Guarded, guarded
+from hkoji_server.settings import Settings
+
+PATIENCE: Final = 10
+"""Seconds that requests under way have to be finished when the process stops."""
+_TICKS: Final = 10  # a second
+
+
+class Server(uvicorn.Server):
+    """Calls `ready` when it serves. SIGTERM is how a service is stopped, and no failure; SIGINT too if `supervised`."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], *, supervised: bool = False) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._supervised = supervised
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stops when what is being answered has been. Of other signals the process dies in the end, as is usual."""
+        if sig == signal.SIGTERM or self._supervised:
+            self.should_exit = True
+        else:
+            super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts, then speaks."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % _TICKS == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Guarded):
+                    connection.expire(now)
+        return await super().on_tick(counter)
+
+
+def run(
+    app: FastAPI,
+    settings: Settings,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    *,
+    parent: Connection | None = None,
+) -> None:
+    """Serves until told to stop; with a `parent`, also when that has gone."""
+    given: dict[str, Any] = {"http": guarded(settings.max_connections, settings.request_timeout)}
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        backlog=2048,
+        timeout_keep_alive=settings.keep_alive,
+        timeout_graceful_shutdown=PATIENCE,
+        **given,
+    )
+    server = Server(config, ready, supervised=parent is not None)
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent, server), name="hkoji-parent", daemon=True).start()
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(server.serve(sockets=[listener]))
+
+
+def _watch(parent: Connection, server: uvicorn.Server) -> None:
+    """Nobody would ever stop a worker whose supervisor was killed."""
+    try:
+        parent.recv()
+    except (EOFError, OSError):
+        server.should_exit = True

@@ -1,0 +1,257 @@
+"""`hkoji serve` as one process and as several: workers that die, stops, slow and too many clients, and its log."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hkoji_server.process.listening import listen
+from hkoji_server.process.server import _watch
+from hkoji_server.process.workers import Workers
+
+from hkoji.errors import StorageError
+from hkoji.log.keys import PrivateKey
+from tests.support.ledger import Ledger, dumped, half_done, lost
+from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
+from tests.support.service import HKOJI, Player, Service, begin, serving, start
+
+PATIENCE = 200
+
+
+def until(seen: Callable[[], bool]) -> None:
+    """Waits for what must come."""
+    end = time.monotonic() + PATIENCE
+    while not seen():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def workers(service: Service) -> set[int]:
+    """The process ids of the workers that are ready."""
+    said = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
+    return {line["pid"] for line in said if line["event"] == "ready"}
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+# --- several processes ------------------------------------------------------------------------------------------------
+
+
+def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
+    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+    ledger = Ledger()
+    pairs = [Pair(number, Wire(lambda: service.port), ledger, random.Random(number)) for number in range(4)]
+    unexpected: list[Exception] = []
+
+    def failed(_: Pair, error: Exception) -> None:
+        if not isinstance(error, (NotNowError, *AWAY)):
+            unexpected.append(error)
+
+    first = workers(service)
+    assert len(first) == 2
+    threads = busy(pairs, lambda _: False, failed)
+    until(lambda: sum(pair.accepted for pair in pairs) >= 20)
+    os.kill(min(first), signal.SIGKILL)
+    until(lambda: len(workers(service)) == 3)
+    assert [alive(pid) for pid in sorted(first)] == [False, True]
+    assert service.process.poll() is None
+    before = sum(pair.accepted for pair in pairs)
+    until(lambda: sum(pair.accepted for pair in pairs) >= before + 20)
+    service.stop()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert unexpected == []
+    assert service.process.returncode == 0
+    assert not any(alive(pid) for pid in workers(service))
+    assert [each.name for each in service.data.iterdir()] == ["hkoji.sqlite3"]
+    log = service.log.read_text()
+    known = {player.token for pair in pairs for player in pair.players}
+    assert [each for each in known | secrets_of(service.data) if each in log] == []
+    dump = dumped(service.data / "hkoji.sqlite3")
+    assert sum(fact.table == "entry" for fact in ledger.facts) >= 40
+    assert [*lost(dump, ledger.facts), *half_done(dump, ledger.sent.__contains__)] == []
+    for pair in pairs:
+        assert isinstance(pair.asked, Wire)
+        pair.asked.close()
+
+
+def test_a_worker_ends_when_its_supervisor_has_gone() -> None:
+    kept, lifeline = multiprocessing.Pipe(duplex=False)
+    server = SimpleNamespace(should_exit=False)
+    thread = threading.Thread(target=_watch, args=(kept, server))
+    thread.start()
+    time.sleep(0.05)
+    assert not server.should_exit
+    lifeline.close()  # as the system does when a process ends, however it ends
+    thread.join(PATIENCE)
+    assert server.should_exit
+
+
+def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[str]) -> None:
+    ready: list[bool] = []
+    listener = listen("127.0.0.1", 0)
+    broken: Any = sys.exit  # which fails, given what a worker is given
+    with pytest.raises(StorageError, match="a worker could not start; its exit code is 1"):
+        Workers(2, broken, listener, lambda _: None).run(lambda: ready.append(True))
+    assert ready == []
+    assert listener.fileno() == -1
+    assert multiprocessing.active_children() == []
+    assert "TypeError" in capfd.readouterr().err
+
+
+# --- slow and too many ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    options = ("--max-connections", "8", "--request-timeout", "4", "--max-body", "4000", "--log-format", "text")
+    with serving(tmp_path_factory.mktemp("strict") / "data", log_level="debug", options=options) as service:
+        yield service
+
+
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def connected(service: Service) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", service.port), PATIENCE)
+
+
+def raw(service: Service, *parts: bytes) -> bytes:
+    """What is answered to bytes as they are, until the service closes."""
+    with connected(service) as sock:
+        for part in parts:
+            sock.sendall(part)
+        return everything(sock)
+
+
+def healthy(sock: socket.socket) -> bool:
+    """Whether a request on a kept connection is answered."""
+    sock.sendall(WHOLE)
+    said = b""
+    while b'{"status":"ok"}' not in said and (part := sock.recv(65536)):
+        said += part
+    return said.startswith(b"HTTP/1.1 200 ")
+
+
+def everything(sock: socket.socket) -> bytes:
+    said = b""
+    while part := sock.recv(65536):
+        said += part
+    return said
+
+
+def test_a_request_that_does_not_come_whole_is_ended_and_a_quiet_connection_is_kept(strict: Service) -> None:
+    slow = {
+        "nothing": b"",
+        "half a head": b"GET /healthz HTTP/1.1\r\nHos",
+        "half a body": b"POST /v1/login/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+        "half a second": WHOLE + WHOLE[:9],
+    }
+    with ExitStack() as stack:
+        socks = {name: stack.enter_context(connected(strict)) for name in ("quiet", *slow)}
+        assert healthy(socks["quiet"])
+        for name, sent in slow.items():
+            socks[name].sendall(sent)
+        for name in slow:
+            answer = everything(socks[name])
+            assert (b"HTTP/1.1 200 " in answer) == (name == "half a second"), name
+            assert b"HTTP/1.1 408 " in answer, name
+            assert b'"code": "too-slow"' in answer, name
+        assert healthy(socks["quiet"])  # its time has been longer than a request's
+
+
+def test_one_connection_too_many_is_refused_and_no_other(strict: Service) -> None:
+    with ExitStack() as stack:
+        kept = [stack.enter_context(connected(strict)) for _ in range(8)]
+        for sock in kept:
+            assert healthy(sock)
+        answer = raw(strict)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 5\r\n" in answer
+        assert healthy(kept[0])
+    until(lambda: raw(strict, WHOLE[:-2] + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 200 "))
+
+
+def test_what_is_no_http_is_refused(strict: Service) -> None:
+    answer = raw(strict, b"\x16\x03\x01 hello\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in answer
+
+
+def test_the_largest_body_is_a_setting(strict: Service) -> None:
+    answer = strict.ask("POST", "/v1/players", raw=b"{" + b" " * 4000)
+    assert (answer.status, answer.json["code"]) == (413, "too-large")
+    assert strict.ask("POST", "/v1/players", raw=b"{" + b" " * 3999).status == 400
+
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+
+def secrets_of(data: Path) -> set[str]:
+    """All that the database holds and nobody may read in a log."""
+    with closing(sqlite3.connect(data / "hkoji.sqlite3")) as database:
+        key = database.execute("SELECT private_key FROM service").fetchone()[0].splitlines()[1:-1]
+        seeds = [row[0] for row in database.execute("SELECT seed FROM secret")]
+        salts = [row[0] for row in database.execute("SELECT salt FROM opening")]
+        digests = [row[0] for row in database.execute("SELECT digest FROM token UNION SELECT digest FROM recovery")]
+        return {*key, *seeds, *salts, *digests}
+
+
+def test_the_most_talkative_log_holds_no_secrets(strict: Service) -> None:
+    service = strict
+    alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+    known = {alice.token, bob.token, alice.entropy, bob.entropy}
+    game = begin(alice, bob)
+    hands = set()
+    for player in (alice, bob):  # both lay a card face down
+        course = player.course(game)
+        held: Any = course.state.to_json()["hands"]
+        hands.add(held[player is bob])
+        assert player.send(player.make_move(course, f"1{held[player is bob][0]}")).status == 201
+    # And what goes wrong: not legal, signed by another, not understood, no token, a false one, too large.
+    assert alice.send(alice.make_move(alice.course(game), "1A")).status == 422
+    bob.key, kept = PrivateKey.from_seed(b"x" * 32), bob.key
+    assert bob.send(bob.make_move(bob.course(game), "1A")).status in (403, 409)
+    bob.key = kept
+    for body in (b"{", b'{"entry": "' + alice.token.encode() + b'"}', b"{" * 20_000):
+        assert service.ask("POST", f"/v1/games/{game}/entries", raw=body).status in (400, 413)
+    assert service.ask("GET", f"/v1/games/{game}/view?after={alice.token}", token=alice.token).status == 400
+    assert service.ask("GET", f"/v1/games/{game}/view", token=alice.token[:-1] + "x").status == 401
+    code = subprocess.run(
+        [HKOJI, "admin", "revoke", "bob", "--data", service.data, "--json"], capture_output=True, check=True
+    ).stdout
+    known.add(json.loads(code)["code"])
+    assert service.ask("POST", "/v1/logout", token=alice.token).status == 204
+    known |= secrets_of(service.data)
+    salts = {opening.salt for player in (alice, bob) for opening in player.openings[game]}
+    assert len(salts & known) == 2
+    known |= salts  # also of the moves that were refused
+    log = service.log.read_text()
+    assert len(re.findall("/v1/games/" + game, log)) > 20
+    assert [each for each in known if each in log] == []
+    assert [len(hand) for hand in hands if hand in log] == []
+    said = r"(?m)^\S+Z info    request method=GET ms=\S+ path=\S+ request=([0-9a-f]{16}) status=200$"
+    numbers = re.findall(said, log)
+    assert len(numbers) > 20
+    assert len(set(numbers)) == len(numbers)

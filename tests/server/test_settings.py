@@ -1,0 +1,79 @@
+"""Settings: an argument counts before the environment, that before the file; what is wrong is named and not quoted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hkoji_server.settings import Settings, load, parse_address
+
+from hkoji.errors import StorageError, UsageError
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HKOJI_SERVER_CONFIG", "")  # taken back after the test, whatever `load` makes of it
+    path = tmp_path / "service.toml"
+    path.write_text('port = 1\nworkers = 3\nlog_level = "info"\ntrusted_proxy = ["10.0.0.0/8", "::1"]\n')
+    return path
+
+
+def test_argument_before_environment_before_file_before_default(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HKOJI_SERVER_PORT", "2")
+    monkeypatch.setenv("HKOJI_SERVER_WORKERS", "4")
+    found = load(file, port=5, workers=None)
+    assert (found.port, found.workers, found.log_level, found.max_body) == (5, 4, "info", 16_384)
+    assert found.trusted_proxy == ("10.0.0.0/8", "::1")
+    assert load(None).workers == 4  # the file is found again by processes that are started from here
+
+
+def test_a_list_in_the_environment_is_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HKOJI_SERVER_TRUSTED_PROXY", "10.0.0.1, 2001:db8::/32")
+    assert load().trusted_proxy == ("10.0.0.1", "2001:db8::/32")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"workers": 0}, "workers"),
+        ({"port": 70000}, "port"),
+        ({"log_level": "loud"}, "log_level"),
+        ({"log_format": "xml"}, "log_format"),
+        ({"trusted_proxy": ["everybody"]}, "trusted_proxy"),
+        ({"max_body": "s3cret"}, "max_body"),
+        ({"hosts": "x"}, "hosts"),
+    ],
+)
+def test_what_is_wrong_is_named(given: dict[str, object], name: str) -> None:
+    with pytest.raises(UsageError, match=rf"setting {name} is not right") as raised:
+        load(**given)
+    assert "s3cret" not in str(raised.value) + raised.value.hint
+
+
+def test_a_file_that_is_wrong(file: Path) -> None:
+    file.write_text("port = = 1\n")
+    with pytest.raises(UsageError, match="is no TOML"):
+        load(file)
+    file.write_text("colour = 1\n")
+    with pytest.raises(UsageError, match="setting colour is not right"):
+        load(file)
+    with pytest.raises(StorageError, match="cannot read"):
+        load(file.with_name("missing.toml"))
+
+
+def test_every_setting_is_explained() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("127.0.0.1:9100", ("127.0.0.1", 9100)), (":9100", ("127.0.0.1", 9100)), ("[::1]:9", ("::1", 9))],
+)
+def test_addresses(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["9100", "::1:9", "a:b", "a:70000", "a:9 "])
+def test_no_addresses(text: str) -> None:
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        parse_address(text)
