@@ -128,9 +128,19 @@ class Doings(RuleBasedStateMachine):
             assert device.lost, result
             assert device.lost_path.startswith("/v1/players/"), "whose key it is was not to be asked"
         assert not isinstance(result, errors.StorageError | errors.ServiceError), result
+        if isinstance(result, errors.LoginError) and self.changing(device):
+            assert "`hkoji rekey`" in result.hint
+            self.rekey(device)
+            return self.act(device, game, call)
         for each in [game] if game else self.games:
             self.check_kept(device, each)
         return result
+
+    def changing(self, device: Device) -> bool:
+        """Whether the service has a player's next key, and the client, which lost the answer, does not know it yet."""
+        identity = device.client.identity
+        now = self.model.players[device.name]["key"]
+        return identity.next is not None and now == identity.next.public.text != identity.key.text
 
     def check_kept(self, device: Device, game: NaiveGame) -> None:
         """The log on the player's disk is the beginning of the service's."""

@@ -149,7 +149,7 @@ class NaiveGame:
         if by == "server":
             raise Refused(400, "malformed")
         if kind not in SERVER_KINDS:
-            _check_body(kind, body)
+            check_body(kind, body)
         if (entry["seq"], entry["prev"]) != (self.seq + 1, self.head):
             raise Refused(409, "conflict")
         if self.stage == "over":
@@ -317,7 +317,7 @@ class NaiveGame:
             self._deal()
 
 
-def _check_body(kind: str, body: Object) -> None:
+def check_body(kind: str, body: Object) -> None:
     keys = set(body) - {"ext"} - ({"commit"} if kind == "move" else set())
     if kind not in BODIES or keys - BODIES[kind]:
         raise Refused(400, "not-understood")

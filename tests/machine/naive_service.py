@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 from tests.machine import naive_log as log
 from tests.machine import seen
-from tests.machine.naive_game import NaiveGame, Refused
+from tests.machine.naive_game import NaiveGame, Refused, check_body
 from tests.machine.naive_log import Object
 
 Drawn = list[bytes]
@@ -200,6 +200,7 @@ class NaiveService:
 
     def _check_registered(self, game: NaiveGame, entry: Object) -> None:
         if entry["kind"] in ("open", "join"):
+            check_body(entry["kind"], entry["body"])
             player = self.players.get(entry["by"])
             if player is None or player["key"] != entry["body"]["key"]:
                 raise Refused(403, "forbidden")
