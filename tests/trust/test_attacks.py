@@ -700,7 +700,9 @@ def test_face_down_cards_miscounted(action: str) -> None:
     table, _ = _two_secrets()
     legal = (it for it in table.course.state.legal_actions() if it[0] == action[0])
     honest = table.move(next(legal))
-    written = table.entry(1, bodies.Move(action, tuple(map(str, honest.entry.body["commit"]))))
+    body = bodies.parse_body("move", honest.entry.body)
+    assert isinstance(body, bodies.Move)
+    written = table.entry(1, body._replace(action=action))
     refused(table, written._replace(opening=honest.opening), errors.NotationError)
     table.send(honest)
 
