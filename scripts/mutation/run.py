@@ -28,15 +28,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
 from pathlib import Path
 from typing import Final
 
 from scripts.mutation.mutants import SCOPE, Mutant, mutants
+from scripts.mutation.report import CAUGHT, package, report
 from scripts.mutation.tests import JUDGES, LEFT_OUT, Task, Verdict, judge_all, judge_anew, trace
 
-OUTCOMES: Final = ("killed", "timeout", "survived", "untested")
-_CAUGHT: Final = ("killed", "timeout")
 _CONTROL: Final = "(nothing changed)"
 _TRUSTED: Final = 200
 """So many mutants are judged before the tests that killed them are tried without a mutant."""
@@ -63,7 +61,7 @@ class Traces:
         chosen = frozenset[str]().union(*(lines.get(line, frozenset()) for line in touched))
         if not self.imported.get(mutant.path, frozenset()).isdisjoint(touched):
             chosen = frozenset[str]().union(*lines.values()) or frozenset(self.seconds)
-        judges = JUDGES[_package(mutant.path)]
+        judges = JUDGES[package(mutant.path)]
         chosen = frozenset(test for test in chosen if test.startswith(judges))
         return sorted(chosen, key=lambda test: (self.seconds[test], test))
 
@@ -87,14 +85,14 @@ def _run(given: argparse.Namespace) -> None:
     if not given.report:
         due = [m for m in chosen if known.get(m.name, ("again",))[0] == "again"]
         if given.again:
-            due = [m for m in chosen if known.get(m.name, ("again",))[0] not in _CAUGHT]
-            known = {name: found for name, found in known.items() if found[0] in (*_CAUGHT, "again")}
+            due = [m for m in chosen if known.get(m.name, ("again",))[0] not in CAUGHT]
+            known = {name: found for name, found in known.items() if found[0] in (*CAUGHT, "again")}
         if due:
             traces = _traces(given.state, due)
             _judge(due, _Court(traces, known, given.state, given.budget), given.state)
             _judge_anew(due, _Court(traces, _verdicts(given.state), given.state, given.budget))
             known = _verdicts(given.state)
-    _report(chosen, known, given)
+    report(chosen, known, given)
 
 
 def _arguments() -> argparse.Namespace:
@@ -140,10 +138,6 @@ def _mutants(state: Path, patterns: Sequence[str]) -> list[Mutant]:
     return found
 
 
-def _package(path: str) -> str:
-    return "/".join(path.split("/")[:2])
-
-
 def _chosen(everything: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
     # Drawn by a hash of the name: a larger sample contains the smaller, and goes on where that ended.
     drawn = sorted(everything, key=lambda m: hashlib.sha256(f"{given.seed} {m.name}".encode()).digest())
@@ -173,7 +167,7 @@ def _traces(state: Path, due: Sequence[Mutant]) -> Traces:
     """Runs each test file whose traces are older than it, or than what it stands on."""
     kept = state / "traces.json"
     before = json.loads(kept.read_text()) if kept.exists() else {}
-    folders = {folder for mutant in due for folder in JUDGES[_package(mutant.path)]}
+    folders = {folder for mutant in due for folder in JUDGES[package(mutant.path)]}
     tests = sorted(path for folder in folders for path in _tests(Path(folder)))
     tests = [path for path in tests if path.as_posix() not in LEFT_OUT]
     ground = _digest(
@@ -271,7 +265,7 @@ class _Court:
     def take(self, verdict: Verdict) -> None:
         """Writes a verdict down."""
         if verdict.name == _CONTROL:
-            if verdict.outcome in _CAUGHT:
+            if verdict.outcome in CAUGHT:
                 for name in self._kills:
                     self._write(Verdict(name, "again", "", 0.0))
                 _say(f"{verdict.test} fails without a mutant; nothing can be judged, {len(self._kills)} kills are void")
@@ -301,7 +295,7 @@ class _Court:
         for tests in filter(None, (first, rest)):
             verdict = judge_anew(replace(task, tests=tests), self.traces.seconds)
             seconds += verdict.seconds
-            if verdict.outcome in _CAUGHT:
+            if verdict.outcome in CAUGHT:
                 break
         return replace(verdict, seconds=seconds)
 
@@ -311,7 +305,7 @@ class _Court:
         return self._sources[path]
 
     def _count(self, name: str, outcome: str, test: str) -> None:
-        if outcome in _CAUGHT:
+        if outcome in CAUGHT:
             self._killers[name.partition(":")[0]][test] += 1
 
 
@@ -370,59 +364,6 @@ def _apart(work: Callable[[], object], output: Path) -> None:
 
 def _say(text: str) -> None:
     print(f"mutate: {text}", file=sys.stderr, flush=True)
-
-
-# --- reporting ----------------------------------------------------------------------------------------------------
-
-
-def _report(chosen: Sequence[Mutant], known: dict[str, tuple[str, str]], given: argparse.Namespace) -> None:
-    judged = [mutant for mutant in chosen if known.get(mutant.name, ("again",))[0] != "again"]
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for mutant in judged:
-        for group in (mutant.path, _package(mutant.path), "all"):
-            counts[group][known[mutant.name][0]] += 1
-    left = [mutant for mutant in judged if known[mutant.name][0] not in _CAUGHT]
-    left.sort(key=lambda mutant: (mutant.path, mutant.line, mutant.name))
-    if given.show:
-        for mutant in left:
-            print(f"\n{mutant.name} line {mutant.line}, {known[mutant.name][0]}\n{mutant.difference()}")
-        print()
-    print(f"{'':44}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES) + f"{'caught':>10}")
-    for group in (*sorted(each for each in counts if each.endswith(".py")), *JUDGES, "all"):
-        if group in counts:
-            figures = "".join(f"{counts[group][outcome]:10}" for outcome in OUTCOMES)
-            print(f"{group:44}{figures}{_percent(counts[group]):9.1f}%")
-    share = _percent(counts["all"])
-    low, high = _interval(counts["all"])
-    print(f"{len(judged)} of {len(chosen)} judged: {share:.1f} % caught", end="")
-    print(f" (95 % of samples like this: {low:.1f} to {high:.1f})" if given.sample is not None else "")
-    if given.json:
-        given.json.write_text(
-            json.dumps(
-                {
-                    "chosen": len(chosen),
-                    "judged": len(judged),
-                    "caught_percent": round(share, 2),
-                    "modules": {group: dict(found) for group, found in sorted(counts.items())},
-                    "survivors": [{**asdict(mutant), "outcome": known[mutant.name][0]} for mutant in left],
-                },
-                indent=1,
-            )
-        )
-    sys.exit(share < given.threshold)
-
-
-def _percent(counts: Counter[str]) -> float:
-    return 100 * sum(counts[outcome] for outcome in _CAUGHT) / max(1, counts.total())
-
-
-def _interval(counts: Counter[str]) -> tuple[float, float]:
-    """Wilson's interval for the share caught."""
-    total, z = max(1, counts.total()), 1.96
-    share = _percent(counts) / 100
-    middle = share + z * z / (2 * total)
-    width = z * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    return 100 * (middle - width) / (1 + z * z / total), 100 * (middle + width) / (1 + z * z / total)
 
 
 if __name__ == "__main__":
