@@ -28,6 +28,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -53,17 +54,19 @@ class Traces:
     def tests(self, mutant: Mutant) -> Sequence[str]:
         """The tests that may notice `mutant`, cheapest first: those that run a line of it.
 
-        A line that runs while modules are imported concerns every test that runs anything in the module; in a
-        module of mere data, every test.
+        A line that runs while modules are imported concerns every test: one that runs anything in the module and one
+        that does not (it may still look at a table) take turns.
         """
         lines = self.lines.get(mutant.path, {})
         touched = range(mutant.line, mutant.line + len(mutant.before))
-        chosen = frozenset[str]().union(*(lines.get(line, frozenset()) for line in touched))
-        if not self.imported.get(mutant.path, frozenset()).isdisjoint(touched):
-            chosen = frozenset[str]().union(*lines.values()) or frozenset(self.seconds)
         judges = JUDGES[package(mutant.path)]
-        chosen = frozenset(test for test in chosen if test.startswith(judges))
-        return sorted(chosen, key=lambda test: (self.seconds[test], test))
+        everything = [t for _, t in sorted((s, t) for t, s in self.seconds.items()) if t.startswith(judges)]
+        if self.imported.get(mutant.path, frozenset()).isdisjoint(touched):
+            chosen = frozenset[str]().union(*(lines.get(line, frozenset()) for line in touched))
+            return [test for test in everything if test in chosen]
+        near = frozenset[str]().union(*lines.values())
+        turns = zip_longest((t for t in everything if t in near), (t for t in everything if t not in near))
+        return [test for turn in turns for test in turn if test]
 
 
 def main() -> None:

@@ -168,6 +168,8 @@ def play_line(state: State, line: str) -> list[Event]:
             assert state.actor is not None
             assert action in state.legal_actions()
             assert state.parse_action(action) == action
+            if state.due is Due.ANSWER:
+                assert state.parse_action(f" {action[1:].lower()}") == action
             happens(DECISION_KINDS[state.due](state.actor, action))
     return events
 
