@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -18,7 +18,9 @@ from tests.support import chance
 
 chance.install()
 
-from tests.toy import register  # noqa: E402 # it loads who draws
+from tests.support.cluster import Cluster  # noqa: E402 # they load who draws
+from tests.support.cluster import cluster as cluster_running  # noqa: E402
+from tests.toy import register  # noqa: E402
 
 _SLOW_OK = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile(
@@ -44,6 +46,29 @@ os.environ["HKOJI_CONFIG"] = os.devnull
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 register()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server, with a database called `migrated` that has the schema and nothing else."""
+    from hkoji_server.store.location import parse_location
+    from hkoji_server.store.postgres import open_postgres
+
+    from tests.support.loops import run
+
+    with cluster_running() as made:
+        with made.connect() as connection:
+            connection.execute("CREATE DATABASE migrated")
+        run(run(open_postgres(parse_location(made.url("migrated")))).close())
+        yield made
+
+
+@pytest.fixture
+def postgres(cluster: Cluster) -> Iterator[str]:
+    """The URL of a database of the test's own, with the schema."""
+    name = cluster.create("migrated")
+    yield cluster.url(name)
+    cluster.drop(name)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,7 +21,8 @@ from hkoji.errors import StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.keys import PrivateKey
 from tests.support.driver_calls import driver_watched
-from tests.support.store_contract import Opened, StoreContract, append_of, run, with_game
+from tests.support.loops import run
+from tests.support.store_contract import Opened, StoreContract, append_of, with_game
 
 DATABASES = Path(__file__).parents[1] / "data" / "databases"
 TABLES = ("challenge", "entry", "game", "opening", "player", "secret", "service", "token")

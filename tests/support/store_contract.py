@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hkoji_server.store.contract import Append, NewGame, Player, Query, Retired, Store, Summary
@@ -15,15 +15,11 @@ from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedErro
 from hkoji.game.hidden import Opening
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line
+from tests.support.loops import run
 from tests.support.table import AT, Table
 from tests.support.waiting_contract import WaitingContract
 
-T = TypeVar("T")
 Opened = Callable[[], AbstractContextManager[Store]]
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:  # Any: what coroutines yield
-    return asyncio.run(work)
 
 
 def summary(table: Table, lines: int, **changes: Any) -> Summary:  # Any: fields by name

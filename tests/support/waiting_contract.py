@@ -12,6 +12,7 @@ import pytest
 from hkoji_server.store.contract import Append, Hint, NewGame, Place, Store, Summary
 
 from hkoji.errors import ConflictError
+from tests.support.loops import run
 from tests.support.table import AT, Table
 
 PATIENCE = 120.0
@@ -21,7 +22,7 @@ PATIENCE = 120.0
 def new_game(store: Store, seed: int, **changes: Any) -> Table:  # Any: fields of the summary by name
     """A game of which the store has the first line."""
     table = Table(seed=seed).begin().play(4)
-    asyncio.run(store.add_game(NewGame(replace(_summary(table, 0), **changes), table.lines[0], "5e" * 32, "alice")))
+    run(store.add_game(NewGame(replace(_summary(table, 0), **changes), table.lines[0], "5e" * 32, "alice")))
     return table
 
 
@@ -72,13 +73,13 @@ class WaitingContract:
 
     def test_heads_are_those_of_the_games_that_there_are(self, store: Store) -> None:
         tables = [new_game(store, seed) for seed in range(3)]
-        asyncio.run(store.append(next_line(tables[1], 0)))
+        run(store.append(next_line(tables[1], 0)))
         asked = [table.game for table in tables]
-        assert asyncio.run(store.heads([*asked, "0" * 32])) == dict(zip(asked, (0, 1, 0), strict=True))
-        assert asyncio.run(store.heads(asked[1:2])) == {asked[1]: 1}
-        assert asyncio.run(store.heads([])) == {}
+        assert run(store.heads([*asked, "0" * 32])) == dict(zip(asked, (0, 1, 0), strict=True))
+        assert run(store.heads(asked[1:2])) == {asked[1]: 1}
+        assert run(store.heads([])) == {}
         many = [f"{number:032x}" for number in range(2000)]
-        assert asyncio.run(store.heads([*many, *asked])) == dict(zip(asked, (0, 1, 0), strict=True))
+        assert run(store.heads([*many, *asked])) == dict(zip(asked, (0, 1, 0), strict=True))
 
     def test_places_are_those_of_games_that_go_on_or_have_just_ended(self, store: Store) -> None:
         days = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 8)]
@@ -95,14 +96,14 @@ class WaitingContract:
         going, invited = Place(0, AT, False), Place(0, AT, False)
 
         def places(since: str, limit: int = 9) -> dict[str, Place]:
-            return dict(asyncio.run(store.places("alice", since, limit)))
+            return dict(run(store.places("alice", since, limit)))
 
         assert places("9999") == {games[0]: going, games[1]: invited}
         just = {games[0]: going, games[1]: invited, games[2]: Place(0, days[3], True)}
         assert places(days[3]) == just
         assert places(days[2]) == {**just, games[3]: Place(0, days[2], True)}
         assert places(days[3], 2) == {games[1]: invited, games[2]: Place(0, days[3], True)}
-        assert dict(asyncio.run(store.places("dave", days[0], 9))) == {}
+        assert dict(run(store.places("dave", days[0], 9))) == {}
 
     def test_an_append_is_hinted_at_once_it_is_there_and_a_refused_one_is_not(self, store: Store) -> None:
         one, two = new_game(store, 1), new_game(store, 2)
@@ -117,7 +118,7 @@ class WaitingContract:
             await store.append(next_line(one, 1))
             return hints
 
-        hints = asyncio.run(work())
+        hints = run(work())
         named = [hint for hint in hints if hint.game is not None]
         assert [(hint.game, set(hint.players)) for hint in named] == [(one.game, {"alice", "bob", "carol"})]
 
@@ -140,4 +141,4 @@ class WaitingContract:
                     await until_too(lambda hint: hint.game in (None, theirs.game))
 
         with opened() as other:
-            asyncio.run(work(other))
+            run(work(other))

@@ -158,9 +158,6 @@ def hint_of(append: Append) -> Hint:
 class Store(Protocol):
     """All is awaited; writes are durable when they return."""
 
-    def close(self) -> None:
-        """Finishes what was begun and closes files."""
-
     async def identity(self) -> tuple[str, str] | None:
         """The service's OpenSSH private key text and its origin; None in a new store."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, or_, select, update
 
 from hkoji.errors import ExistsError, ForbiddenError, RevokedError
 from hkoji.log.keys import parse_public_key
@@ -40,6 +40,17 @@ def verify_unused(connection: Connection, key: str) -> None:
     if retired or connection.execute(select(PLAYER.c.name).where(PLAYER.c.key == key)).first():
         fingerprint = parse_public_key(key).fingerprint
         raise ExistsError(tell("key"), fingerprint, hint=tell("make another key; this one is, or was, a player's"))
+
+
+def register(connection: Connection, player: Player) -> Player | None:
+    """Adds a player. The one that holds the name or the key already, or None if it is done."""
+    found = select(*PLAYER.c).where(or_(PLAYER.c.name == player.name, PLAYER.c.key == player.key))
+    row = connection.execute(found.order_by(PLAYER.c.name != player.name)).first()
+    if row:
+        return Player(*row)
+    verify_unused(connection, player.key)
+    connection.execute(insert(PLAYER).values(**asdict(player)))
+    return None
 
 
 def replace(connection: Connection, player: Player, retired: Retired) -> None:

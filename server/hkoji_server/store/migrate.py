@@ -3,28 +3,70 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError, ProgrammingError
 
 from hkoji.errors import StorageError
 
 _SCRIPTS = Path(__file__).parent / "migrations"
+_TRIES: Final = 10
+_VERSION: Final = """
+    CREATE TABLE IF NOT EXISTS alembic_version (
+        version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+    )
+"""
 
 
 def migrate(connection: Connection) -> None:
-    """Upgrades to the newest schema. Raises `StorageError` for a database that a newer program has made."""
-    config = Config()
-    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
-    config.attributes["connection"] = connection
+    """Upgrades to the newest schema, in the transaction that is open and that keeps all others out.
+
+    Raises `StorageError` for a database that a newer program has made.
+    """
+    config, scripts = _scripts(connection)
     current = MigrationContext.configure(connection).get_current_revision()
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    known = {script.revision for script in scripts.walk_revisions()}
     if current is not None and current not in known:
         raise StorageError(
             f"the database has schema {current}, which is newer than this program",
             hint="start it with the newer version of hkoji that made it; nothing was changed",
         )
     command.upgrade(config, "head")
+
+
+def migrate_together(connection: Connection) -> None:
+    """The same on PostgreSQL, for any number of processes that start at once: one migrates, and the others wait for it.
+
+    The table of the schema's number is what they queue at. If it is not there yet one of them makes it, in the
+    transaction in which it migrates; others who try wait for the end of that, fail, and look again. A database that is
+    up to date is read and left alone.
+    """
+    for left in reversed(range(_TRIES)):
+        _, scripts = _scripts(connection)
+        if MigrationContext.configure(connection).get_current_revision() == scripts.get_current_head():
+            connection.rollback()
+            return
+        connection.rollback()
+        try:
+            connection.exec_driver_sql(_VERSION)
+            connection.exec_driver_sql("LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE")
+        except (IntegrityError, ProgrammingError):  # another was first by a moment
+            connection.rollback()
+            if not left:
+                raise
+            continue
+        migrate(connection)
+        connection.commit()
+        return
+
+
+def _scripts(connection: Connection) -> tuple[Config, ScriptDirectory]:
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config, ScriptDirectory.from_config(config)

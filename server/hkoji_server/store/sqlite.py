@@ -18,18 +18,13 @@ from typing import Any, Final
 
 from sqlalchemy import (
     URL,
-    ColumnElement,
     Connection,
     Select,
     create_engine,
     delete,
     event,
     insert,
-    literal_column,
-    or_,
     select,
-    tuple_,
-    union,
     update,
 )
 from sqlalchemy.exc import DBAPIError
@@ -38,7 +33,7 @@ from sqlalchemy.pool import NullPool
 from hkoji.errors import ConflictError, StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line
-from hkoji_server.store import keychanges, statements
+from hkoji_server.store import keychanges, lists, statements
 from hkoji_server.store.contract import (
     Append,
     History,
@@ -141,18 +136,7 @@ class SqliteStore:
 
     async def add_player(self, player: Player) -> Player | None:
         """Registers. Returns the player that holds the name or the key already, or None if it is done."""
-
-        def work(connection: Connection) -> Player | None:
-            found = select(*PLAYER.c).where(or_(PLAYER.c.name == player.name, PLAYER.c.key == player.key))
-            row = connection.execute(found.order_by(PLAYER.c.name != player.name)).first()
-            if row:
-                return Player(*row)
-            keychanges.verify_unused(connection, player.key)
-            values = {name: getattr(player, name) for name in Player.__dataclass_fields__}
-            connection.execute(insert(PLAYER).values(values))
-            return None
-
-        return await self._writer.run(work)
+        return await self._writer.run(lambda connection: keychanges.register(connection, player))
 
     async def retired(self, key: str) -> Retired | None:
         """What became of a key that was a player's and is no more."""
@@ -285,24 +269,7 @@ class SqliteStore:
 
     async def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
-        # Statuses are written out where a partial index needs to see them.
-        if query.status == "open":
-            wanted: list[ColumnElement[bool]] = [GAME.c.status == literal_column("'open'")]
-        else:
-            wanted = [GAME.c.status != literal_column("'offered'")]
-            if query.status:
-                wanted.append(GAME.c.status == query.status)
-        if query.prefix:
-            wanted.append(GAME.c.game.between(query.prefix, query.prefix + "g"))
-        if query.after:
-            created, _, game = query.after.partition("~")
-            wanted.append(tuple_(GAME.c.created, GAME.c.game) < tuple_(created, game))
-        if query.waiting:
-            rows = self._select(_newest([*wanted, GAME.c.to_move == query.player], query.limit))
-        elif query.player:
-            rows = self._select(_newest_of(query.player, wanted, query.limit))
-        else:
-            rows = self._select(_newest(wanted, query.limit))
+        rows = self._select(lists.listed(query))
         return tuple(Summary(*row) for row in rows)
 
     # --- waiting --------------------------------------------------------------------------------------------------
@@ -313,9 +280,7 @@ class SqliteStore:
 
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
-        going = GAME.c.status.in_(("open", "playing"))
-        wanted = [GAME.c.status != literal_column("'offered'"), or_(going, GAME.c.updated >= since)]
-        rows = self._select(_newest_of(player, wanted, limit))
+        rows = self._select(lists.going_on(player, since, limit))
         found = (Summary(*row) for row in rows)
         return {each.game: Place(each.seq, each.updated, each.status == "finished") for each in found}
 
@@ -408,21 +373,6 @@ def driver(connection: Connection) -> sqlite3.Connection:
     found = connection.connection.driver_connection
     assert isinstance(found, sqlite3.Connection)
     return found
-
-
-def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:  # Any: columns of any type
-    newest = (GAME.c.created.desc(), GAME.c.game.desc())
-    return select(*statements.SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(limit)
-
-
-def _newest_of(player: str, wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:  # Any: columns of any type
-    """One ordered walk in an index for each part a player can have, rather than a scan of all games."""
-    parts = [
-        select(_newest([*wanted, column == player], limit).subquery())
-        for column in (GAME.c.host, GAME.c.guest, GAME.c.invite)
-    ]
-    found = union(*parts).subquery()
-    return select(found).order_by(found.c.created.desc(), found.c.game.desc()).limit(limit)
 
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:

