@@ -300,6 +300,19 @@ class TooManyError(HkojiError):
         self.retry_after = retry_after
 
 
+class BusyError(HkojiError):
+    """No room for anybody else who wants to wait. `retry_after` is in seconds."""
+
+    code = "too-busy"
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(
+            tell("too many are waiting at this service already"),
+            hint=tell("nothing was changed; try again in {seconds} s", seconds=retry_after),
+        )
+        self.retry_after = retry_after
+
+
 # --- the world ----------------------------------------------------------------------------------------------------
 
 

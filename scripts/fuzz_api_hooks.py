@@ -30,8 +30,29 @@ from hkoji.log.statement import make_registration
 from tests.support.service import Answer, Player, Service
 
 CONFIG: Final = "HKOJI_FUZZ_API"
+_LASTING: Final = {
+    "GET /v1/games/{game}/log": float("inf"),
+    "GET /v1/games/{game}/events": 3600,
+    "GET /v1/events": 3600,
+}
+"""What can take its time, and the most seconds that can be asked for."""
 _NEW_GAMES: Final = 200
 """So many games are begun anew when there are too few that take entries."""
+
+
+def hasten(case: Any) -> None:  # Any: a case of Schemathesis
+    """Nothing is waited for that takes long: a `wait` that is understood becomes none. Others stay, to be refused."""
+    operation = f"{case.operation.method.upper()} {case.operation.path}"
+    if operation not in _LASTING:
+        return
+    case.query = dict(case.query or {})
+    given = case.query.get("wait", 3600)
+    try:
+        seconds = float(given[-1] if isinstance(given, list) and given else given)
+    except (TypeError, ValueError):
+        return
+    if 0 < seconds <= _LASTING[operation]:
+        case.query["wait"] = 0
 
 
 class _There:
@@ -364,9 +385,14 @@ def register(deep: Deep) -> None:
 
         @schemathesis.hook
         def before_call(_: Any, case: Any, __: Any) -> None:  # Any: of Schemathesis
+            hasten(case)
             deep.before(case)
 
     else:
+
+        @schemathesis.hook("before_call")
+        def in_haste(_: Any, case: Any, __: Any) -> None:  # Any: of Schemathesis
+            hasten(case)
 
         @schemathesis.auth()
         class _Login:

@@ -32,10 +32,12 @@ from hkoji_server.routes.entries import EntriesRoad, make_submit
 from hkoji_server.routes.envelope import Envelope
 from hkoji_server.routes.limits import BodyLimit
 from hkoji_server.routes.players import make_players_router
+from hkoji_server.routes.waiting import make_waiting_router
 from hkoji_server.service.games import Games
 from hkoji_server.service.keys import Keys
 from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
+from hkoji_server.service.waiting import Hub
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite import SqliteStore
@@ -79,11 +81,14 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             )
             keys = Keys(store, ports, origin=origin, code_lifetime=settings.code_lifetime)
             games = Games(store, ports, key, cached=settings.cached_games)
+            hub = Hub(store, most=settings.max_waiting)
+            app.state.stopping = hub.stop
             app.state.submit = make_submit(games)
             app.include_router(make_players_router(players, keys))
             app.include_router(
-                api.make_router(players, games, ports, app.state.submit, origin=origin, key=key.public.text)
+                api.make_router(players, games, hub, ports, app.state.submit, origin=origin, key=key.public.text)
             )
+            app.include_router(make_waiting_router(players, hub, store, ports))
             gc.collect()
             gc.freeze()
             log.debug(
@@ -92,6 +97,7 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             try:
                 yield
             finally:
+                await hub.close()
                 games.close()
         finally:
             store.close()

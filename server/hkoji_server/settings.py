@@ -78,6 +78,8 @@ class Settings(BaseSettings):
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)
     """Connections that a process takes; one more is answered 503."""
+    max_waiting: int = Field(default=15_000, ge=1)
+    """Clients that may wait at once, in each process, for something to happen; one more is answered 503."""
     request_timeout: float = Field(default=20, gt=0)
     """How long a client may take to send a request whole, or to go on reading an answer."""
     keep_alive: int = Field(default=30, ge=1)

@@ -35,6 +35,7 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
     (errors.IllegalEventError("no", due="draw"), 422, {"code": "illegal-event"}),
     (errors.UnknownHandError(0), 422, {"code": "unknown-hand"}),
     (errors.TooManyError(30), 429, {"code": "too-many-requests", "retry_after": 30}),
+    (errors.BusyError(5), 503, {"code": "too-busy", "retry_after": 5}),
     (errors.StorageError("the disk is full"), 503, {"code": "storage"}),
 ]
 # What only ever happens on a player's side.
@@ -67,7 +68,8 @@ def test_each_error_has_its_answer(error: errors.HkojiError, status: int, member
     assert document["detail"] == str(error)
     assert {name: document[name] for name in members} == members
     assert ("www-authenticate" in answer.headers) == (status == 401)
-    assert answer.headers.get("retry-after") == ("30" if status == 429 else None)
+    waits = members.get("retry_after")
+    assert answer.headers.get("retry-after") == (str(waits) if waits else None)
     Problem.model_validate(document)
 
 

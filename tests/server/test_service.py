@@ -490,6 +490,8 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/v1/me/games",
         "/v1/games/{game}",
         "/v1/games/{game}/log",
+        "/v1/games/{game}/events",
+        "/v1/events",
         "/v1/games/{game}/entries",
         "/v1/games/{game}/view",
     }

@@ -89,6 +89,17 @@ def _game_or_log(eye: Eye, chance: random.Random) -> Request:
     return spectate(eye, chance) if chance.random() < 0.5 else log(eye, chance)
 
 
+def _events(eye: Eye, chance: random.Random) -> Request:
+    """A stream, of what there is already: of the game, or of all one's own since some place."""
+    token = chance.choice((None, eye.token))
+    after = f"&after={chance.randint(-1, eye.telling.seq + 2)}" if chance.random() < 0.5 else ""
+    place = chance.choice(("", "-1", str(eye.telling.seq), "x", "2026-11-20T12:00:00Z~", "2026-01-01T00:00:00Z~AAAA"))
+    headers = (("last-event-id", place),) if place else ()
+    if chance.random() < 0.5:
+        return Request("events", "GET", f"/v1/games/{eye.game}/events?wait=0{after}", token, b"", headers)
+    return Request("own events", "GET", "/v1/events?wait=0", token, b"", headers)
+
+
 def _log_unchanged(eye: Eye, chance: random.Random) -> Request:
     known = chance.choice((f'"{eye.telling.head}"', '"0"', "*", f'W/"{eye.telling.head}"'))
     headers = (("if-none-match", known),)
@@ -369,6 +380,7 @@ def _intruding(eye: Eye, chance: random.Random) -> Request:
 ALWAYS: Final[tuple[Probe, ...]] = (own_view, _game_or_log)
 SOMETIMES: Final[tuple[Probe, ...]] = (
     _log_unchanged,
+    _events,
     _view_of_nobody,
     _games,
     _own_games,

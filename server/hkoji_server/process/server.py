@@ -23,11 +23,22 @@ _TICKS: Final = 10  # a second
 
 
 class Server(uvicorn.Server):
-    """Calls `ready` when it serves. SIGTERM is how a service is stopped, and no failure; SIGINT too if `supervised`."""
+    """Calls `ready` when it serves, `stopping` when it no longer takes requests.
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], *, supervised: bool = False) -> None:
+    SIGTERM is how a service is stopped, and no failure; SIGINT too if `supervised`.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], None],
+        stopping: Callable[[], None],
+        *,
+        supervised: bool = False,
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._stopping = stopping
         self._supervised = supervised
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -42,6 +53,11 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finishes what is being answered; who only waits for something to happen is let go at once."""
+        self._stopping()
+        await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
@@ -75,7 +91,11 @@ def run(
         timeout_graceful_shutdown=PATIENCE,
         **given,
     )
-    server = Server(config, ready, supervised=parent is not None)
+
+    def stopping() -> None:
+        app.state.stopping()
+
+    server = Server(config, ready, stopping, supervised=parent is not None)
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, server), name="hkoji-parent", daemon=True).start()
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:

@@ -17,15 +17,18 @@ from hkoji_server.routes import models
 from hkoji_server.routes.entries import Submit
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
+from hkoji_server.routes.waiting import LongPoll
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
+from hkoji_server.service.waiting import Hub
 from hkoji_server.store import contract
 
 JSON_LINES: Final = "application/jsonl"
 _MOST_AFTER: Final = 2**31
 
 After = Annotated[int, Query(ge=-1, le=_MOST_AFTER, description="Only entries after the one with this number")]
+Wait = Annotated[int, Query(ge=0, description="Wait at most so many seconds, and at most 60, for an entry to come")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", description="`next` of the page before")]
 
@@ -34,7 +37,9 @@ def _dumps(value: Any) -> bytes:  # Any: JSON
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, origin: str, key: str) -> APIRouter:
+def make_router(
+    players: Players, games: Games, hub: Hub, ports: Ports, take: Submit, *, origin: str, key: str
+) -> APIRouter:
     """The endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
 
@@ -114,14 +119,23 @@ def make_router(players: Players, games: Games, ports: Ports, take: Submit, *, o
         tags=["games"],
     )
     async def log(
-        game: models.GameId, after: After = -1, if_none_match: Annotated[str | None, Header()] = None
+        game: models.GameId,
+        after: After = -1,
+        wait: Wait = 0,
+        if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         """The public log, as one JSON object a line. Its `ETag` is its head."""
         head, lines = await games.log(game, after)
-        headers = {"ETag": f'"{head}"', "Cache-Control": "no-cache"}
-        if if_none_match == headers["ETag"]:
-            return Response(status_code=304, headers=headers)
-        return Response(format_log(lines), media_type=JSON_LINES, headers=headers)
+
+        def answer(newer: str | None, text: str) -> Response:
+            headers = {"ETag": f'"{newer or head}"', "Cache-Control": "no-cache"}
+            if if_none_match == headers["ETag"]:
+                return Response(status_code=304, headers=headers)
+            return Response(text, media_type=JSON_LINES, headers=headers)
+
+        if lines or not wait:
+            return answer(None, format_log(lines))
+        return LongPoll(hub, game, after, wait, answer)
 
     @router.post(
         "/games/{game}/entries",

@@ -37,6 +37,7 @@ STATUS: Final[dict[type[errors.HkojiError], int]] = {
     errors.IllegalError: 422,
     errors.TooManyError: 429,
     errors.StorageError: 503,
+    errors.BusyError: 503,
 }
 """The nearest class in an error's ancestry counts."""
 

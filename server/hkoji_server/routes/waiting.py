@@ -1,0 +1,193 @@
+"""Answers that take their time: the long poll of a log, and streams of events. docs/spec/http.md, "Waiting".
+
+Nothing is shown here that the log, or a list of games, does not show the same reader. FastAPI's own streams of events
+would start two tasks and a timer for each of thousands that wait; so only its wire format is used, and one task
+notices that a client has gone.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Header, Query
+from fastapi.sse import EventSourceResponse, format_sse_event
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from hkoji.errors import HkojiError, MalformedError
+from hkoji.text import tell
+from hkoji_server.routes import models
+from hkoji_server.routes.players import logged_in
+from hkoji_server.routes.problems import problem, problem_responses
+from hkoji_server.service.cursor import parse_cursor
+from hkoji_server.service.following import Followed, Follower, Reader
+from hkoji_server.service.players import Players
+from hkoji_server.service.ports import Ports
+from hkoji_server.service.waiting import Hub, News, Waiter
+from hkoji_server.store.contract import Store
+
+LONGEST_WAIT: Final = 60
+"""The most seconds that a long poll takes, however many are asked for."""
+LONGEST_STREAM: Final = 3600
+"""After so many seconds a stream ends, and its reader comes again, with a login that is looked at anew."""
+KEEP_ALIVE: Final = 15.0
+_RETRY: Final = 2000
+_MOST_AFTER: Final = 2**31
+_PLACE: Final = re.compile(r"-1|0|[1-9][0-9]{0,9}")
+_ALIVE: Final = b":\n\n"
+_FIELDS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+After = Annotated[int, Query(ge=-1, le=_MOST_AFTER, description="Only entries after the one with this number")]
+LastEventId = Annotated[str | None, Header(description="The `id` of the last event that was read")]
+Lasting = Annotated[int, Query(ge=0, le=LONGEST_STREAM, description="End the stream after so many seconds")]
+
+
+class LongPoll(Response):
+    """The lines that come after entry number `after` of a game, as soon as there are any; nothing after `wait` seconds.
+
+    `answer` makes the answer of the new head, or None, and the text of the lines.
+    """
+
+    def __init__(
+        self, hub: Hub, game: str, after: int, wait: int, answer: Callable[[str | None, str], Response]
+    ) -> None:
+        super().__init__()
+        self._hub = hub
+        self._waiter = Waiter({game: after})
+        self._wait = min(wait, LONGEST_WAIT)
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Waits, then answers."""
+        try:
+            self._hub.join(self._waiter)
+        except HkojiError as error:
+            await problem(error)(scope, receive, send)
+            return
+        with _until_gone(self._hub, self._waiter, receive):
+            news = await self._hub.news(self._waiter, asyncio.get_running_loop().time() + self._wait)
+            if self._waiter.left:
+                return
+        answer = self._answer(news[-1].head if news else None, "".join(f"{each.text}\n" for each in news))
+        await answer(scope, receive, send)
+
+
+class Stream(EventSourceResponse):
+    """Events of what `followed` follows: what has come already, then what comes, for at most `wait` seconds.
+
+    An event `end` says that the service ends the stream; nothing is lost by coming again.
+    """
+
+    def __init__(self, hub: Hub, followed: Followed, wait: int) -> None:
+        super().__init__(iter(()), headers=_FIELDS)
+        self._hub = hub
+        self._followed = followed
+        self._wait = wait
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Tells until the reader has gone, the time is over, or the service stops."""
+        followed, end = self._followed, asyncio.get_running_loop().time() + self._wait
+
+        async def write(data: bytes, *, more: bool = True) -> None:
+            await send({"type": "http.response.body", "body": data, "more_body": more})
+
+        try:
+            self._hub.join(followed)
+        except HkojiError as error:
+            await problem(error)(scope, receive, send)
+            return
+        with _until_gone(self._hub, followed, receive):
+            try:
+                await followed.begin()
+            except HkojiError as error:
+                await problem(error)(scope, receive, send)
+                return
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await write(format_sse_event(id=followed.place(), retry=_RETRY))
+            async for news in followed.backlog():
+                await write(self._frames(news))
+            while not followed.left:
+                left = end - asyncio.get_running_loop().time()
+                if self._hub.stopped or left <= 0:
+                    reason = "stopping" if self._hub.stopped else "time"
+                    await write(format_sse_event(event="end", data_str=f'{{"reason":"{reason}"}}'), more=False)
+                    return
+                news = await self._hub.news(followed, end - left + min(left, KEEP_ALIVE))
+                if news:
+                    await write(self._frames(news))
+                elif left > KEEP_ALIVE and not (followed.left or self._hub.stopped):
+                    await write(_ALIVE)
+
+    def _frames(self, news: tuple[News, ...]) -> bytes:
+        place = self._followed.place
+        return b"".join(format_sse_event(data_str=each.text, event="entry", id=place(each)) for each in news)
+
+
+@contextmanager
+def _until_gone(hub: Hub, waiter: Waiter, receive: Receive) -> Iterator[None]:
+    """One who waits leaves when their connection is closed, and at the end of the block."""
+
+    async def notice() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        hub.leave(waiter)
+
+    noticing = asyncio.get_running_loop().create_task(notice())
+    try:
+        yield
+    finally:
+        noticing.cancel()
+        hub.leave(waiter)
+
+
+_EVENT: Final = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "enum": ["entry", "end"]},
+        "data": {"type": "string", "description": "Of `entry` a line of the log; of `end` why the stream ends"},
+        "id": {"type": "string", "description": "A place, to come again with as `Last-Event-ID`"},
+        "retry": {"type": "integer"},
+    },
+}
+_EVENTS: Final[dict[int | str, dict[str, Any]]] = {  # Any: FastAPI's own type
+    200: {"content": {"text/event-stream": {"itemSchema": _EVENT}}, "description": "Server-sent events"}
+}
+
+
+def make_waiting_router(players: Players, hub: Hub, store: Store, ports: Ports) -> APIRouter:
+    """The streams."""
+    router = APIRouter(prefix="/v1")
+    me = Annotated[str, Depends(logged_in(players))]
+
+    @router.get(
+        "/games/{game}/events",
+        response_class=Response,
+        responses={**_EVENTS, **problem_responses(400, 404, 409)},
+        tags=["games"],
+    )
+    async def game_events(
+        game: models.GameId, after: After = -1, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None
+    ) -> Response:
+        """The entries of a game as they come, and before that those after an entry."""
+        if last_event_id:
+            after = _parse_place(last_event_id)
+        return Stream(hub, Reader(game, after, store), wait)
+
+    @router.get(
+        "/events", response_class=Response, responses={**_EVENTS, **problem_responses(400, 401)}, tags=["games"]
+    )
+    async def own_events(player: me, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None) -> Response:
+        """The entries of all of the caller's games as they come, from now on or from where they were left."""
+        cursor = parse_cursor(last_event_id) if last_event_id else None
+        return Stream(hub, Follower(player, cursor, hub, store, ports), wait)
+
+    return router
+
+
+def _parse_place(text: str) -> int:
+    """The number of an entry, as events of one game have it. Raises `MalformedError`."""
+    if not _PLACE.fullmatch(text) or int(text) > _MOST_AFTER:
+        raise MalformedError("Last-Event-ID", tell("it is not one that this service has given"))
+    return int(text)

@@ -1,0 +1,312 @@
+"""Those who wait for something to happen: one hub a process, for thousands of them.
+
+It holds nothing that another process needs, and loses nobody: what is told is read from the store, from where each of
+those who wait has come. The store's hints say when to read; since they may be lost, the hub also looks by itself,
+at all games that are waited for together. Who waits costs a future while they do, and no task, timer, transaction or
+connection of the store: one clock lets go of those whose time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import structlog
+
+from hkoji.errors import BusyError, HkojiError
+from hkoji.log.line import Line, format_line
+from hkoji_server.service.deadlines import Deadlines
+from hkoji_server.store.contract import Hint, Store
+
+log = structlog.get_logger("hkoji")
+
+RETRY_AFTER: Final = 5
+"""After so many seconds may those come back for whom there was no room."""
+_MOST_OF_ONE: Final = 20
+"""So many may wait at once for the games of one player."""
+_TICK: Final = 0.1
+_LINGERS: Final = 300
+_TOGETHER: Final = 400
+_READERS: Final = 4
+_IN_A_ROW: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the hub looks by itself, in seconds, and which share of the time it may take at most.
+
+    `games` is for games that are waited for, `lists` for what is new on players' lists; `suspected` for lists on which
+    there may be something new.
+    """
+
+    games: float = 5.0
+    lists: float = 60.0
+    suspected: float = 2.0
+    share: float = 0.1
+
+
+class News(NamedTuple):
+    """An entry that has come: its place, its line as JSON, when it was received, and whether it ended the game."""
+
+    game: str
+    seq: int
+    head: str
+    text: str
+    at: str
+    over: bool
+
+
+def news_of(line: Line) -> News:
+    """A line as it is told."""
+    entry = line.entry
+    at = line.receipt.receipt.at if line.receipt else entry.at
+    return News(entry.game, entry.seq, entry.head, format_line(line), at, entry.kind == "end")
+
+
+class Waiter:
+    """One who waits: `seen` has for each game that they follow the number of the last entry they know."""
+
+    __slots__ = ("due", "future", "left", "seen", "stale")
+
+    player: str | None = None
+    """Whose games they follow, if not only certain ones."""
+
+    def __init__(self, seen: dict[str, int]) -> None:
+        self.seen = seen
+        self.stale = set(seen)
+        """Games of which something may have come while they did not wait."""
+        self.left = False
+        self.future: asyncio.Future[tuple[News, ...]] | None = None
+        self.due = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether they wait just now and have not been answered."""
+        return self.future is not None and not self.future.done()
+
+    def give(self, news: tuple[News, ...]) -> None:
+        """Answers; with nothing when the time is over."""
+        if self.future is not None and not self.future.done():
+            for each in news:
+                self.seen[each.game] = each.seq
+            self.future.set_result(news)
+
+    def hint(self, game: str) -> None:
+        """There may be something new in a game of the player that they follow."""
+
+    async def check(self, *, suspected: bool) -> None:
+        """Looks what is new on the list of the player that they follow, if it is time."""
+
+
+class Hub:
+    """At most `most` wait at once."""
+
+    def __init__(self, store: Store, *, most: int, pace: Pace | None = None) -> None:
+        self._store = store
+        self._most = most
+        self.pace = pace or Pace()
+        self.waiting = 0
+        """How many there are."""
+        self.stopped = False
+        """Whether all have been let go, and nobody can wait any more."""
+        self._games: dict[str, set[Waiter]] = {}
+        self._players: dict[str, set[Waiter]] = {}
+        self._deadlines: Deadlines[Waiter] = Deadlines(_TICK)
+        self._dirty: dict[str, None] = {}
+        self._readers = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._clock: asyncio.Task[None] | None = None
+        self._sweeping = self._suspected = False
+        self._sweep_due = self._sweep_not_before = -math.inf
+
+    # --- for those who wait ---------------------------------------------------------------------------------------
+
+    def join(self, waiter: Waiter) -> None:
+        """From now on nothing is missed. Raises `BusyError` if there is no room."""
+        same = self._players.get(waiter.player, set()) if waiter.player else set()
+        if self.stopped or self.waiting >= self._most or len(same) >= _MOST_OF_ONE:
+            raise BusyError(RETRY_AFTER)
+        self.waiting += 1
+        for game in waiter.seen:
+            self._games.setdefault(game, set()).add(waiter)
+        if waiter.player:
+            self._players.setdefault(waiter.player, set()).add(waiter)
+        if self._clock is None or self._clock.done():
+            self._clock = asyncio.get_running_loop().create_task(self._run())
+
+    def leave(self, waiter: Waiter) -> None:
+        """Forgets one who waits; if they still do they are answered with nothing."""
+        if waiter.left:
+            return
+        waiter.left = True
+        self.waiting -= 1
+        for game in tuple(waiter.seen):
+            self.unwatch(waiter, game)
+        if waiter.player:
+            _discard(self._players, waiter.player, waiter)
+        waiter.give(())
+
+    async def news(self, waiter: Waiter, until: float) -> tuple[News, ...]:
+        """What comes next, of one game and in order; nothing at the loop's time `until`, or when all are let go."""
+        if self.stopped or waiter.left:
+            return ()
+        waiter.future = asyncio.get_running_loop().create_future()
+        for game in waiter.stale:
+            self._look(game)
+        waiter.stale.clear()
+        self._deadlines.add(waiter, until)
+        try:
+            return await waiter.future
+        finally:
+            waiter.future = None
+            self._deadlines.drop(waiter)
+
+    def watch(self, waiter: Waiter, game: str, seen: int) -> None:
+        """One who waits follows another game from here on, of which they know the entries up to `seen`."""
+        waiter.seen[game] = seen
+        if not waiter.left:
+            self._games.setdefault(game, set()).add(waiter)
+            self._notice(game, waiter)
+
+    def unwatch(self, waiter: Waiter, game: str) -> None:
+        """One who waits follows a game no more."""
+        _discard(self._games, game, waiter)
+
+    def stop(self) -> None:
+        """Lets go of all who wait, each with what they have been told so far."""
+        self.stopped = True
+        for waiters in (*self._games.values(), *self._players.values()):
+            for waiter in tuple(waiters):
+                waiter.give(())
+
+    async def close(self) -> None:
+        """Stops, and ends what it does by itself."""
+        self.stop()
+        tasks = [*self._tasks, *([self._clock] if self._clock else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- what is new ----------------------------------------------------------------------------------------------
+
+    def hear(self, hint: Hint) -> None:
+        """Takes a hint of the store's."""
+        if hint.game is None:
+            self._suspected = True
+            return
+        for waiter in self._games.get(hint.game, ()):
+            self._notice(hint.game, waiter)
+        for player in hint.players:
+            for waiter in tuple(self._players.get(player, ())):
+                waiter.hint(hint.game)
+
+    def _notice(self, game: str, waiter: Waiter) -> None:
+        """Something of a game may have come that one who waits does not know."""
+        if waiter.waits:
+            self._look(game)
+        else:
+            waiter.stale.add(game)
+
+    def _look(self, game: str) -> None:
+        """Has a game read, with all others of this turn of the loop."""
+        self._dirty[game] = None
+        if self._readers < _READERS:
+            self._readers += 1
+            self._spawn(self._read_all())
+
+    async def _read_all(self) -> None:
+        try:
+            row = 0
+            while self._dirty:
+                game = next(iter(self._dirty))
+                del self._dirty[game]
+                await self._read(game)
+                row += 1
+                if row % _IN_A_ROW == 0:
+                    await asyncio.sleep(0)
+        except HkojiError as error:  # the next sweep finds what has not been read
+            log.warning("could not read what is waited for", reason=str(error))
+        finally:
+            self._readers -= 1
+
+    async def _read(self, game: str) -> None:
+        """Reads a game once, for all who wait for it, and tells each what they do not know."""
+        asking = [waiter.seen[game] for waiter in self._games.get(game, ()) if waiter.waits]
+        if not asking:
+            return
+        after = min(asking)
+        news = tuple(map(news_of, await self._store.lines(game, after)))
+        for waiter in tuple(self._games.get(game, ())):
+            known = waiter.seen[game]
+            if known < after:  # they have come while it was read
+                self._notice(game, waiter)
+            elif fresh := news[known - after :]:
+                waiter.stale.add(game) if not waiter.waits else waiter.give(fresh)
+
+    # --- by itself ------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        """The clock: lets go of those whose time is over, and looks by itself. Ends when nobody has waited for long."""
+        loop = asyncio.get_running_loop()
+        deaf = self._store.listen(self.hear)
+        self._deadlines.begin(loop.time())
+        self._sweep_due = loop.time() + self.pace.games
+        idle = 0
+        try:
+            while idle < _LINGERS:
+                await asyncio.sleep(_TICK)
+                idle = 0 if self.waiting else idle + 1
+                now = loop.time()
+                for waiter in self._deadlines.pass_by(now):
+                    waiter.give(())
+                due = self._suspected or now >= self._sweep_due
+                if due and self.waiting and not self._sweeping and now >= self._sweep_not_before:
+                    self._sweeping = True
+                    self._spawn(self._sweep())
+        finally:
+            deaf()
+
+    async def _sweep(self) -> None:
+        """Looks at everything that is waited for, many games at a time."""
+        loop = asyncio.get_running_loop()
+        suspected, self._suspected = self._suspected, False
+        busy = 0.0
+        try:
+            games = list(self._games)
+            for start in range(0, len(games), _TOGETHER):
+                began = loop.time()
+                heads = await self._store.heads(games[start : start + _TOGETHER])
+                for game, seq in heads.items():
+                    for waiter in self._games.get(game, ()):
+                        if waiter.seen[game] < seq:
+                            self._notice(game, waiter)
+                busy += loop.time() - began
+                await asyncio.sleep(0)
+            for waiters in tuple(self._players.values()):
+                for waiter in tuple(waiters):
+                    began = loop.time()
+                    await waiter.check(suspected=suspected)
+                    busy += loop.time() - began
+                await asyncio.sleep(0)
+        except HkojiError as error:
+            log.warning("could not look at what is waited for", reason=str(error))
+        finally:
+            self._sweeping = False
+            self._sweep_due = loop.time() + self.pace.games
+            self._sweep_not_before = loop.time() + busy * (1 / self.pace.share - 1)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _discard(kept: dict[str, set[Waiter]], key: str, waiter: Waiter) -> None:
+    them = kept.get(key)
+    if them is not None:
+        them.discard(waiter)
+        if not them:
+            del kept[key]
