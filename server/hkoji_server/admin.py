@@ -9,23 +9,25 @@ from hkoji.errors import NotFoundError
 from hkoji.text import tell
 from hkoji_server.service.keys import Keys
 from hkoji_server.service.ports import Ports
-from hkoji_server.settings import Settings
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.settings import load
+from hkoji_server.store.opening import location_of, open_store
 
 
-def release(data: Path, name: str) -> str:
+def release(data: Path | None, name: str, *, database: str | None = None) -> str:
     """Makes the key of a player count nowhere. A code, with which they get another one.
 
     Raises `NotFoundError` if there is no such player, or no service in the folder `data`; `StorageError`.
     """
-    settings = Settings(data=data)
-    if not settings.database.is_file():
+    settings = load(data=data, database=database)
+    location = location_of(settings)
+    if isinstance(location, Path) and not location.is_file():
         raise NotFoundError(
-            tell("service in"), str(data), hint=tell("give the folder that `hkoji serve --data` was given")
+            tell("service in"), str(settings.data), hint=tell("give the folder that `hkoji serve --data` was given")
         )
-    store = SqliteStore(settings.database)
-    try:
-        keys = Keys(store, Ports(), origin="", code_lifetime=settings.code_lifetime)
-        return asyncio.run(keys.release(name))
-    finally:
-        store.close()
+
+    async def work() -> str:
+        async with open_store(location) as store:
+            keys = Keys(store, Ports(), origin="", code_lifetime=settings.code_lifetime)
+            return await keys.release(name)
+
+    return asyncio.run(work())

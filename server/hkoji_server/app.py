@@ -40,7 +40,8 @@ from hkoji_server.service.ports import Ports
 from hkoji_server.service.waiting import Hub
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.location import show_location
+from hkoji_server.store.opening import location_of, look, open_store
 
 log = structlog.get_logger("hkoji")
 
@@ -65,11 +66,11 @@ async def _identify(store: Store, ports: Ports, origin: str | None, fallback: st
 def create_app(settings: Settings, ports: Ports | None = None, *, address: str | None = None) -> FastAPI:
     """The application. `address` is where it is reached, the origin of a new store that has none set."""
     ports = ports or Ports()
+    location = location_of(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        store = SqliteStore(settings.database)
-        try:
+        async with open_store(location) as store:
             fallback = address or f"http://{settings.host}:{settings.port}"
             key, origin = await _identify(store, ports, settings.origin, fallback)
             players = Players(
@@ -92,16 +93,14 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             gc.collect()
             gc.freeze()
             log.debug(
-                "ready", pid=os.getpid(), origin=origin, database=str(settings.database), key=key.public.fingerprint
+                "ready", pid=os.getpid(), origin=origin, database=show_location(location), key=key.public.fingerprint
             )
             try:
                 yield
             finally:
                 await hub.close()
                 games.close()
-        finally:
-            store.close()
-            log.debug("stopped")
+        log.debug("stopped")
 
     app = FastAPI(
         title="hkoji",
@@ -139,18 +138,18 @@ def serve(
     Raises `StorageError` if the address or the folder cannot be used, `UsageError` for settings that are not right.
     """
     settings = load(config, data=data, host=host, port=port, **given)
-    if "data" not in settings.model_fields_set:
+    if "data" not in settings.model_fields_set and settings.database is None:
         raise UsageError(tell("a service needs a folder"), hint=tell("give one with --data, as in --data ~/hkoji-data"))
+    location = location_of(settings)
     configure_logging(settings.log_level, settings.log_format)
     _raise_open_files()
     listener = listen(settings.host, settings.port)
     address = url_of(listener, settings.host)
-    SqliteStore(settings.database).close()  # says what is wrong with the database before the server starts
+    place = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
+    look(location)  # says what is wrong with the database before the server starts
 
     def ready() -> None:
-        print(
-            f"hkoji is serving on {address}, data in {settings.data}; stop it with Ctrl-C", file=sys.stderr, flush=True
-        )
+        print(f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C", file=sys.stderr, flush=True)
         tell_systemd("READY=1")
 
     if settings.workers == 1:

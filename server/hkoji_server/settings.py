@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
@@ -19,6 +19,7 @@ from hkoji.errors import StorageError, UsageError, shorten
 from hkoji.text import tell
 
 PREFIX: Final = "HKOJI_SERVER_"
+DATABASE: Final = "HKOJI_DATABASE"
 _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
 
@@ -54,6 +55,8 @@ class Settings(BaseSettings):
 
     data: Path = Path("hkoji-data")
     """Folder of the database file; made if missing."""
+    database: SecretStr | None = None
+    """A PostgreSQL database instead, as in `postgresql+psycopg://me@host/hkoji`; `HKOJI_DATABASE` says it too."""
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = Field(default=8000, ge=0, le=65535)
@@ -90,8 +93,8 @@ class Settings(BaseSettings):
     """Log lines for programs or for people."""
 
     @property
-    def database(self) -> Path:
-        """The SQLite file: all there is to back up."""
+    def file(self) -> Path:
+        """The SQLite file: all there is to back up, unless there is a `database`."""
         return self.data / "hkoji.sqlite3"
 
     @classmethod
@@ -116,6 +119,8 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
     if config is not None:
         os.environ[f"{PREFIX}CONFIG"] = str(config.expanduser().absolute())
     file = os.environ.get(f"{PREFIX}CONFIG", "")
+    if given.get("database") is None:
+        given["database"] = os.environ.get(DATABASE) or None
     try:
         if file:
             Path(file).read_bytes()

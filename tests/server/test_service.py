@@ -21,6 +21,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import sign_entry
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.ledger import connected, everything
 from tests.support.service import Answer, Player, Service, begin, play, serving, start
 
 
@@ -41,11 +42,7 @@ def players(service: Service) -> tuple[Player, Player]:
 
 def dump(service: Service) -> list[str]:
     """All that the database holds."""
-    connection = sqlite3.connect(service.data / "hkoji.sqlite3")
-    try:
-        return list(connection.iterdump())
-    finally:
-        connection.close()
+    return everything(service.database or service.data / "hkoji.sqlite3")
 
 
 def refused(service: Service, answer: Answer, status: int, code: str, before: list[str]) -> dict[str, object]:
@@ -305,8 +302,14 @@ def test_of_two_racing_moves_one_is_accepted(service: Service, players: tuple[Pl
         assert {answer.body for answer in same} == {next(a.body for a in answers if a.status == 201)}
 
 
-def test_two_processes_on_one_database_behave_as_one(tmp_path: Path) -> None:
-    with serving(tmp_path / "data") as one, serving(tmp_path / "data") as two:
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> str | None:
+    """Where services started on `data` keep their games."""
+    return str(request.getfixturevalue("postgres")) if request.param == "postgres" else None
+
+
+def test_two_processes_on_one_database_behave_as_one(tmp_path: Path, database: str | None) -> None:
+    with serving(tmp_path / "data", database=database) as one, serving(tmp_path / "data", database=database) as two:
         assert one.ask("GET", "/v1/service").json["key"] == two.ask("GET", "/v1/service").json["key"]
         host, guest = Player(one, "alice").register(), Player(two, "bob").register()
         game = begin(host, guest)
@@ -331,9 +334,13 @@ def test_two_processes_on_one_database_behave_as_one(tmp_path: Path) -> None:
         assert play(host, guest, game).status == "finished"
 
 
-def test_processes_that_start_at_once_on_an_empty_folder_have_one_key(tmp_path: Path) -> None:
+def test_processes_that_start_at_once_on_an_empty_database_have_one_key(tmp_path: Path, database: str | None) -> None:
+    if database:
+        with connected(database) as server:  # nothing at all, not even tables
+            server.execute("DROP SCHEMA public CASCADE")
+            server.execute("CREATE SCHEMA public")
     with ThreadPoolExecutor(3) as pool:
-        services = list(pool.map(lambda _: start(tmp_path / "data"), range(3)))
+        services = list(pool.map(lambda _: start(tmp_path / "data", database=database), range(3)))
     try:
         described = [service.ask("GET", "/v1/service").json for service in services]
         assert len({each["key"] for each in described}) == 1

@@ -52,6 +52,8 @@ class Inside:
     runner: asyncio.Runner
     clock: Clock
     data: Path
+    database: str | None = None
+    """The URL of a PostgreSQL database, if it is kept there and not in `data`."""
 
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
@@ -100,13 +102,12 @@ class Inside:
 def inside(data: Path, *, seed: str = "one", **settings: Any) -> Iterator[Inside]:  # Any: settings by name
     """A service for the length of a block."""
     clock = Clock()
-    app = create_app(
-        Settings(data=data, log_level="error", **settings), Ports(clock, drawn(seed)), address="http://inside"
-    )
+    settings = {"log_level": "error", **settings} if "database" in settings else {"data": data, **settings}
+    app = create_app(Settings(**{"log_level": "error", **settings}), Ports(clock, drawn(seed)), address="http://inside")
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)
         runner.run(lifespan.__aenter__())
         try:
-            yield Inside(app, runner, clock, data)
+            yield Inside(app, runner, clock, data, settings.get("database"))
         finally:
             runner.run(lifespan.__aexit__(None, None, None))

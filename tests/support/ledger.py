@@ -46,17 +46,37 @@ class Fact(NamedTuple):
     there: bool = True
 
 
-def dumped(path: Path) -> Dump:
-    """All that is kept at `path`."""
-    connection = sqlite3.connect(path)
+def dumped(where: Path | str) -> Dump:
+    """All that is kept in a file, or in a PostgreSQL database."""
+    connection: Any = sqlite3.connect(where) if isinstance(where, Path) else connected(where)  # Any: either driver's
     try:
-        connection.execute("BEGIN")
+        connection.execute("BEGIN" if isinstance(where, Path) else "BEGIN ISOLATION LEVEL REPEATABLE READ")
         return {
             table: {row[:width]: row[width:] for row in connection.execute(query)}
             for table, (width, query) in _QUERIES.items()
         }
     finally:
         connection.close()
+
+
+def connected(url: str) -> Any:  # Any: a connection, of a driver that only these tests need
+    """A connection to a PostgreSQL database beside the store's."""
+    import psycopg
+
+    return psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
+
+
+def everything(where: Path | str) -> list[str]:
+    """All rows of all tables, as texts."""
+    if isinstance(where, str):
+        with connected(where) as server:
+            names = [name for (name,) in server.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+            return sorted(f"{name} {row}" for name in names for row in server.execute(f"SELECT * FROM {name}"))
+    file = sqlite3.connect(where)
+    try:
+        return list(file.iterdump())
+    finally:
+        file.close()
 
 
 class ContradictionError(Exception):

@@ -63,6 +63,8 @@ class Service:
     url: str
     data: Path
     log: Path
+    database: str | None = None
+    """The URL of a PostgreSQL database, if it is kept there and not in `data`."""
 
     @property
     def port(self) -> int:
@@ -102,24 +104,35 @@ def start(
     program: Sequence[str] = (str(HKOJI),),
     patience: float = 300,
     options: Sequence[str] = (),
+    database: str | None = None,
 ) -> Service:
     """Starts a service on `data`, which may have been used before; `program` is `hkoji`, or one that does the same.
 
     `patience` is for how many seconds it may take; `options` are further ones of `hkoji serve`.
+    With `database`, which is passed as hosts are told to pass one, `data` only says where the log goes.
     """
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
     with log.open("w") as stderr:
         process = subprocess.Popen(
-            [*program, "serve", "--data", str(data), "--port", str(port), "--log-level", log_level, *options],
+            [
+                *program,
+                "serve",
+                *([] if database else ["--data", str(data)]),
+                "--port",
+                str(port),
+                "--log-level",
+                log_level,
+                *options,
+            ],
             stderr=stderr,
             text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **({"HKOJI_DATABASE": database} if database else {})},
         )
     end = time.monotonic() + patience
     while time.monotonic() < end and process.poll() is None:
         for line in log.read_text().splitlines(keepends=True):
             if line.startswith("hkoji is serving on ") and line.endswith("\n"):
-                return Service(process, line.split()[4].rstrip(","), data, log)
+                return Service(process, line.split()[4].rstrip(","), data, log, database)
         time.sleep(0.02)
     process.kill()
     raise AssertionError(f"the service did not start: {log.read_text()}")

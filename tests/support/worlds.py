@@ -128,7 +128,7 @@ class World:
         self.app: FastAPI = create_app(settings, Ports(self.clock, self.draws), address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
         await self._lifespan.__aenter__()
-        self.store = SqliteStore(settings.database)  # as another process would have it
+        self.store = SqliteStore(settings.file)  # as another process would have it
         identity = await self.store.identity()
         assert identity
         self.key = PrivateKey.from_openssh(identity[0].encode())

@@ -19,6 +19,14 @@ def serve(
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder of the database; made if missing.", show_default=False)
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            help="A PostgreSQL database by its URL. Others on the machine see it: passwords go into HKOJI_DATABASE.",
+            show_default=False,
+        ),
+    ] = None,
     host: Annotated[
         str | None, typer.Option("--host", help="Address to listen on [127.0.0.1].", show_default=False)
     ] = None,
@@ -67,7 +75,7 @@ def serve(
         typer.Option("--config", help="A settings file (TOML) for what is not given here.", show_default=False),
     ] = None,
 ) -> None:
-    """Run a service: one folder, one SQLite file. All settings: docs/cli.md."""
+    """Run a service: one folder, one SQLite file; or on PostgreSQL. All settings: docs/cli.md."""
     given = {name: value for name, value in locals().items() if name not in ("data", "host", "port", "config")}
     given["trusted_proxy"] = trusted_proxy or None
     _installed("serve")(data, host, port, config=config, **given)
@@ -80,14 +88,18 @@ commands.add_typer(admin, name="admin")
 @admin.command(epilog="Example: hkoji admin revoke alice --data ~/hkoji-data")
 def revoke(
     name: Annotated[str, typer.Argument(help="The player whose key is lost or stolen.", show_default=False)],
-    data: Annotated[Path, typer.Option("--data", help="Folder of the database.", show_default=False)],
+    data: Annotated[Path | None, typer.Option("--data", help="Folder of the database.", show_default=False)] = None,
+    database: Annotated[
+        str | None,
+        typer.Option("--database", help="The PostgreSQL database, if HKOJI_DATABASE does not say.", show_default=False),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Revoke a player's key, and get the code with which they make another theirs. Be sure who is asking."""
     from hkoji.cli import player
 
     out.json = json
-    player.release(out, _installed("release")(data, name), name)
+    player.release(out, _installed("release")(data, name, database=database), name)
 
 
 def _installed(name: str) -> Any:  # Any: a function of the service

@@ -1,0 +1,61 @@
+"""Opening the store that a service is set up with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hkoji.errors import UsageError
+from hkoji.text import tell
+from hkoji_server.settings import Settings
+from hkoji_server.store.contract import Store
+from hkoji_server.store.location import Location, parse_location
+from hkoji_server.store.sqlite import SqliteStore
+
+
+def location_of(settings: Settings) -> Location:
+    """Where the settings say that the store is. Raises `UsageError` if they name two places, or none that is one."""
+    if settings.database is None:
+        return settings.file
+    if "data" in settings.model_fields_set:
+        raise UsageError(
+            tell("a service keeps its games in a folder or in a PostgreSQL database, not in both"),
+            hint=tell("leave out --data, or --database and HKOJI_DATABASE"),
+        )
+    return parse_location(settings.database.get_secret_value())
+
+
+@asynccontextmanager
+async def open_store(location: Location) -> AsyncIterator[Store]:
+    """The store for the length of a block, in which it finishes what was begun. Raises `StorageError`."""
+    if isinstance(location, Path):
+        file = SqliteStore(location)
+        try:
+            yield file
+        finally:
+            file.close()
+        return
+    try:
+        from hkoji_server.store.postgres import open_postgres
+    except ImportError as error:
+        raise UsageError(
+            tell("what speaks to PostgreSQL is not installed"),
+            hint=tell("install it with: pip install 'hkoji[postgres]'"),
+        ) from error
+    store = await open_postgres(location)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def look(location: Location) -> None:
+    """Opens and closes the store, to say what is wrong with it. Raises `StorageError`."""
+
+    async def work() -> None:
+        async with open_store(location):
+            pass
+
+    asyncio.run(work())
