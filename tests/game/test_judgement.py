@@ -116,8 +116,9 @@ def test_player_and_service_are_each_named_once() -> None:
     """In a refused course too, and also by their fingerprints."""
     table, number, _, log = accused()
     made = Evidence(table.game, {}, "", (), parse_log(log))
-    found = tenth(judged(made, table))
-    assert [(finding.entry, finding.signer) for finding in found] == [(number, "alice and server")]
+    result = judged(made, table)
+    assert result.finished is False  # there is no log
+    assert [(finding.entry, finding.signer) for finding in tenth(result)] == [(number, "alice and server")]
     unknown = tenth(audit_file(format_evidence(made), {}))
     alice, server = (
         f"{name} with the unpinned key {key.fingerprint}"
@@ -142,7 +143,8 @@ def test_a_view_that_excuses_counts_whatever_stands_before_it() -> None:
             result = judged(Evidence(table.game, {}, log, views), table)
             assert {finding.signer for finding in result.findings} == {"server"}
             assert any("fits the hand that was shown to alice" in finding.reason for finding in result.findings)
-        alone = judged(Evidence(table.game, {}, log, (other,)), table)
+    for useless in (*others, shown(game, 0, dealt=(Dealt(true[1] + true[0] + true[2:], 1),))):
+        alone = judged(Evidence(table.game, {}, log, (useless,)), table)
         assert "alice and server" in {finding.signer for finding in alone.findings}
 
 

@@ -312,6 +312,10 @@ def test_a_forged_change_of_keys_is_found_and_names_nobody() -> None:
     ):
         log = _text([*table.lines[:number], forged])
         assert only(audit(log, {"bob": table.keys[1].public})) == (step, number, None)
+    unproved = follow(table.server, before, Revoke(thief.public, "alice", body.old, b"\x00"))
+    result = audit(_text([*table.lines[:number], unproved]))
+    assert only(result) == (AuditStep.SIGNATURES, number, None)
+    assert result.findings[0].reason.startswith("the signature is not one of alice: ")
 
 
 def test_a_log_with_new_keys_is_read_back_as_it_was() -> None:
