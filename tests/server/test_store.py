@@ -74,6 +74,20 @@ def test_a_store_that_cannot_be_made_safe_does_not_open(path: Path, monkeypatch:
         SqliteStore(path)
 
 
+def test_new_files_have_large_pages_and_old_ones_keep_theirs(path: Path) -> None:
+    """In small pages long entries spill into pages of their own, and a database is a sixth larger."""
+    for size, folder in ((8192, path.parent), (4096, path.parent / "old")):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / path.name
+        if size != 8192:
+            old = sqlite3.connect(file)
+            old.executescript(f"PRAGMA page_size = {size}; CREATE TABLE t (c); DROP TABLE t")
+            old.close()
+        with opened_at(file), sqlite3.connect(file) as connection:
+            assert connection.execute("PRAGMA page_size").fetchone() == (size,)
+        connection.close()
+
+
 def test_only_the_owner_may_read_the_files(path: Path) -> None:
     mask = os.umask(0)
     try:

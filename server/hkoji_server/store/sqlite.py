@@ -53,6 +53,8 @@ from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, PLAYER, SECRET
 from hkoji_server.store.writer import Writer
 
 _BUSY_SECONDS: Final = 10
+_PAGE_SIZE: Final = 8192
+"""Entries have some 850 bytes. In SQLite's usual 4096 few fit, and the longer ones spill into pages of their own."""
 _PRAGMAS: Final = {
     "journal_mode": "wal",
     "synchronous": 2,
@@ -377,6 +379,7 @@ def driver(connection: Connection) -> sqlite3.Connection:
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:
     connection.isolation_level = None  # transactions are begun by hand: the driver's own guesses break savepoints
+    connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")  # of a new file; an old one keeps its own
     for name, value in _PRAGMAS.items():
         connection.execute(f"PRAGMA {name} = {value}")
 

@@ -1,0 +1,96 @@
+"""Service processes with or without a fault put in, for judgements that must see it; forked, which is cheap."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from unittest.mock import patch
+
+from hkoji_server.app import serve
+from hkoji_server.routes import entries
+from hkoji_server.routes.problems import problem
+from hkoji_server.service.games import Games, Submitted
+from hkoji_server.store import statements
+
+from hkoji.errors import ConflictError
+from hkoji.log import sshsig
+from hkoji.log.line import Line, SignedReceipt
+from hkoji.log.receipt import make_receipt
+
+
+def _no_compare_and_swap() -> None:
+    """The game's row is changed whatever it says, and an entry takes the place of another."""
+    unconditional = statements.ADVANCE[: statements.ADVANCE.index(" AND ")]
+    patch.object(statements, "ADVANCE", unconditional).start()
+    patch.object(statements, "ADD_ENTRY", statements.ADD_ENTRY.replace("INSERT", "INSERT OR REPLACE", 1)).start()
+
+
+def _another_receipt() -> None:
+    """An entry that comes again gets a receipt of its own."""
+    repeat = Games._repeat
+
+    async def repeated(self: Games, *given: Any) -> Submitted:  # Any: as they are
+        lines, fresh = await repeat(self, *given)
+        first = lines[0]
+        assert first.receipt is not None
+        old = first.receipt.receipt
+        made = make_receipt(at="2027-01-01T00:00:00Z", game=old.game, head=old.head, seq=old.seq)
+        sig = self._signer.sign(sshsig.RECEIPT, made.message)
+        return Submitted((Line(first.entry, first.sig, SignedReceipt(made, sig)), *lines[1:]), fresh)
+
+    patch.object(Games, "_repeat", repeated).start()
+
+
+def _an_old_head() -> None:
+    """Who comes too late is told the head before."""
+
+    def told(error: Any, **given: Any) -> Any:  # Any: as they are
+        if isinstance(error, ConflictError):
+            error.seq -= 1
+        return problem(error, **given)
+
+    patch.object(entries, "problem", told).start()
+
+
+PLANTS: Final[dict[str, Callable[[], None]]] = {
+    "no compare-and-swap": _no_compare_and_swap,
+    "another receipt": _another_receipt,
+    "an old head": _an_old_head,
+}
+
+
+class Forked:
+    """A service on `data`, ready."""
+
+    def __init__(self, data: Path, fault: str | None = None) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__, "uvloop", "uvicorn.protocols.http.auto"])
+        log = data.parent / f"{data.name}-{time.monotonic_ns()}.log"
+        self._process = context.Process(target=_serve, args=(data, fault, log), daemon=True)
+        self._process.start()
+        end = time.monotonic() + 300
+        while not (found := re.search(r"serving on http://[^:]+:(\d+),.*\n", log.read_text() if log.exists() else "")):
+            assert self._process.is_alive(), log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.02)
+        self.port = int(found[1])
+
+    def stop(self) -> int | None:
+        """Asks it to stop, and waits. The exit code."""
+        self._process.terminate()
+        self._process.join(300)
+        return self._process.exitcode
+
+
+def _serve(data: Path, fault: str | None, log: Path) -> None:
+    out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    if fault:
+        PLANTS[fault]()
+    serve(data, "127.0.0.1", 0, log_level="error")
