@@ -6,7 +6,8 @@ docs/spec/http.md. Checks the shape of what comes, not its truth: that is the ta
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -27,6 +28,9 @@ REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidErro
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
 _PAGE: Final = "200"
+_TRIES: Final = 3
+_LONGEST_WAIT: Final = 60
+"""How often, and for how many seconds in all, a service that is asked too much is waited for."""
 _SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")
 
 
@@ -60,8 +64,15 @@ class Shown(NamedTuple):
 class Api:
     """The endpoints of the service at `transport`. Every call raises `NetworkError` and the service's problems."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        say: Callable[[str], None] = lambda _: None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.transport: Final = transport
+        self._say = say
+        self._pause = pause
 
     def about(self) -> About:
         """What the service is."""
@@ -186,7 +197,7 @@ class Api:
     ) -> Answer:
         if method == "POST" and body is None:
             body = b"" if value is None else json.dumps(value).encode()
-        answer = self.transport.request(method, path, body, token)
+        answer = self._patiently(method, path, body, token)
         if answer.status in (200, 201):
             return answer
         if answer.status == 404 and game:
@@ -194,6 +205,19 @@ class Api:
                 tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`")
             )
         raise problem(answer)
+
+    def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> Answer:
+        """The answer; where the service asks to wait a little, the one after that. Everything may be sent again."""
+        left = _LONGEST_WAIT
+        for _ in range(_TRIES):
+            answer = self.transport.request(method, path, body, token)
+            wait = answer.retry_after
+            if answer.status not in (429, 503) or wait is None or wait > left:
+                return answer
+            self._say(tell("the service asks to wait: {seconds} s", seconds=wait))
+            self._pause(wait)
+            left -= wait
+        return self.transport.request(method, path, body, token)
 
 
 def problem(answer: Answer) -> errors.HkojiError:

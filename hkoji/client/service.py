@@ -42,7 +42,7 @@ class Service:
         self, home: Home, transport: Transport, identity: Callable[[], Identity], say: Callable[[str], None]
     ) -> None:
         self.url: Final = transport.url
-        self.api: Final = Api(transport)
+        self.api: Final = Api(transport, say)
         self.pins: Final = Pins(home, self.url, say)
         self._acquaintance: Final = Acquaintance(self.pins, self._successors, say)
         self._home: Final = home

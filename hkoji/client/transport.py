@@ -30,6 +30,8 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     location: str = ""
+    retry_after: int | None = None
+    """So many seconds the service asks to wait."""
 
     def json(self) -> Any:  # Any: JSON
         """The decoded body; None if it is not JSON."""
@@ -121,7 +123,9 @@ class Transport:
             raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
         if response.length:  # what was announced and has not come; read(n) does not mind
             raise http.client.IncompleteRead(data, response.length)
-        return Answer(response.status, data, response.headers.get("Location", ""))
+        wait = response.headers.get("Retry-After", "")
+        seconds = int(wait) if wait.isdigit() and len(wait) < 7 and wait.isascii() else None
+        return Answer(response.status, data, response.headers.get("Location", ""), seconds)
 
     def _broken(self, error: Exception) -> NetworkError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,6 +24,7 @@ from hkoji.log.keys import PrivateKey
 from hkoji.text import tell
 from hkoji_server.process.listening import listen, url_of
 from hkoji_server.process.logs import configure_logging
+from hkoji_server.process.metrics import Gathering, Metrics
 from hkoji_server.process.notify import tell_systemd
 from hkoji_server.process.server import run
 from hkoji_server.process.workers import Workers
@@ -31,17 +32,23 @@ from hkoji_server.routes import api, openapi, problems
 from hkoji_server.routes.entries import EntriesRoad, make_submit
 from hkoji_server.routes.envelope import Envelope
 from hkoji_server.routes.limits import BodyLimit
+from hkoji_server.routes.measured import Measured
 from hkoji_server.routes.players import make_players_router
+from hkoji_server.routes.rates import AddressLimit
 from hkoji_server.routes.waiting import make_waiting_router
 from hkoji_server.service.games import Games
 from hkoji_server.service.keys import Keys
+from hkoji_server.service.limits import Limits
 from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
+from hkoji_server.service.readiness import Readiness
 from hkoji_server.service.waiting import Hub
-from hkoji_server.settings import Settings, load
+from hkoji_server.settings import Settings, load, parse_address, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
-from hkoji_server.store.opening import location_of, look, open_store
+from hkoji_server.store.measured import measured
+from hkoji_server.store.opening import location_of, look, open_rates, open_store
+from hkoji_server.store.rates import Rate
 
 log = structlog.get_logger("hkoji")
 
@@ -63,14 +70,30 @@ async def _identify(store: Store, ports: Ports, origin: str | None, fallback: st
     return PrivateKey.from_openssh(text.encode()), origin or kept_origin
 
 
-def create_app(settings: Settings, ports: Ports | None = None, *, address: str | None = None) -> FastAPI:
+def _limits(settings: Settings) -> Limits:
+    if not (settings.limit_address or settings.limit_player):
+        return Limits()
+    rates = open_rates(location_of(settings))
+    address, player = (
+        Rate(*parse_rate(text)) if text else None for text in (settings.limit_address, settings.limit_player)
+    )
+    return Limits(rates, address=address, player=player)
+
+
+def create_app(
+    settings: Settings, ports: Ports | None = None, *, address: str | None = None, metrics: Metrics | None = None
+) -> FastAPI:
     """The application. `address` is where it is reached, the origin of a new store that has none set."""
     ports = ports or Ports()
     location = location_of(settings)
+    ready = Readiness()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_store(location) as store:
+        async with open_store(location) as opened:
+            store = opened if metrics is None else measured(opened, metrics.call)
+            ready.store = store
+            limits = app.state.limits = _limits(settings)
             fallback = address or f"http://{settings.host}:{settings.port}"
             key, origin = await _identify(store, ports, settings.origin, fallback)
             players = Players(
@@ -79,9 +102,10 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
                 origin=origin,
                 token_lifetime=settings.token_lifetime,
                 challenge_lifetime=settings.challenge_lifetime,
+                limits=limits,
             )
             keys = Keys(store, ports, origin=origin, code_lifetime=settings.code_lifetime)
-            games = Games(store, ports, key, cached=settings.cached_games)
+            games = Games(store, ports, key, cached=settings.cached_games, limits=limits)
             hub = Hub(store, most=settings.max_waiting)
             app.state.stopping = hub.stop
             app.state.submit = make_submit(games)
@@ -100,6 +124,7 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
             finally:
                 await hub.close()
                 games.close()
+                limits.close()
         log.debug("stopped")
 
     app = FastAPI(
@@ -117,9 +142,20 @@ def create_app(settings: Settings, ports: Ports | None = None, *, address: str |
         """Whether the process answers."""
         return {"status": "ok"}
 
+    @app.get("/readyz", tags=["service"], response_model=dict[str, str])
+    async def readyz() -> dict[str, str]:
+        """Whether it takes moves: the database is there, of the right schema, and a write gets to the disk."""
+        await ready.verify()
+        return {"status": "ok"}
+
     app.add_middleware(EntriesRoad)
     app.add_middleware(BodyLimit, limit=settings.max_body)
-    app.add_middleware(Envelope, secure=(settings.origin or "").startswith("https:"))
+    if settings.limit_address:
+        app.add_middleware(AddressLimit)
+    if metrics is not None:
+        app.add_middleware(Measured, observe=metrics.request)
+    logged = settings.log_level in ("debug", "info")
+    app.add_middleware(Envelope, secure=(settings.origin or "").startswith("https:"), logged=logged)
     if settings.trusted_proxy:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxy))
     return app
@@ -152,25 +188,46 @@ def serve(
         print(f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C", file=sys.stderr, flush=True)
         tell_systemd("READY=1")
 
-    if settings.workers == 1:
-        run(create_app(settings, address=address), settings, listener, ready)
-        return
-    if (
-        Workers(settings.workers, partial(_work, settings, address), listener, lambda _: None).run(ready)
-        == signal.SIGINT
-    ):
-        raise KeyboardInterrupt
+    with ExitStack() as stack:
+        if settings.workers == 1:
+            metrics = Metrics() if settings.metrics else None
+            if metrics and settings.metrics:
+                stack.callback(metrics.show(*parse_address(settings.metrics)))
+            app = create_app(settings, address=address, metrics=metrics)
+            run(app, settings, listener, ready, metrics.tick if metrics else _nothing)
+            return
+        gone: Callable[[int], None] = _nothing
+        if settings.metrics:
+            gathering = Gathering()
+            stack.callback(gathering.close)
+            stack.callback(gathering.show(*parse_address(settings.metrics)))
+            gone = gathering.forget
+        if Workers(settings.workers, partial(_work, settings, address), listener, gone).run(ready) == signal.SIGINT:
+            raise KeyboardInterrupt
 
 
 def _work(settings: Settings, address: str, listener: socket.socket, told: Connection, parent: Connection) -> None:
     """A worker's life."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # at a terminal it goes to all processes; the supervisor's word counts
     configure_logging(settings.log_level, settings.log_format)
+    metrics = Metrics() if settings.metrics else None
+    app = create_app(settings, address=address, metrics=metrics)
     try:
-        run(create_app(settings, address=address), settings, listener, lambda: told.send_bytes(b"."), parent=parent)
+        run(
+            app,
+            settings,
+            listener,
+            lambda: told.send_bytes(b"."),
+            metrics.tick if metrics else _nothing,
+            parent=parent,
+        )
     except HkojiError as error:
         log.error("worker failed", reason=str(error))
         sys.exit(1)
+
+
+def _nothing(_: int) -> None:
+    """What is done with figures that nobody wants."""
 
 
 def _raise_open_files() -> None:

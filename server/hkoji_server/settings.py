@@ -20,6 +20,7 @@ from hkoji.text import tell
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"
+_RATE: Final = r"^[1-9][0-9]{0,5}/(second|minute|hour)$"
 _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
 
@@ -44,6 +45,12 @@ def parse_address(text: str) -> tuple[str, int]:
     if not found or int(found["port"]) > 65535:
         raise ValueError("an address is HOST:PORT")
     return found["six"] or found["host"] or "127.0.0.1", int(found["port"])
+
+
+def parse_rate(text: str) -> tuple[int, int]:
+    """A rate as how many in how many seconds."""
+    count, _, unit = text.partition("/")
+    return int(count), {"second": 1, "minute": 60, "hour": 3600}[unit]
 
 
 class Settings(BaseSettings):
@@ -83,10 +90,16 @@ class Settings(BaseSettings):
     """Connections that a process takes; one more is answered 503."""
     max_waiting: int = Field(default=15_000, ge=1)
     """Clients that may wait at once, in each process, for something to happen; one more is answered 503."""
+    limit_address: Annotated[str, Field(pattern=_RATE)] | None = None
+    """Requests from one address (IPv6: one /64), as in `600/minute`, over all workers; more are answered 429."""
+    limit_player: Annotated[str, Field(pattern=_RATE)] | None = None
+    """Moves and private reads of one player, as in `300/minute`, over all workers; more are answered 429."""
     request_timeout: float = Field(default=20, gt=0)
     """How long a client may take to send a request whole, or to go on reading an answer."""
     keep_alive: int = Field(default=30, ge=1)
     """How long a connection is kept after an answer."""
+    metrics: Annotated[str, AfterValidator(_listening)] | None = None
+    """HOST:PORT where figures are shown to Prometheus: an address that players do not reach."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """What is logged: at info a line for each request."""
     log_format: Literal["json", "text"] = "json"

@@ -12,7 +12,7 @@ import pytest
 from hkoji.client import transport
 from hkoji.client.api import Api
 from hkoji.client.transport import Answer, Transport, parse_url
-from hkoji.errors import NetworkError, ServiceError, UsageError
+from hkoji.errors import NetworkError, ServiceError, TooManyError, UsageError
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -126,6 +126,43 @@ def test_redirects_are_not_followed() -> None:
         api.transport.close()
     assert "register there" in redirect.value.hint
     assert len(got) == 1
+
+
+def busy(seconds: str, status: str = "429 Too Many Requests") -> bytes:
+    body = b'{"code":"too-many-requests","detail":"too many requests","retry_after":7}'
+    head = f"HTTP/1.1 {status}\r\nRetry-After: {seconds}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+def test_a_service_that_asks_to_wait_a_little_is_waited_for_and_told_the_same_bytes(status: str) -> None:
+    said: list[str] = []
+    paused: list[float] = []
+    with listening([busy("7", status), busy("50", status), OK]) as (url, got):
+        api = Api(Transport(url), said.append, paused.append)
+        assert api._request("POST", "/x", body=b"{}").body == b"{}"
+        api.transport.close()
+    assert paused == [7, 50]
+    assert said == ["the service asks to wait: 7 s", "the service asks to wait: 50 s"]
+    assert len(set(got)) == 1
+
+
+@pytest.mark.parametrize(
+    ("waits", "paused"), [(("61",), []), (("30", "31"), [30]), (("1", "1", "1", "1"), [1, 1, 1]), (("soon",), [])]
+)
+def test_it_is_not_waited_for_longer_than_a_minute_nor_more_than_three_times(
+    waits: tuple[str, ...], paused: list[float]
+) -> None:
+    slept: list[float] = []
+    with listening([busy(wait) for wait in waits]) as (url, got):
+        api = Api(Transport(url), pause=slept.append)
+        with pytest.raises(TooManyError, match="too many requests") as raised:
+            api._request("GET", "/x")
+        api.transport.close()
+    assert raised.value.retry_after == 7
+    assert raised.value.hint == "try again in 7 s"
+    assert slept == paused
+    assert len(got) == len(waits)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ _PHASES = [Phase.explicit, Phase.generate]
 def test_answers_are_as_documented(api: Any, players: tuple[Player, Player], game: str) -> None:
     """Generated requests, half of them with a login, and half of the ids those of things that are there."""
     operations = [found.ok() for found in api.get_all_operations()]
-    assert len(operations) == 20
+    assert len(operations) == 21
     called: dict[str, set[int]] = {}
     for operation in operations:
         name = f"{operation.method} {operation.path}"
@@ -112,6 +112,7 @@ def test_real_answers_are_as_documented(service: Service, players: tuple[Player,
     challenge = service.ask("POST", "/v1/login/challenge")
     asked = {
         ("get", "/healthz"): service.ask("GET", "/healthz"),
+        ("get", "/readyz"): service.ask("GET", "/readyz"),
         ("get", "/v1/service"): service.ask("GET", "/v1/service"),
         ("get", "/v1/players/{name}"): service.ask("GET", "/v1/players/alice"),
         ("post", "/v1/offers"): offer,

@@ -217,8 +217,8 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
     true, shown = Games.submit, models.submitted_json
     last = [""]
 
-    async def submit(self: Games, game: str, submission: Any) -> Any:
-        done = await true(self, game, submission)
+    async def submit(self: Games, game: str, submission: Any, **named: Any) -> Any:
+        done = await true(self, game, submission, **named)
         last[0] = digest((await self._current(game)).course)[:1]
         return done
 

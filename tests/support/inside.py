@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI
@@ -19,6 +20,8 @@ from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
 
 from tests.support.service import Answer
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Clock:
@@ -56,15 +59,24 @@ class Inside:
     """The URL of a PostgreSQL database, if it is kept there and not in `data`."""
 
     def ask(
-        self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
-    ) -> Answer:  # Any: JSON
+        self,
+        method: str,
+        path: str,
+        body: Any = None,  # Any: JSON
+        token: str | None = None,
+        raw: bytes | None = None,
+        headers: Mapping[str, str] = _NONE,
+    ) -> Answer:
         """One request."""
         sent = raw if raw is not None else json.dumps(body).encode() if body else b""
-        return self.runner.run(self._answer(method, path, sent, token))
+        return self.runner.run(self._answer(method, path, sent, token, headers))
 
-    async def _answer(self, method: str, path: str, body: bytes, token: str | None) -> Answer:
+    async def _answer(
+        self, method: str, path: str, body: bytes, token: str | None, further: Mapping[str, str] = _NONE
+    ) -> Answer:
         address, _, query = path.partition("?")
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers += [(name.encode(), value.encode()) for name, value in further.items()]
         if token:
             headers.append((b"authorization", f"Bearer {token}".encode()))
         scope = {

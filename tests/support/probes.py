@@ -140,7 +140,7 @@ def _player(eye: Eye, chance: random.Random) -> Request:
 
 
 def _service(_: Eye, chance: random.Random) -> Request:
-    return Request("service", "GET", chance.choice(("/v1/service", "/healthz")))
+    return Request("service", "GET", chance.choice(("/v1/service", "/healthz", "/readyz")))
 
 
 def _nowhere(eye: Eye, chance: random.Random) -> Request:

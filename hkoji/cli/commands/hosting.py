@@ -53,6 +53,14 @@ def serve(
     max_connections: Annotated[
         int | None, typer.Option("--max-connections", help="Connections a process takes [20000].", show_default=False)
     ] = None,
+    limit_address: Annotated[
+        str | None,
+        typer.Option("--limit-address", help="Requests from one address, as in 600/minute.", show_default=False),
+    ] = None,
+    limit_player: Annotated[
+        str | None,
+        typer.Option("--limit-player", help="Moves and reads of one player, as in 300/minute.", show_default=False),
+    ] = None,
     request_timeout: Annotated[
         float | None,
         typer.Option("--request-timeout", help="Seconds for a request to come whole [20].", show_default=False),
@@ -60,6 +68,10 @@ def serve(
     keep_alive: Annotated[
         int | None,
         typer.Option("--keep-alive", help="Seconds a connection is kept after an answer [30].", show_default=False),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option("--metrics", help="HOST:PORT where figures are shown to Prometheus.", show_default=False),
     ] = None,
     log_level: Annotated[
         str | None,

@@ -23,7 +23,7 @@ _TICKS: Final = 10  # a second
 
 
 class Server(uvicorn.Server):
-    """Calls `ready` when it serves, `stopping` when it no longer takes requests.
+    """Calls `ready` when it serves, `tick` once a second, `stopping` when it no longer takes requests.
 
     SIGTERM is how a service is stopped, and no failure; SIGINT too if `supervised`.
     """
@@ -32,11 +32,13 @@ class Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         ready: Callable[[], None],
+        tick: Callable[[int], None],
         stopping: Callable[[], None],
         *,
-        supervised: bool = False,
+        supervised: bool,
     ) -> None:
         super().__init__(config)
+        self._tick = tick
         self._ready = ready
         self._stopping = stopping
         self._supervised = supervised
@@ -66,6 +68,7 @@ class Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Guarded):
                     connection.expire(now)
+            self._tick(len(self.server_state.connections))
         return await super().on_tick(counter)
 
 
@@ -74,10 +77,14 @@ def run(
     settings: Settings,
     listener: socket.socket,
     ready: Callable[[], None],
+    tick: Callable[[int], None],
     *,
     parent: Connection | None = None,
 ) -> None:
-    """Serves until told to stop; with a `parent`, also when that has gone."""
+    """Serves until told to stop; with a `parent`, also when that has gone.
+
+    `ready` is called when it serves, `tick` once a second with the number of connections.
+    """
     given: dict[str, Any] = {"http": guarded(settings.max_connections, settings.request_timeout)}
     config = uvicorn.Config(
         app,
@@ -95,7 +102,7 @@ def run(
     def stopping() -> None:
         app.state.stopping()
 
-    server = Server(config, ready, stopping, supervised=parent is not None)
+    server = Server(config, ready, tick, stopping, supervised=parent is not None)
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, server), name="hkoji-parent", daemon=True).start()
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:

@@ -8,30 +8,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hkoji.errors import GameOverError, HkojiError, NotYourTurnError
+from hkoji.errors import GameOverError, HkojiError, NotYourTurnError, TooManyError
 from hkoji.game.submission import parse_submission
 from hkoji_server.routes import models
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games import Games
 
-Submit = Callable[[str, bytes], Awaitable[Response]]
-"""Game id and body to the answer."""
 
-_PATH: Final = re.compile(r"/v1/games/([0-9a-f]{32})/entries")
+class Submit(Protocol):
+    """Game id and body to the answer."""
+
+    async def __call__(self, game: str, body: bytes, refused: TooManyError | None = None) -> Response:
+        """If `refused`, only an entry that was accepted before gets another answer than that."""
+
+
+ONLY_REPEATS: Final = "hkoji.only-repeats"
+"""In the scope of a request that is refused unless its entry was accepted before: the refusal."""
+ENTRIES: Final = re.compile(r"/v1/games/([0-9a-f]{32})/entries")
 
 
 def make_submit(games: Games) -> Submit:
     """The endpoint over the use cases."""
 
-    async def submit(game: str, body: bytes) -> Response:
+    async def submit(game: str, body: bytes, refused: TooManyError | None = None) -> Response:
         try:
-            lines, fresh = await games.submit(game, parse_submission(body))
+            lines, fresh = await games.submit(game, parse_submission(body), refused=refused)
         except (NotYourTurnError, GameOverError) as error:
             return problem(error, place=await games.head(game))
         except HkojiError as error:
@@ -50,10 +56,10 @@ class EntriesRoad:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request, whose body comes whole in one message."""
-        if scope["type"] == "http" and scope["method"] == "POST" and (found := _PATH.fullmatch(scope["path"])):
+        if scope["type"] == "http" and scope["method"] == "POST" and (found := ENTRIES.fullmatch(scope["path"])):
             submit: Submit = scope["app"].state.submit
             message = await receive()
-            response = await submit(found[1], message.get("body", b""))
+            response = await submit(found[1], message.get("body", b""), scope.get(ONLY_REPEATS))
             await response(scope, receive, send)
         else:
             await self._app(scope, receive, send)

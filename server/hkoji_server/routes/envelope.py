@@ -29,10 +29,14 @@ _PAGES: Final = ("/docs", "/redoc")
 
 
 class Envelope:
-    """ASGI middleware, the outermost. `secure` if players come by https: then they always shall."""
+    """ASGI middleware, the outermost. `secure` if players come by https: then they always shall.
 
-    def __init__(self, app: ASGIApp, *, secure: bool) -> None:
+    `logged` says whether requests have a line in the log.
+    """
+
+    def __init__(self, app: ASGIApp, *, secure: bool, logged: bool) -> None:
         self._app = app
+        self._logged = logged
         self._page = (*_HEADERS, _HTTPS_ONLY) if secure else _HEADERS
         self._other = (*self._page, _NO_PAGE)
 
@@ -62,5 +66,6 @@ class Envelope:
         try:
             await self._app(scope, receive, sealed)
         finally:
-            took = round((perf_counter() - started) * 1000, 1)
-            log.info("request", method=scope["method"], path=scope["path"], status=status, ms=took)
+            if self._logged:
+                took = round((perf_counter() - started) * 1000, 1)
+                log.info("request", method=scope["method"], path=scope["path"], status=status, ms=took)

@@ -16,6 +16,7 @@ from hkoji_server.routes.problems import MEDIA_TYPE, problem_responses
 
 _REF: Final = "#/components/schemas/{model}"
 _FOREIGN: Final = ("HTTPValidationError", "ValidationError")
+_FREE: Final = ("/healthz", "/readyz")
 _UNSTORED: Final = ("/healthz", "/v1/service")
 
 Document = dict[str, Any]  # Any: JSON
@@ -43,15 +44,15 @@ def _build(app: FastAPI) -> Document:
     schemas.update(made["$defs"])
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            _correct(operation, takes_body=method == "post", stored=path not in _UNSTORED)
+            _correct(operation, takes_body=method == "post", stored=path not in _UNSTORED, free=path in _FREE)
     return document
 
 
-def _correct(operation: Document, *, takes_body: bool, stored: bool) -> None:
+def _correct(operation: Document, *, takes_body: bool, stored: bool, free: bool) -> None:
     answers: Document = operation["responses"]
     if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: {}}):
         del answers["422"]
-    wanted = [*((413, 415) if takes_body else ()), *((503,) if stored else ())]
+    wanted = [*((413, 415) if takes_body else ()), *(() if free else (429,)), *((503,) if stored else ())]
     for status, answer in problem_responses(*wanted).items():
         answers.setdefault(str(status), {name: answer[name] for name in ("description", "content")})
     for answer in answers.values():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from hkoji.errors import ConflictError, ForbiddenError, HkojiError, MalformedError, NotFoundError
+from hkoji.errors import ConflictError, ForbiddenError, HkojiError, MalformedError, NotFoundError, TooManyError
 from hkoji.game import bodies, host
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
@@ -28,6 +28,7 @@ from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.rules.protocol import Ruleset, State
 from hkoji.text import tell
+from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
 from hkoji_server.service.referee import Referee
 from hkoji_server.store.contract import Append, NewGame, Query, Retired, Store, Summary
@@ -57,7 +58,10 @@ class OwnView:
 class Games:
     """Use cases about games. `signer` is the service's key; at most `cached` games are kept at hand."""
 
-    def __init__(self, store: Store, ports: Ports, signer: Signer, *, cached: int) -> None:
+    def __init__(
+        self, store: Store, ports: Ports, signer: Signer, *, cached: int, limits: Limits | None = None
+    ) -> None:
+        self._limits = limits or Limits()
         self._store = store
         self._ports = ports
         self._signer = signer
@@ -78,8 +82,8 @@ class Games:
         await self._store.add_game(NewGame(summary, line, seed, player))
         return line
 
-    async def submit(self, game: str, submission: Submission) -> Submitted:
-        """Takes a submission, or the same one again.
+    async def submit(self, game: str, submission: Submission, *, refused: TooManyError | None = None) -> Submitted:
+        """Takes a submission, or the same one again; if `refused` only the same one again.
 
         Raises what `host.accept` raises, `NotFoundError`, and `ConflictError` with the head when the game has moved on.
         """
@@ -87,14 +91,20 @@ class Games:
         if entry.game != game:
             raise MalformedError(tell("submission"), tell("the entry belongs to another game than the address says"))
         hosted, current = await self._recall(game)
+        counted = False
         while True:
             before = hosted
             try:
                 if entry.seq <= hosted.course.seq:
                     return await self._repeat(hosted, submission)
+                if refused is not None:
+                    raise refused
                 key = await self._check_key(hosted.course, submission)
                 work = partial(host.accept, hosted, submission, signer=self._signer, at=self._ports.at())
                 accepted = await self._referee.accept(work)
+                if not counted:
+                    await self._limits.admit_player(entry.by)
+                    counted = True
                 await self._append(hosted, accepted, key)
             except ConflictError:
                 hosted, current = await self._refresh(hosted), True

@@ -14,6 +14,7 @@ from hkoji.log.entry import SERVER_NAME
 from hkoji.log.keys import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
 from hkoji.text import tell
+from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Player, Store
 from hkoji_server.store.keychanges import verify_counts
@@ -27,8 +28,16 @@ class Players:
     """Use cases about players. `origin` is what they sign; lifetimes are in seconds."""
 
     def __init__(
-        self, store: Store, ports: Ports, *, origin: str, token_lifetime: int, challenge_lifetime: int
+        self,
+        store: Store,
+        ports: Ports,
+        *,
+        origin: str,
+        token_lifetime: int,
+        challenge_lifetime: int,
+        limits: Limits | None = None,
     ) -> None:
+        self._limits = limits or Limits()
         self._store = store
         self._ports = ports
         self._origin = origin
@@ -97,10 +106,11 @@ class Players:
         await self._store.drop_token(_digest(token))
 
     async def whose(self, token: str | None) -> str:
-        """The name that a token logs in. Raises `LoginError`."""
+        """The name that a token logs in, counted. Raises `LoginError`, `TooManyError`."""
         name = await self._store.token(_digest(token), self._ports.at()) if token else None
         if name is None:
             raise LoginError(tell("this needs a login"), hint=tell("sign a challenge of POST /v1/login/challenge"))
+        await self._limits.admit_player(name)
         return name
 
     def _check_origin(self, origin: str) -> None:

@@ -158,6 +158,9 @@ def hint_of(append: Append) -> Hint:
 class Store(Protocol):
     """All is awaited; writes are durable when they return."""
 
+    async def verify_ready(self) -> None:
+        """Reads and writes a little. Raises `StorageError` if that fails, or the schema is not this program's."""
+
     async def identity(self) -> tuple[str, str] | None:
         """The service's OpenSSH private key text and its origin; None in a new store."""
 

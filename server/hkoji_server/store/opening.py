@@ -12,6 +12,7 @@ from hkoji.text import tell
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, parse_location
+from hkoji_server.store.rates import Rates, SqliteRates
 from hkoji_server.store.sqlite import SqliteStore
 
 
@@ -59,3 +60,12 @@ def look(location: Location) -> None:
             pass
 
     asyncio.run(work())
+
+
+def open_rates(location: Location) -> Rates:
+    """What counts requests for all processes on that store."""
+    if isinstance(location, Path):
+        return SqliteRates(location.with_name("hkoji-limits.sqlite3"))
+    from hkoji_server.store.postgres_rates import PostgresRates
+
+    return PostgresRates(location)

@@ -39,7 +39,7 @@ from hkoji.game.hidden import Opening
 from hkoji.log.keys import parse_public_key
 from hkoji.log.line import Line
 from hkoji_server.store import connections as pool
-from hkoji_server.store import keychanges, lists, statements
+from hkoji_server.store import keychanges, lists, readiness, statements
 from hkoji_server.store import postgres_statements as said
 from hkoji_server.store.connections import Connections
 from hkoji_server.store.contract import (
@@ -86,6 +86,10 @@ class PostgresStore:
         await self._hints.close()
         await self._connections.close()
         await asyncio.to_thread(self._serial.close)
+
+    async def verify_ready(self) -> None:
+        """Reads and writes a little. Raises `StorageError` if that fails, or the schema is not this program's."""
+        await self._serial.run(readiness.verify_ready)
 
     # --- service and players --------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from sqlalchemy.pool import NullPool
 from hkoji.errors import ConflictError, StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line
-from hkoji_server.store import keychanges, lists, statements
+from hkoji_server.store import keychanges, lists, readiness, statements
 from hkoji_server.store.contract import (
     Append,
     History,
@@ -107,6 +107,10 @@ class SqliteStore:
         with suppress(DBAPIError), self._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         self._engine.dispose()
+
+    async def verify_ready(self) -> None:
+        """Reads and writes a little. Raises `StorageError` if that fails, or the schema is not this program's."""
+        await self._writer.run(readiness.verify_ready)
 
     # --- service and players --------------------------------------------------------------------------------------
 

@@ -1,0 +1,129 @@
+"""Figures for Prometheus, on an address of their own: they tell how much is played, and when.
+
+No label holds a name, a game or anything else that players choose. With several workers each counts into files of a
+folder that the supervisor reads (the library's multiprocess mode): counters and times are sums over all workers, those
+that have died included; memory and connections are told for each that lives.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from hkoji.errors import ConflictError, HkojiError, StorageError
+from hkoji.text import tell
+
+_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+_FAST: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+METHODS: Final = ("GET", "HEAD", "POST")
+
+
+class Metrics:
+    """The figures of this process."""
+
+    def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+        self._registry = CollectorRegistry()
+        given: dict[str, Any] = {"registry": self._registry}
+        self._requests = Counter(
+            "hkoji_requests", "Requests answered, by route and status", ["method", "route", "status"], **given
+        )
+        self._seconds = Histogram(
+            "hkoji_request_seconds", "Time from request to answer", ["route"], buckets=_FAST, **given
+        )
+        self._appends = Counter(
+            "hkoji_appends", "Attempts to append: taken, conflict (somebody was first), refused", ["outcome"], **given
+        )
+        self._store = Histogram(
+            "hkoji_store_seconds", "Time of calls to the database", ["call"], buckets=_FAST, **given
+        )
+        self._connections = Gauge("hkoji_connections", "Open connections", multiprocess_mode="liveall", **given)
+        self._memory = Gauge("hkoji_resident_bytes", "Memory in use", multiprocess_mode="liveall", **given)
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def call(self, name: str, seconds: float, error: HkojiError | None) -> None:
+        """The store was called."""
+        self._store.labels(name).observe(seconds)
+        if name == "append":
+            outcome = "taken" if error is None else "conflict" if isinstance(error, ConflictError) else "refused"
+            self._appends.labels(outcome).inc()
+
+    def tick(self, connections: int) -> None:
+        """Once a second."""
+        self._connections.set(connections)
+        self._memory.set(_resident())
+
+    def show(self, host: str, port: int) -> Callable[[], None]:
+        """Shows this process's figures; what ends that."""
+        return _show(host, port, self._registry)
+
+
+class Gathering:
+    """The figures of several workers, shown by their supervisor. To be made before they are started."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.mkdtemp(prefix="hkoji-metrics-")
+        os.environ[_FOLDER] = self._folder  # workers inherit it; the library reads it when it is loaded
+
+    def show(self, host: str, port: int) -> Callable[[], None]:
+        """Shows the figures; what ends that."""
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call] # the library's
+        return _show(host, port, registry)
+
+    def forget(self, pid: int) -> None:
+        """A worker has died: its counts stay, its connections and memory do not."""
+        from prometheus_client.multiprocess import mark_process_dead
+
+        mark_process_dead(pid, self._folder)  # type: ignore[no-untyped-call] # the library's
+
+    def close(self) -> None:
+        """Removes the files."""
+        os.environ.pop(_FOLDER, None)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _show(host: str, port: int, registry: Any) -> Callable[[], None]:  # Any: the library is not loaded here
+    from prometheus_client import start_http_server
+
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise StorageError(
+            tell("cannot listen on {host} port {port}: {reason}", host=host, port=port, reason=error.strerror),
+            hint=tell("choose another with --metrics"),
+        ) from error
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return stop
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has now; where the system does not tell, the most it has ever had."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        pass
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

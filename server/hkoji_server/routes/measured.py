@@ -1,0 +1,56 @@
+"""Times requests by route. The route is a template of the API's, never a path: paths have names and games in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Observe = Callable[[str, str, int, float], None]
+"""Told of each request: method, route, status, seconds."""
+
+OTHER: Final = "other"
+
+
+class Measured:
+    """ASGI middleware: tells `observe` of every request."""
+
+    def __init__(self, app: ASGIApp, observe: Observe) -> None:
+        self._app = app
+        self._observe = observe
+        self._templates: list[tuple[re.Pattern[str], str]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = perf_counter()
+        status = 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            self._observe(scope["method"], self._route(scope), status, perf_counter() - started)
+
+    def _route(self, scope: Scope) -> str:
+        if not self._templates:
+            self._templates = _templates(scope["app"])
+        path = scope["path"]
+        return next((template for pattern, template in self._templates if pattern.fullmatch(path)), OTHER)
+
+
+def _templates(app: FastAPI) -> list[tuple[re.Pattern[str], str]]:
+    """The API's paths as patterns, those without parameters first."""
+    paths = sorted(app.openapi()["paths"], key=lambda path: ("{" in path, path))
+    return [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in paths]

@@ -1,0 +1,127 @@
+"""`/healthz`, `/readyz` and the headers that every answer has."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server.service import readiness
+from hkoji_server.store.readiness import newest_schema
+
+from tests.support.inside import Inside, inside
+from tests.support.service import Answer
+
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+}
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
+    monkeypatch.setattr(readiness, "_FRESH", -1.0)
+    with inside(tmp_path / "data") as running:
+        yield running
+
+
+def change(service: Inside, statement: str) -> None:
+    with closing(sqlite3.connect(service.data / "hkoji.sqlite3", isolation_level=None)) as database:
+        database.execute(statement)
+
+
+def not_ready(service: Inside) -> Answer:
+    """The answer of a service that lives and takes no moves."""
+    answer = service.ask("GET", "/readyz")
+    assert answer.status == 503
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json["code"] == "storage"
+    assert service.ask("GET", "/healthz").status == 200
+    return answer
+
+
+def test_a_service_is_alive_and_ready(service: Inside) -> None:
+    assert service.ask("GET", "/healthz").json == {"status": "ok"}
+    assert service.ask("GET", "/readyz").json == {"status": "ok"}
+
+
+def test_another_schema_is_not_ready(service: Inside) -> None:
+    change(service, "UPDATE alembic_version SET version_num = '9999'")
+    assert "schema 9999" in not_ready(service).json["detail"]
+    change(service, f"UPDATE alembic_version SET version_num = '{newest_schema()}'")
+    assert service.ask("GET", "/readyz").status == 200
+
+
+def test_a_database_that_cannot_be_written_is_not_ready(service: Inside) -> None:
+    change(service, "CREATE TRIGGER full BEFORE UPDATE ON service BEGIN SELECT RAISE(FAIL, 'disk full'); END")
+    assert "could not be written" in not_ready(service).json["detail"]
+    change(service, "DROP TRIGGER full")
+    assert service.ask("GET", "/readyz").status == 200
+
+
+def test_a_database_that_does_not_answer_is_not_ready(service: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "PATIENCE", 0.05)
+    with closing(sqlite3.connect(service.data / "hkoji.sqlite3", isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        assert "has not answered" in not_ready(service).json["detail"]
+        database.execute("ROLLBACK")
+    monkeypatch.setattr(readiness, "PATIENCE", 100)
+    assert service.ask("GET", "/readyz").status == 200
+
+
+def test_it_is_asked_once_a_second_however_many_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "_FRESH", 1000.0)
+    with inside(tmp_path / "data") as service:
+        assert service.ask("GET", "/readyz").status == 200
+        change(service, "UPDATE alembic_version SET version_num = '9999'")
+        assert service.ask("GET", "/readyz").status == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/games", "/nothing", "/v1/players/UPPER"])
+def test_every_answer_is_safe_to_show(service: Inside, path: str) -> None:
+    headers = service.ask("GET", path).headers
+    assert headers.items() >= SAFE.items()
+    assert "strict-transport-security" not in headers
+    assert len({service.ask("GET", path).headers["x-request-id"] for _ in range(3)}) == 3
+
+
+def test_a_log_may_be_kept_and_the_documentation_may_load_its_scripts(service: Inside) -> None:
+    headers = service.ask("GET", "/docs").headers
+    assert "content-security-policy" not in headers
+    assert headers["x-frame-options"] == "DENY"
+
+
+def test_a_service_reached_by_https_says_that_it_always_is(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", origin="https://hkoji.example") as service:
+        assert "max-age=" in service.ask("GET", "/healthz").headers["strict-transport-security"]
+
+
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "believed"),
+    [
+        ((), "203.0.113.7", "127.0.0.1"),
+        (("10.0.0.0/8",), "203.0.113.7", "127.0.0.1"),
+        (("127.0.0.1",), "203.0.113.7", "203.0.113.7"),
+        (("127.0.0.0/8",), "198.51.100.1, 203.0.113.7", "203.0.113.7"),  # what the client itself has sent comes first
+    ],
+)
+def test_only_a_trusted_proxy_says_who_asks(
+    tmp_path: Path, trusted: tuple[str, ...], forwarded: str, believed: str
+) -> None:
+    with inside(tmp_path / "data", trusted_proxy=trusted) as service:
+        seen: list[Any] = []
+
+        async def end(scope: Any, _: Any, send: Any) -> None:
+            seen.append((scope["client"][0], scope["scheme"]))
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body"})
+
+        service.app.router.default = end
+        service.ask("GET", "/seen", headers={"x-forwarded-for": forwarded, "x-forwarded-proto": "https"})
+        assert seen == [(believed, "https" if believed != "127.0.0.1" else "http")]

@@ -1,0 +1,84 @@
+"""Figures for Prometheus: by route and never by path, and the same whatever the number of workers."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from hkoji_server.process.metrics import Gathering, Metrics
+from hkoji_server.routes.measured import OTHER
+
+from hkoji.errors import ConflictError, ForbiddenError, StorageError
+from hkoji.game import bodies
+from tests.support.service import Player, begin, serving
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def read(port: int) -> dict[str, float]:
+    """The figures, by name with labels."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=100) as answer:  # it is http
+        text = answer.read().decode()
+    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines}
+
+
+def total(figures: dict[str, float], pattern: str) -> float:
+    return sum(value for name, value in figures.items() if re.fullmatch(pattern, name))
+
+
+def test_figures_of_a_service_with_two_workers(tmp_path: Path) -> None:
+    port = free_port()
+    options = ("--metrics", f"127.0.0.1:{port}", "--workers", "2")
+    with serving(tmp_path / "data", options=options) as service:
+        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(alice, bob)
+        again = alice.entry(game, alice.head(game), bodies.Resign())
+        assert [alice.send(again).status for _ in range(2)] == [201, 200]
+        assert bob.send(bob.entry(game, (1, "0" * 64), bodies.Resign())).status == 409
+        assert service.ask("GET", "/wp-admin/alice").status == 404
+        assert service.ask("GET", "/metrics").status == 404  # nothing of it where players are
+        figures = read(port)
+    entries = 'hkoji_requests_total{method="POST",route="/v1/games/{game}/entries",status="%s"}'
+    assert {status: figures[entries % status] for status in (200, 201, 409)} == {200: 1, 201: 5, 409: 1}
+    assert figures[f'hkoji_requests_total{{method="GET",route="{OTHER}",status="404"}}'] == 2
+    assert figures['hkoji_appends_total{outcome="taken"}'] == 5
+    assert figures['hkoji_request_seconds_count{route="/v1/games/{game}/entries"}'] == 7
+    assert figures['hkoji_store_seconds_count{call="append"}'] == 5
+    resident = [value for name, value in figures.items() if name.startswith("hkoji_resident_bytes")]
+    assert len(resident) == 2
+    assert all(10**7 < value < 10**9 for value in resident)
+    names = " ".join(figures)
+    for each in ("alice", "bob", game, game[:8], alice.token):
+        assert each not in names
+    with pytest.raises(OSError, match=r"."):
+        read(port)
+
+
+def test_what_becomes_of_appends_is_counted() -> None:
+    metrics = Metrics()
+    for error in (None, ConflictError("00" * 16, seq=1, head=""), ForbiddenError("no"), StorageError("full"), None):
+        metrics.call("append", 0.001, error)
+    metrics.call("head", 0.001, None)
+    counted = {outcome: metrics._appends.labels(outcome)._value.get() for outcome in ("taken", "conflict", "refused")}
+    assert counted == {"taken": 2, "conflict": 1, "refused": 2}
+
+
+def test_an_address_that_cannot_be_had() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(StorageError, match="cannot listen"):
+        Metrics().show("127.0.0.1", taken.getsockname()[1])
+
+
+def test_the_files_of_workers_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    gathering = Gathering()
+    assert Path(gathering._folder).is_dir()
+    gathering.close()
+    assert not Path(gathering._folder).exists()

@@ -1,0 +1,231 @@
+"""Rate limits: one law for both storages, held by all processes together; and what clients are told."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server.service.limits import Limits, place_of
+from hkoji_server.settings import parse_rate
+from hkoji_server.store.location import parse_location
+from hkoji_server.store.postgres_rates import PostgresRates
+from hkoji_server.store.rates import Rate, Rates, SqliteRates
+
+from hkoji.errors import TooManyError
+from hkoji.game import bodies
+from tests.support.inside import Inside, inside
+from tests.support.service import Player, serving
+
+FEW = Rate(3, 60)
+
+
+class Time:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+Open = Callable[[], Rates]
+
+
+class RatesContract:
+    """What every storage does. `opened` opens it as one more process would."""
+
+    @pytest.fixture
+    def clock(self) -> Time:
+        return Time()
+
+    def test_as_many_as_the_rate_allows_and_then_as_time_pays(self, opened: Open, clock: Time) -> None:
+        rates = opened()
+        assert [waits(rates, "a") for _ in range(4)] == [0, 0, 0, 20]
+        clock.now += 19
+        assert waits(rates, "a") == pytest.approx(1)
+        clock.now += 1
+        assert [waits(rates, "a") for _ in range(2)] == [0, 20]
+        clock.now += 1000
+        assert [waits(rates, "a") for _ in range(4)] == [0, 0, 0, 20]
+
+    def test_each_name_is_counted_by_itself_and_by_all_together(self, opened: Open) -> None:
+        one, two = opened(), opened()
+        assert [waits(rates, "a") for rates in (one, two, one)] == [0, 0, 0]
+        assert waits(two, "a") > 0
+        assert waits(two, "b") == 0
+
+    def test_of_many_at_once_no_more_are_admitted(self, opened: Open) -> None:
+        async def ask() -> list[float]:
+            each = [opened() for _ in range(2)]
+            return await asyncio.gather(*(each[n % 2].admit("a", Rate(7, 3600)) for n in range(40)))
+
+        assert asyncio.run(ask()).count(0) == 7
+
+    def test_a_clock_that_goes_back_locks_nobody_out(self, opened: Open, clock: Time) -> None:
+        rates = opened()
+        assert [waits(rates, "a") for _ in range(4)] == [0, 0, 0, 20]
+        clock.now -= 7200
+        assert waits(rates, "a") == 0
+
+
+def waits(rates: Rates, name: str, rate: Rate = FEW) -> float:
+    return asyncio.run(rates.admit(name, rate))
+
+
+class TestSqlite(RatesContract):
+    @pytest.fixture
+    def opened(self, tmp_path: Path, clock: Time) -> Iterator[Open]:
+        made: list[SqliteRates] = []
+
+        def open_() -> Rates:
+            made.append(SqliteRates(tmp_path / "limits", clock))
+            return made[-1]
+
+        yield open_
+        for each in made:
+            each.close()
+
+    def test_a_file_that_is_torn_is_made_anew_and_is_nobodys_business(self, tmp_path: Path, opened: Open) -> None:
+        (tmp_path / "limits").write_bytes(b"SQLite format 3\0" + b"torn" * 5000)
+        rates = opened()
+        assert [waits(rates, "a") for _ in range(4)] == [0, 0, 0, 20]
+        assert (tmp_path / "limits").stat().st_mode & 0o777 == 0o600
+
+    def test_what_cannot_be_counted_is_admitted(self, tmp_path: Path) -> None:
+        rates = SqliteRates(tmp_path / "nowhere" / "limits")
+        assert [waits(rates, "a") for _ in range(5)] == [0] * 5
+        rates.close()
+
+    def test_what_is_paid_is_forgotten(self, tmp_path: Path, opened: Open, clock: Time) -> None:
+        rates: Any = opened()
+        assert waits(rates, "a") == 0
+        clock.now += 61
+        rates._forgotten -= 61
+        assert waits(rates, "b") == 0
+        with closing(sqlite3.connect(tmp_path / "limits")) as database:
+            assert database.execute("SELECT name FROM rate").fetchall() == [("b",)]
+
+
+class TestPostgres(RatesContract):
+    @pytest.fixture
+    def opened(self, postgres: str, clock: Time) -> Iterator[Open]:
+        made: list[PostgresRates] = []
+
+        def open_() -> Rates:
+            made.append(PostgresRates(parse_location(postgres), clock))
+            return made[-1]
+
+        yield open_
+        for each in made:
+            each.close()
+
+
+# --- who is counted ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", "other"),
+        (None, "other"),
+        ("a name", "other"),
+    ],
+)
+def test_whom_an_address_is_counted_for(address: str | None, place: str) -> None:
+    assert place_of(address) == place
+
+
+def test_rates_as_they_are_written() -> None:
+    assert [parse_rate(text) for text in ("5/second", "600/minute", "9/hour")] == [(5, 1), (600, 60), (9, 3600)]
+
+
+def test_without_rates_nothing_is_counted() -> None:
+    for limits in (Limits(), Limits(None, address=FEW, player=FEW)):
+        for _ in range(5):
+            asyncio.run(limits.admit_address("203.0.113.7"))
+            asyncio.run(limits.admit_player("alice"))
+
+
+def test_the_wait_is_told_in_whole_seconds_that_suffice(tmp_path: Path) -> None:
+    clock = Time()
+    limits = Limits(SqliteRates(tmp_path / "limits", clock), player=Rate(3, 10))
+    for _ in range(3):
+        asyncio.run(limits.admit_player("alice"))
+    with pytest.raises(TooManyError) as raised:
+        asyncio.run(limits.admit_player("alice"))
+    assert raised.value.retry_after == 4
+    clock.now += raised.value.retry_after
+    asyncio.run(limits.admit_player("alice"))
+    limits.close()
+
+
+# --- over HTTP --------------------------------------------------------------------------------------------------------
+
+
+def test_a_player_who_moves_too_often_waits_and_nobody_else(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", limit_player="5/hour") as service:
+        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        game = alice.new()  # an offer and an entry
+        other = bob.new()
+        bob.join(game)
+        before = service.ask("GET", f"/v1/games/{game}/log").body
+        # What somebody else signs in alice's name is not counted for alice, however often it comes.
+        forged = Player(service, "alice")
+        for _ in range(9):
+            assert forged.send(forged.entry(other, forged.head(other), bodies.Resign())).status == 403
+        for _ in range(3):
+            assert service.ask("GET", "/v1/me/games", token=alice.token).status == 200
+        move = alice.entry(game, alice.head(game), bodies.Resign())
+        answer = alice.send(move)
+        assert (answer.status, answer.json["code"]) == (429, "too-many-requests")
+        assert int(answer.headers["retry-after"]) == answer.json["retry_after"] > 600
+        assert service.ask("GET", "/v1/me/games", token=alice.token).status == 429
+        assert service.ask("GET", f"/v1/games/{game}/log").body == before
+        assert service.ask("GET", "/v1/me/games", token=bob.token).status == 200
+
+
+def test_an_entry_that_was_accepted_gets_its_receipt_though_too_much_is_asked(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", limit_address="40/hour") as service:
+        alice = Player(service, "alice").register()
+        game = alice.new()
+        sent = alice.entry(game, alice.head(game), bodies.Cancel())
+        first = alice.send(sent)
+        assert first.status == 201
+        until_refused(service)
+        again = alice.send(sent)
+        assert (again.status, again.json) == (200, first.json)
+        fresh = alice.send(alice.entry(game, (9, "00" * 32), bodies.Resign()))
+        assert (fresh.status, fresh.json["code"]) == (429, "too-many-requests")
+        answers = [alice.send(sent).status for _ in range(45)]  # within reason
+        assert sorted(set(answers)) == [200, 429]
+        assert answers == sorted(answers)
+        assert service.ask("GET", "/healthz").status == 200
+
+
+def until_refused(service: Inside) -> None:
+    for _ in range(100):
+        answer = service.ask("GET", "/v1/service")
+        if answer.status == 429:
+            assert answer.headers["content-type"] == "application/problem+json"
+            return
+    raise AssertionError("it is never too much")
+
+
+def test_two_processes_hold_one_limit(tmp_path: Path) -> None:
+    options = ("--limit-address", "30/hour")
+    with serving(tmp_path / "data", options=options) as one, serving(tmp_path / "data", options=options) as two:
+        answers = [(one, two)[number % 2].ask("GET", "/v1/service").status for number in range(36)]
+        assert answers == [200] * 30 + [429] * 6
+        assert two.ask("GET", "/readyz").status == 200
+    assert [each.name for each in one.data.iterdir() if "limits" not in each.name] == ["hkoji.sqlite3"]
