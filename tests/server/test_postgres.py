@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import sqlite3
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
-from hkoji_server.store.contract import Store
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from hkoji_server.settings import load
+from hkoji_server.store import lists
+from hkoji_server.store import postgres as module
+from hkoji_server.store import postgres_statements as said
+from hkoji_server.store.connections import Connections, LostError, check_safe
+from hkoji_server.store.contract import Player, Query, Retired, Store
 from hkoji_server.store.location import parse_location
+from hkoji_server.store.opening import location_of, look
 from hkoji_server.store.postgres import PostgresStore, open_postgres
+from hkoji_server.store.tables import GameRecord
+from sqlalchemy import create_engine
 
+from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
+from hkoji.game.hidden import Opening
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line
+from tests.support.cluster import Cluster
+from tests.support.ledger import connected, everything
 from tests.support.loops import run
-from tests.support.store_contract import Opened, StoreContract
+from tests.support.service import serving
+from tests.support.store_contract import Opened, StoreContract, append_of, with_game
+from tests.support.table import AT
+
+DATABASES = Path(__file__).parents[1] / "data" / "databases"
+INDEXES = tuple(f"game_{name}" for name in ("pkey", "waiting", "host", "guest", "invite", "open", "shown"))
+
+
+def replace_text(line: Line) -> Line:
+    """The same place, taken by another entry."""
+    assert line.receipt is not None
+    return line._replace(sig=b"another signature")
 
 
 @contextmanager
@@ -32,3 +69,399 @@ class TestPostgres(StoreContract):
                 yield store
 
         return opened
+
+
+# --- who may use it -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["off", "local", "remote_write"])
+def test_a_database_that_could_lose_what_was_acknowledged_is_refused(postgres: str, value: str) -> None:
+    name = str(parse_location(postgres).database)
+    with connected(postgres) as server:
+        server.execute(f"ALTER DATABASE {name} SET synchronous_commit = '{value}'")
+    before = everything(postgres)
+    with pytest.raises(StorageError, match=f"synchronous_commit is {value}") as raised, opened_at(postgres):
+        pass
+    assert "synchronous_commit to on" in raised.value.hint
+    assert everything(postgres) == before
+
+
+def test_what_is_safe_and_what_is_not() -> None:
+    good = {"fsync": "on", "synchronous_commit": "on"}
+    check_safe(good.__getitem__, 150000)
+    check_safe({**good, "synchronous_commit": "remote_apply"}.__getitem__, 180000)
+    with pytest.raises(StorageError, match="fsync is off"):
+        check_safe({**good, "fsync": "off"}.__getitem__, 150000)
+    with pytest.raises(StorageError, match="PostgreSQL 14; hkoji needs 15"):
+        check_safe(good.__getitem__, 149999)
+
+
+def test_a_connection_that_has_become_unsafe_is_not_used(postgres: str) -> None:
+    """Settings may be changed while the service runs; connections that come later have the new ones."""
+    name = str(parse_location(postgres).database)
+    with opened_at(postgres) as store, with_game(store) as table:
+        with connected(postgres) as server:
+            server.execute(f"ALTER DATABASE {name} SET synchronous_commit = 'off'")
+            end_all(server)
+        store._connections._pool.timeout = 0.2
+        with pytest.raises(StorageError):
+            run(store.append(append_of(table, 0, (table.lines[1],))))
+        with connected(postgres) as server:
+            assert server.execute("SELECT seq FROM game").fetchall() == [(0,)]
+
+
+def test_a_newer_schema_is_refused_and_not_touched(postgres: str) -> None:
+    with connected(postgres) as server:
+        server.execute("UPDATE alembic_version SET version_num = '9999'")
+    before = everything(postgres)
+    with pytest.raises(StorageError, match="schema 9999, which is newer than this program") as raised:
+        run(open_postgres(parse_location(postgres)))
+    assert "nothing was changed" in raised.value.hint
+    assert everything(postgres) == before
+
+
+def test_the_schema_is_the_migrations(postgres: str) -> None:
+    engine = create_engine(postgres)
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), GameRecord.metadata) == []
+    engine.dispose()
+
+
+def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_it(cluster: Cluster) -> None:
+    """tests/data/databases/postgresql-v0001.sql is the same service as v0001.sql, by scripts/build_databases.py."""
+    name = cluster.create()
+    cluster.run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", name, "-f", str(DATABASES / "postgresql-v0001.sql"))
+    url = cluster.url(name)
+    before = everything(url)
+    for _ in range(2):
+        with opened_at(url) as store:
+            alice = run(store.player("alice"))
+            (game,) = run(store.games(Query()))
+            assert len(run(store.lines(game.game))) == game.seq + 1
+            assert run(store.retired_of("alice")) == ()
+            history = run(store.history(game.game))
+    assert alice is not None
+    assert history is not None
+    assert history.secrets.openings
+    changed = set(everything(url)) ^ set(before)
+    assert changed == {"alembic_version ('0001',)", "alembic_version ('0002',)"}
+    with sqlite3.connect(":memory:") as old:
+        old.executescript((DATABASES / "v0001.sql").read_text())
+        for table in ("entry", "opening", "game", "secret", "player"):
+            rows = {f"{table} {row}" for row in old.execute(f"SELECT * FROM {table}")}
+            assert rows == {each for each in before if each.startswith(f"{table} ")}
+    old.close()
+    key = PrivateKey.from_seed(b"\x01" * 32).public.text
+    with opened_at(url) as store:
+        run(store.replace_key(replace(alice, key=key), Retired(alice.key, "alice", AT, False)))
+        assert run(store.retired_of("alice"))[0].key == alice.key
+    cluster.drop(name)
+
+
+def test_many_that_start_at_once_on_an_empty_database_migrate_it_once(cluster: Cluster) -> None:
+    name = cluster.create()
+    together = threading.Barrier(5)
+
+    def start(_: int) -> tuple[str, str]:
+        async def work() -> tuple[str, str]:
+            store = PostgresStore(parse_location(cluster.url(name)))
+            together.wait()
+            await store.open()
+            try:
+                return await store.add_identity(f"key {_}", "http://one")
+            finally:
+                await store.close()
+
+        return asyncio.run(work())
+
+    with ThreadPoolExecutor(5) as pool:
+        assert len(set(pool.map(start, range(5)))) == 1
+    cluster.drop(name)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://hkoji:PASSWORD@127.0.0.1:1/hkoji",
+        "postgresql+psycopg://hkoji@127.0.0.1:1/hkoji?password=PASSWORD",
+        "postgresql+psycopg://hkoji:PASSWORD@127.0.0.1:one/hkoji",
+        "mysql://hkoji:PASSWORD@127.0.0.1/hkoji",
+        "PASSWORD",
+    ],
+)
+def test_passwords_are_in_no_error(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HKOJI_DATABASE", url.replace("PASSWORD", "s3cret"))
+    settings = load()
+    assert "s3cret" not in repr(settings)
+    with pytest.raises(StorageError, match="database") as raised:
+        look(location_of(settings))
+    said: list[str] = []
+    error: BaseException | None = raised.value
+    while error is not None:
+        said.append(f"{error!r} {error} {getattr(error, 'hint', '')}")
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    assert "s3cret" not in "".join(said)
+
+
+def test_passwords_are_in_no_log_and_no_message(postgres: str, tmp_path: Path) -> None:
+    """A server that asks for none takes any."""
+    url = postgres.replace("hkoji@", "hkoji:s3cret@")
+    with serving(tmp_path / "data", database=url, log_level="debug") as service:
+        assert service.ask("GET", "/v1/service").status == 200
+        with connected(postgres) as server:
+            end_all(server)
+        assert service.ask("GET", "/v1/games").status == 200
+        words = Path(f"/proc/{service.process.pid}/cmdline")
+        assert not words.exists() or b"s3cret" not in words.read_bytes()
+    said = service.log.read_text()
+    assert "PostgreSQL database test_" in said
+    assert "s3cret" not in said
+
+
+def test_errors_hold_no_secrets(postgres: str) -> None:
+    salt = "5a17" * 16
+    with opened_at(postgres) as store, with_game(store) as table:
+        twice = (Opening(1, 0, "A", salt), Opening(1, 0, "A", salt))
+        with pytest.raises(StorageError) as raised:
+            run(store.append(append_of(table, 0, (table.lines[1],), openings=twice)))
+        said: list[str] = []
+        error: BaseException | None = raised.value
+        while error is not None:
+            said.append(repr(error) + str(error))
+            error = error.__cause__ or error.__context__
+        assert salt not in "".join(said)
+
+
+# --- races between processes --------------------------------------------------------------------------------------
+
+
+def test_of_many_appends_by_several_processes_one_wins(postgres: str) -> None:
+    with opened_at(postgres) as one, opened_at(postgres) as two, with_game(one) as table:
+
+        async def race(seq: int) -> list[BaseException | None]:
+            append = append_of(table, seq, (table.lines[seq + 1],))
+            openings = [(Opening(seq + 1, 0, "A", f"{number:064x}"),) for number in range(8)]
+            stores = itertools.cycle((one, two))
+            tries = [next(stores).append(replace(append, openings=each)) for each in openings]
+            return await asyncio.gather(*tries, return_exceptions=True)
+
+        for seq in range(5):
+            results = run(race(seq))
+            losers = [result for result in results if result is not None]
+            assert len(losers) == 7
+            assert all(isinstance(each, ConflictError) for each in losers)
+            head = (seq + 1, table.lines[seq + 1].entry.head)
+            assert {(each.seq, each.head) for each in losers if isinstance(each, ConflictError)} == {head}
+            history = run(two.history(table.game))
+            assert history is not None
+            assert history.lines == tuple(table.lines[: seq + 2])
+            winner = results.index(None)
+            assert history.secrets.openings[-1].salt == f"{winner:064x}"
+            assert len(history.secrets.openings) == seq + 1
+
+
+def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgres: str) -> None:
+    key = PrivateKey.from_seed(b"\x01" * 32).public.text
+    with opened_at(postgres) as store, with_game(store) as table:
+        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        append = append_of(table, 0, (table.lines[1],), key=key)
+        values = said.append_values(append)
+        slow = connected(postgres)  # another process, in the midst of an append
+        slow.execute("BEGIN")
+        slow.execute(said.HOLD, values)
+        assert slow.execute(said.APPENDS[True, False], values).fetchone() == (1, None)
+
+        async def work() -> bool:
+            revoking = asyncio.create_task(store.revoke_key(Retired(key, "alice", AT, True)))
+            while await store.retired(key) is None:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            early = revoking.done()
+            await asyncio.to_thread(slow.execute, "COMMIT")
+            await revoking
+            return early
+
+        assert not run(work())
+        slow.close()
+        assert run(store.lines(table.game)) == tuple(table.lines[:2])
+        with pytest.raises(RevokedError):
+            run(store.append(append_of(table, 1, (table.lines[2],), key=key)))
+        assert run(store.lines(table.game)) == tuple(table.lines[:2])
+
+
+def test_a_revocation_that_cannot_be_certain_says_so(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.05)
+    key = PrivateKey.from_seed(b"\x01" * 32).public.text
+    with opened_at(postgres) as store, connected(postgres) as slow:
+        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        slow.execute("BEGIN")
+        slow.execute("SELECT pg_current_xact_id()")
+        with pytest.raises(StorageError, match="may still appear"):
+            run(store.revoke_key(Retired(key, "alice", AT, True)))
+        slow.execute("COMMIT")
+        run(store.revoke_key(Retired(key, "alice", AT, True)))
+        assert run(store.retired(key)) == Retired(key, "alice", AT, True)
+
+
+def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> None:
+    texts = [PrivateKey.from_seed(bytes([n + 1]) * 32).public.text for n in range(30)]
+    with opened_at(postgres) as one, opened_at(postgres) as two:
+        run(one.add_player(Player("alice", texts[0], AT, "text", "sig")))
+        held = texts[0]
+
+        async def race(new: str, turn: int) -> tuple[object, ...]:
+            changed = Player("alice", new, AT, f"text {turn}", "sig")
+            return await asyncio.gather(
+                one.replace_key(changed, Retired(held, "alice", AT, False)),
+                two.add_player(Player(f"bob{turn}", new, AT, "text", "sig")),
+                one.add_player(Player(f"carol{turn}", held, AT, "text", "sig")),
+                two.replace_key(replace(changed, text="other"), Retired(held, "alice", AT, False)),
+                return_exceptions=True,
+            )
+
+        for turn, new in enumerate(texts[1:9]):
+            results = run(race(new, turn))
+            errors = [each for each in results if isinstance(each, BaseException)]
+            assert all(isinstance(each, (ExistsError, ForbiddenError)) for each in errors), errors
+            alice, bob = run(two.player("alice")), run(one.player(f"bob{turn}"))
+            assert alice is not None
+            assert run(one.player(f"carol{turn}")) is None  # it was alice's before
+            assert (alice.key == new) != (bob is not None)
+            held = alice.key
+
+
+# --- lost connections ---------------------------------------------------------------------------------------------
+
+
+def end_all(server: Any) -> None:  # Any: a connection
+    """Ends all other connections to this database, as an administrator or a crash does."""
+    others = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    ended = [pid for pid, _ in server.execute(f"SELECT pid, pg_terminate_backend(pid) FROM ({others}) AS others")]
+    while server.execute("SELECT count(*) FROM pg_stat_activity WHERE pid = ANY(%s)", (ended,)).fetchone()[0]:
+        time.sleep(0.005)
+
+
+def test_connections_that_were_lost_while_idle_are_replaced(postgres: str) -> None:
+    with opened_at(postgres) as store, with_game(store) as table, connected(postgres) as server:
+        assert run(store.add_identity("key", "http://one")) == ("key", "http://one")
+        end_all(server)
+        assert run(store.head(table.game)) == (0, table.lines[0].entry.head)
+        end_all(server)
+        run(store.append(append_of(table, 0, (table.lines[1],))))
+        end_all(server)
+        run(store.set_origin("http://two"))
+        end_all(server)
+        assert run(store.history(table.game)) is not None
+        assert run(store.identity()) == ("key", "http://two")
+        assert run(store.lines(table.game)) == tuple(table.lines[:2])
+
+
+class _Losing:
+    """Loses the connection of the next append before or after it is done, and lets another go first then."""
+
+    def __init__(self, store: PostgresStore, *, done: bool, first: Any = None) -> None:  # Any: a coroutine
+        self.store, self.done, self.first = store, done, first
+        self.lost = 0
+
+    async def once(self, work: Any) -> Any:
+        real = Connections.once
+        if self.lost:
+            return await real(self.store._connections, work)
+        self.lost += 1
+        if self.done:
+            await real(self.store._connections, work)
+        if self.first is not None:
+            await self.first
+        raise LostError
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_an_append_whose_connection_is_lost_is_done_once(postgres: str, done: bool) -> None:
+    with opened_at(postgres) as store, with_game(store) as table:
+        losing = _Losing(store, done=done)
+        with patch.object(store._connections, "once", losing.once):
+            run(store.append(append_of(table, 0, (table.lines[1],), openings=(Opening(1, 0, "A", "aa" * 32),))))
+        assert losing.lost == 1
+        history = run(store.history(table.game))
+        assert history is not None
+        assert history.lines == tuple(table.lines[:2])
+        assert len(history.secrets.openings) == 1
+
+
+def test_an_append_that_was_lost_and_overtaken_is_refused(postgres: str) -> None:
+    with opened_at(postgres) as store, opened_at(postgres) as other, with_game(store) as table:
+        line = table.lines[1]
+        theirs = append_of(table, 0, (replace_text(line),))
+        losing = _Losing(store, done=False, first=other.append(theirs))
+        with patch.object(store._connections, "once", losing.once), pytest.raises(ConflictError):
+            run(store.append(append_of(table, 0, (line,))))
+        assert run(store.lines(table.game)) == (table.lines[0], *theirs.lines)
+
+
+def test_an_append_that_was_done_and_lost_is_done_although_its_key_was_revoked_then(postgres: str) -> None:
+    key = PrivateKey.from_seed(b"\x01" * 32).public.text
+    with opened_at(postgres) as store, opened_at(postgres) as other, with_game(store) as table:
+        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        losing = _Losing(store, done=True, first=other.revoke_key(Retired(key, "alice", AT, True)))
+        with patch.object(store._connections, "once", losing.once):
+            run(store.append(append_of(table, 0, (table.lines[1],), key=key)))
+        assert run(store.lines(table.game)) == tuple(table.lines[:2])
+
+
+def test_a_new_game_whose_connection_is_lost_is_there_once(postgres: str) -> None:
+    with opened_at(postgres) as store:
+        losing = _Losing(store, done=True)
+        with patch.object(store._connections, "once", losing.once), with_game(store) as table:
+            assert losing.lost == 1
+        assert run(store.lines(table.game)) == (table.lines[0],)
+
+
+def test_an_answer_that_came_before_the_commit_is_not_believed(postgres: str) -> None:
+    """The statement's own result comes earlier than the end of its transaction."""
+    with opened_at(postgres) as store:
+
+        async def unfinished(connection: Any) -> None:  # Any: a connection
+            await connection.execute("BEGIN")
+            await connection.execute("INSERT INTO challenge VALUES ('a', 'b')")
+
+        with pytest.raises(LostError):
+            run(store._connections.once(unfinished))
+        with connected(postgres) as server:
+            assert server.execute("SELECT count(*) FROM challenge").fetchone() == (0,)
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_any_number_may_be_asked_for(postgres: str) -> None:
+    with opened_at(postgres) as store, with_game(store) as table:
+        assert run(store.lines(table.game, 2**31)) == ()
+        history = run(store.history(table.game, 2**31))
+        assert history is not None
+        assert history.lines == ()
+
+
+def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
+    after = "2026-01-01T00:00:00Z~" + "0" * 32
+    queries = {
+        Query(): {"game_shown"},
+        Query(after=after): {"game_shown"},
+        Query(status="open"): {"game_open"},
+        Query(prefix="abcd"): {"game_pkey"},
+        Query(player="alice", waiting=True): {"game_waiting"},
+        Query(player="alice"): {"game_host", "game_guest", "game_invite"},
+        Query(player="alice", after=after): {"game_host", "game_guest", "game_invite"},
+    }
+    with connected(postgres) as server:
+        made = "SELECT md5(n::text), '{}', s, 'p' || n % 50, 'p' || n % 49, 'p' || n % 48, 1, '', 1, 0, 'p' || n % 50,"
+        server.execute(
+            "INSERT INTO game (game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created,"
+            f" updated) {made} to_char(n, 'FM00000000'), '' FROM generate_series(1, 3000) AS n,"
+            " LATERAL (SELECT (ARRAY['offered', 'open', 'playing', 'finished'])[1 + n % 4] AS s) AS status"
+        )
+        server.execute("ANALYZE game")
+        for query, expected in queries.items():
+            asked = lists.listed(query).compile(dialect=said.DIALECT, compile_kwargs={"render_postcompile": True})
+            plan = "\n".join(row[0] for row in server.execute(f"EXPLAIN {asked}", asked.params).fetchall())
+            assert "Seq Scan" not in plan, (query, plan)
+            assert {name for name in INDEXES if name in plan} == expected, (query, plan)

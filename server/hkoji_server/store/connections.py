@@ -140,7 +140,11 @@ class Connections:
     async def connect(self) -> Connection:
         """A connection outside of the pool, for the caller to close."""
         connection = await AsyncConnection.connect(**self._arguments, autocommit=True)  # type: ignore[arg-type] # all are texts
-        await configure(connection)
+        try:
+            await configure(connection)
+        except BaseException:
+            await connection.close()
+            raise
         return connection
 
     async def rows(self, statement: str, values: Values) -> list[Row]:
