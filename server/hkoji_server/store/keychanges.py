@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sqlalchemy import Connection, Select, delete, insert, or_, select, update
+from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from hkoji.errors import ExistsError, ForbiddenError, RevokedError
 from hkoji.log.keys import parse_public_key
 from hkoji.text import tell
 from hkoji_server.store.contract import Player, Retired
 from hkoji_server.store.statements import PLAYER, RECOVERY, RETIRED, TOKEN, Row
-
-
-def keys_of(name: str) -> Select[Row]:
-    """The rows of a player's earlier keys."""
-    return select(*RETIRED.c).where(RETIRED.c.name == name).order_by(RETIRED.c.at, RETIRED.c.key)
 
 
 def read_retired(row: Row) -> Retired:

@@ -1,54 +1,95 @@
-"""The lists of games, as statements for every backend: walks in an index, never a scan of all games."""
+"""The lists of games, as statements for every backend: walks in an index, never a scan of all games.
+
+Each form that a query can have is one statement, so that it is compiled once; what is asked for are its parameters.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, literal_column, or_, select, tuple_, union
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, literal_column, or_, select, tuple_, union
 
 from hkoji_server.store.contract import Query
-from hkoji_server.store.statements import GAME, SUMMARY_COLUMNS
+from hkoji_server.store.statements import GAME, SUMMARY_COLUMNS, Values
 
+_PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")  # Any: of any type, here and below
+_LIMIT: Final[ColumnElement[Any]] = bindparam("b_limit")
+_START: Final[ColumnElement[Any]] = literal_column("0")  # said, since else the compiler adds it as a parameter
 # Statuses are written out where a partial index needs to see them.
-_SHOWN = GAME.c.status != literal_column("'offered'")
+_SHOWN: Final = GAME.c.status != literal_column("'offered'")
+_SEATS: Final = (GAME.c.host, GAME.c.guest, GAME.c.invite)
 
 
-def listed(query: Query) -> Select[Any]:  # Any: columns of any type, here and below
+class Form(NamedTuple):
+    """What a query asks for, without the values."""
+
+    status: str | None
+    player: bool
+    waiting: bool
+    prefix: bool
+    after: bool
+
+
+def form_of(query: Query) -> Form:
+    """A query's form."""
+    given = (value is not None for value in (query.prefix, query.after))
+    return Form(query.status, query.player is not None, query.waiting, *given)
+
+
+def values_of(query: Query) -> Values:
+    """The parameters of a query's statement."""
+    created, _, game = (query.after or "").partition("~")
+    return {
+        "b_player": query.player,
+        "b_prefix": query.prefix,
+        "b_beyond": f"{query.prefix}g",
+        "b_created": created,
+        "b_game": game,
+        "b_limit": query.limit,
+    }
+
+
+def listed(form: Form) -> Select[Any]:
     """Games that match, newest first. Games that have not been opened are in no list."""
-    if query.status == "open":
-        wanted: list[ColumnElement[bool]] = [GAME.c.status == literal_column("'open'")]
-    else:
-        wanted = [_SHOWN]
-        if query.status:
-            wanted.append(GAME.c.status == query.status)
-    if query.prefix:
-        wanted.append(GAME.c.game.between(query.prefix, query.prefix + "g"))
-    if query.after:
-        created, _, game = query.after.partition("~")
-        wanted.append(tuple_(GAME.c.created, GAME.c.game) < tuple_(created, game))
-    if query.waiting:
-        return _newest([*wanted, GAME.c.to_move == query.player], query.limit)
-    if query.player:
-        return _newest_of(query.player, wanted, query.limit)
-    return _newest(wanted, query.limit)
+    wanted = [_SHOWN]
+    alone = not (form.player or form.waiting or form.prefix)
+    if form.status:
+        status = GAME.c.status if alone else _unindexed(GAME.c.status)
+        wanted.append(status == literal_column(f"'{form.status}'"))
+    if form.after:
+        created = _unindexed(GAME.c.created) if form.prefix else GAME.c.created
+        wanted.append(tuple_(created, GAME.c.game) < tuple_(bindparam("b_created"), bindparam("b_game")))
+    if form.prefix:  # a handful of games, however many a player has
+        wanted.append(GAME.c.game.between(bindparam("b_prefix"), bindparam("b_beyond")))
+        if form.player and not form.waiting:
+            wanted.append(or_(*(_unindexed(column) == _PLAYER for column in _SEATS)))
+        if form.waiting:
+            wanted.append(_unindexed(GAME.c.to_move) == _PLAYER)
+        return _newest(wanted)
+    if form.waiting:
+        return _newest([*wanted, GAME.c.to_move == _PLAYER])
+    return _newest_of(wanted) if form.player else _newest(wanted)
 
 
-def going_on(player: str, since: str, limit: int) -> Select[Any]:
-    """A player's listed games that are not over, or have ended at `since` or later, newest first."""
-    going = GAME.c.status.in_(("open", "playing"))
-    return _newest_of(player, [_SHOWN, or_(going, GAME.c.updated >= since)], limit)
+def going_on() -> Select[Any]:
+    """A player's listed games that are not over, or have ended at `b_since` or later, newest first."""
+    going = GAME.c.status.in_((literal_column("'open'"), literal_column("'playing'")))
+    ended = and_(GAME.c.status == literal_column("'finished'"), GAME.c.updated >= bindparam("b_since"))
+    return _newest_of([_SHOWN, or_(going, ended)])
 
 
-def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:
+def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A column by whose index nothing is to be looked for: another one finds less."""
+    return func.coalesce(column, literal_column("''"))
+
+
+def _newest(wanted: list[ColumnElement[bool]]) -> Select[Any]:
     newest = (GAME.c.created.desc(), GAME.c.game.desc())
-    return select(*SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(limit)
+    return select(*SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(_LIMIT).offset(_START)
 
 
-def _newest_of(player: str, wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:
+def _newest_of(wanted: list[ColumnElement[bool]]) -> Select[Any]:
     """One ordered walk in an index for each part a player can have."""
-    parts = [
-        select(_newest([*wanted, column == player], limit).subquery())
-        for column in (GAME.c.host, GAME.c.guest, GAME.c.invite)
-    ]
+    parts = [select(_newest([*wanted, column == _PLAYER]).subquery()) for column in _SEATS]
     found = union(*parts).subquery()
-    return select(found).order_by(found.c.created.desc(), found.c.game.desc()).limit(limit)
+    return select(found).order_by(found.c.created.desc(), found.c.game.desc()).limit(_LIMIT).offset(_START)

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from functools import cache
+from typing import Final
 
 from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, delete, insert, select, update
@@ -267,7 +268,7 @@ class PostgresStore:
 
     async def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
-        return tuple(Summary(*row) for row in await self._select(lists.listed(query)))
+        return tuple(Summary(*row) for row in await self._rows(_listed(lists.form_of(query)), lists.values_of(query)))
 
     # --- waiting --------------------------------------------------------------------------------------------------
 
@@ -277,7 +278,8 @@ class PostgresStore:
 
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
-        found = [Summary(*row) for row in await self._select(lists.going_on(player, since, limit))]
+        rows = await self._rows(_GOING_ON, {"b_player": player, "b_since": since, "b_limit": limit})
+        found = [Summary(*row) for row in rows]
         return {each.game: Place(each.seq, each.updated, each.status == "finished") for each in found}
 
     def listen(self, notice: Notice) -> Callable[[], None]:
@@ -288,11 +290,6 @@ class PostgresStore:
 
     async def _rows(self, statement: str, values: Values) -> list[Row]:
         return await self._connections.rows(statement, values)
-
-    async def _select(self, statement: Any) -> list[Row]:  # Any: a selection of any columns
-        """Rows of a statement that is not worth keeping compiled."""
-        made = statement.compile(dialect=said.DIALECT, compile_kwargs={"render_postcompile": True})
-        return await self._rows(str(made), dict(made.params))
 
     async def _write(self, statement: str, values: Values) -> None:
         """Does what may be done twice."""
@@ -306,6 +303,14 @@ class PostgresStore:
         """Whether these very lines stand in a game."""
         first = lines[0].entry.seq
         return (await self.lines(game, first - 1))[: len(lines)] == lines
+
+
+@cache
+def _listed(form: lists.Form) -> str:
+    return said.compiled(lists.listed(form))
+
+
+_GOING_ON: Final = said.compiled(lists.going_on())
 
 
 async def open_postgres(url: URL) -> PostgresStore:

@@ -13,13 +13,13 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
     URL,
     Connection,
-    Select,
     create_engine,
     delete,
     event,
@@ -49,7 +49,7 @@ from hkoji_server.store.contract import (
 )
 from hkoji_server.store.hints import Hints
 from hkoji_server.store.migrate import migrate
-from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, PLAYER, SECRET, SERVICE, TOKEN, Row, Values
+from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, SECRET, SERVICE, TOKEN, Row, Values
 from hkoji_server.store.writer import Writer
 
 _BUSY_SECONDS: Final = 10
@@ -116,7 +116,7 @@ class SqliteStore:
 
     async def identity(self) -> tuple[str, str] | None:
         """The service's OpenSSH private key text and its origin; None in a new store."""
-        rows = self._select(select(SERVICE.c.private_key, SERVICE.c.origin))
+        rows = self._rows(statements.IDENTITY, {})
         return (rows[0][0], rows[0][1]) if rows else None
 
     async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
@@ -137,7 +137,7 @@ class SqliteStore:
 
     async def player(self, name: str) -> Player | None:
         """A registered player."""
-        rows = self._select(select(*PLAYER.c).where(PLAYER.c.name == name))
+        rows = self._rows(statements.PLAYER_OF, {"b_name": name})
         return Player(*rows[0]) if rows else None
 
     async def add_player(self, player: Player) -> Player | None:
@@ -151,7 +151,7 @@ class SqliteStore:
 
     async def retired_of(self, name: str) -> tuple[Retired, ...]:
         """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
-        return tuple(map(keychanges.read_retired, self._select(keychanges.keys_of(name))))
+        return tuple(map(keychanges.read_retired, self._rows(statements.RETIRED_OF, {"b_name": name})))
 
     async def replace_key(self, player: Player, retired: Retired) -> None:
         """Gives a registered player another key, and ends all their logins; all or nothing."""
@@ -275,7 +275,7 @@ class SqliteStore:
 
     async def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
-        rows = self._select(lists.listed(query))
+        rows = self._rows(_listed(lists.form_of(query)), lists.values_of(query))
         return tuple(Summary(*row) for row in rows)
 
     # --- waiting --------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class SqliteStore:
 
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
-        rows = self._select(lists.going_on(player, since, limit))
+        rows = self._rows(_GOING_ON, {"b_player": player, "b_since": since, "b_limit": limit})
         found = (Summary(*row) for row in rows)
         return {each.game: Place(each.seq, each.updated, each.status == "finished") for each in found}
 
@@ -319,17 +319,6 @@ class SqliteStore:
             self._open_reader()
         return self._driver
 
-    def _select(self, statement: Select[Any]) -> list[Row]:  # Any: columns of any type
-        """Rows of a statement that is not worth keeping compiled."""
-        with self._lock:
-            try:
-                self._reader()
-                rows = [tuple(row) for row in self._read.execute(statement)]
-                self._read.rollback()
-            except (DBAPIError, sqlite3.Error) as error:
-                raise self._unreadable(error) from error
-        return rows
-
     def _rows(self, statement: str, values: Values) -> list[Row]:
         """Rows of a compiled statement."""
         with self._lock:
@@ -355,6 +344,14 @@ class SqliteStore:
         self._spoiled = True
         cause = error.orig if isinstance(error, DBAPIError) else error
         return StorageError(f"the database could not be read: {cause}", hint="try again later")
+
+
+@cache
+def _listed(form: lists.Form) -> str:
+    return statements.compiled(lists.listed(form))
+
+
+_GOING_ON: Final = statements.compiled(lists.going_on())
 
 
 def _make_folder(folder: Path) -> None:

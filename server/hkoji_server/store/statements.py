@@ -38,7 +38,8 @@ def _table(record: type[SQLModel]) -> Table:
     return SQLModel.metadata.tables[str(record.__tablename__)]
 
 
-def _compiled(statement: ClauseElement) -> str:
+def compiled(statement: ClauseElement) -> str:
+    """A statement with named parameters, as the driver takes it."""
     return str(statement.compile(dialect=SQLiteDialect(paramstyle="named")))
 
 
@@ -59,38 +60,43 @@ PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated")
 OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner")
 
 # Compare-and-swap: the row changes only if the game still stands where the writer believed it to stand.
-ADVANCE: Final = _compiled(
+ADVANCE: Final = compiled(
     update(GAME)
     .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
     .values({name: bindparam(f"s_{name}") for name in PLACE})
 )
 # What most moves leave as it is. Apart from `ADVANCE`, since SQLite rewrites every index of a column that is set.
-SET_OUTLINE: Final = _compiled(
+SET_OUTLINE: Final = compiled(
     update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in OUTLINE})
 )
-ADD_ENTRY: Final = _compiled(insert(ENTRY))
-ADD_OPENING: Final = _compiled(insert(OPENING))
-HEAD_OF: Final = _compiled(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")))
+ADD_ENTRY: Final = compiled(insert(ENTRY))
+ADD_OPENING: Final = compiled(insert(OPENING))
+HEAD_OF: Final = compiled(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")))
 # One parameter however many games, so that the statement stays compiled.
-HEADS_OF: Final = _compiled(
+HEADS_OF: Final = compiled(
     select(GAME.c.game, GAME.c.seq).where(
         GAME.c.game.in_(select(func.json_each(bindparam("b_games")).table_valued("value").c.value))
     )
 )
-GAME_OF: Final = _compiled(select(*SUMMARY_COLUMNS).where(GAME.c.game == bindparam("b_game")))
-LINES_OF: Final = _compiled(
+GAME_OF: Final = compiled(select(*SUMMARY_COLUMNS).where(GAME.c.game == bindparam("b_game")))
+LINES_OF: Final = compiled(
     select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
     .where(ENTRY.c.game == bindparam("b_game"), ENTRY.c.seq > bindparam("b_after"))
     .order_by(ENTRY.c.seq)
 )
-SECRET_OF: Final = _compiled(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == bindparam("b_game")))
-OPENINGS_OF: Final = _compiled(
+SECRET_OF: Final = compiled(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == bindparam("b_game")))
+OPENINGS_OF: Final = compiled(
     select(OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
     .where(OPENING.c.game == bindparam("b_game"))
     .order_by(OPENING.c.seq, OPENING.c.part)
 )
-RETIRED_KEY: Final = _compiled(select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key")))
-NAME_OF_TOKEN: Final = _compiled(
+IDENTITY: Final = compiled(select(SERVICE.c.private_key, SERVICE.c.origin))
+PLAYER_OF: Final = compiled(select(*PLAYER.c).where(PLAYER.c.name == bindparam("b_name")))
+RETIRED_OF: Final = compiled(
+    select(*RETIRED.c).where(RETIRED.c.name == bindparam("b_name")).order_by(RETIRED.c.at, RETIRED.c.key)
+)
+RETIRED_KEY: Final = compiled(select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key")))
+NAME_OF_TOKEN: Final = compiled(
     select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
 )
 

@@ -78,7 +78,7 @@ class TokenRecord(SQLModel, table=True):
     __tablename__ = "token"
 
     digest: str = Field(primary_key=True, sa_type=Text)
-    name: str = Field(sa_type=Text)
+    name: str = Field(index=True, sa_type=Text)
     expires: str = Field(index=True, sa_type=Text)
 
 
@@ -93,7 +93,7 @@ class GameRecord(SQLModel, table=True):
         _index("host", "host IS NOT NULL", "host", "created"),
         _index("guest", "guest IS NOT NULL", "guest", "created"),
         _index("invite", "invite IS NOT NULL", "invite", "created"),
-        _index("open", "status = 'open'", "created"),
+        _index("status", "status != 'offered'", "status", "created"),
         _index("shown", "status != 'offered'", "created"),
         _KEEP_TOGETHER,
     )

@@ -1,0 +1,224 @@
+"""Every statement of the stores finds what it wants in an index: none goes through a table, however large it is."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import psycopg
+import pytest
+from hkoji_server.store import sqlite as module
+from hkoji_server.store.contract import NewGame, Player, Query, Retired, Store
+from hkoji_server.store.location import parse_location
+from hkoji_server.store.postgres import open_postgres
+from hkoji_server.store.sqlite import SqliteStore
+
+from hkoji.errors import ConflictError
+from hkoji.game.hidden import Opening
+from hkoji.log.keys import PrivateKey
+from tests.support.loops import run
+from tests.support.store_contract import append_of, summary
+from tests.support.table import AT, Table
+
+AFTER = "2026-01-01T00:00:00Z~" + "0" * 32
+LATER = "2027-01-01T00:00:00Z"
+QUERIES = [
+    Query(status=status, player=player, waiting=waiting, prefix=prefix, after=after)
+    for status, (player, waiting), prefix, after in itertools.product(
+        (None, "open", "playing", "finished"),
+        ((None, False), ("alice", False), ("alice", True)),
+        (None, "abcd"),
+        (None, AFTER),
+    )
+]
+ONE_ROW = {"service", "alembic_version"}
+NEWEST = "the list of all games, of which the newest are taken"
+
+
+async def every_method(store: Store) -> None:
+    """Calls whatever the contract has, so that each statement is used."""
+    table = Table(seed=3).begin().play(4)
+    one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
+    await store.add_identity("key", "http://one")
+    await store.identity()
+    await store.set_origin("http://two")
+    await store.add_player(Player("alice", one, AT, "text", "sig"))
+    await store.player("alice")
+    await store.add_challenge("challenge", LATER)
+    await store.take_challenge("challenge", AT)
+    await store.add_token("token", "alice", LATER, AT)
+    await store.token("token", AT)
+    await store.drop_token("token")
+    await store.replace_key(Player("alice", two, AT, "text", "sig"), Retired(one, "alice", AT, False))
+    await store.revoke_key(Retired(one, "alice", AT, True))
+    await store.revoke_key(Retired(two, "alice", AT, True))
+    await store.retired(one)
+    await store.retired_of("alice")
+    await store.allow_recovery("alice", "code", LATER)
+    await store.allow_recovery("alice", "another", LATER)
+    await store.recover(Player("alice", three, AT, "text", "sig"), "another", AT)
+    await store.add_game(NewGame(summary(table, 1), table.lines[0], "5e" * 32, "alice"))
+    first = append_of(table, 0, (table.lines[1],), openings=(Opening(1, 0, "A", "aa"),), key=three)
+    await store.append(first)
+    await store.append(append_of(table, 1, (table.lines[2], table.lines[3]), outline=False))
+    with pytest.raises(ConflictError):
+        await store.append(first)
+    await store.head(table.game)
+    await store.summary(table.game)
+    await store.lines(table.game, 1)
+    await store.history(table.game)
+    for query in QUERIES:
+        await store.games(query)
+    await store.heads([table.game, "another"])
+    await store.places("alice", AT, 10)
+    store.listen(lambda _: None)()
+
+
+def test_every_method_is_called() -> None:
+    called = set(re.findall(r"store\.(\w+)\(", inspect.getsource(every_method)))
+    assert called == {name for name in vars(Store) if not name.startswith("_")} - {"close"}
+
+
+@contextmanager
+def noted(said: list[str]) -> Iterator[None]:
+    """Notes what SQLite is asked, with its values."""
+    configure = module._configure
+
+    def noting(connection: sqlite3.Connection, record: object) -> None:
+        configure(connection, record)
+        connection.set_trace_callback(said.append)
+
+    with patch.object(module, "_configure", noting):
+        yield
+
+
+def _scanned(plan: list[str], unlimited: bool) -> list[str]:
+    """What of a plan goes through a table. What comes out of a subquery is small, and may be gone through."""
+    tables = "service|player|retired|recovery|challenge|token|game|secret|entry|opening"
+    found = [step for step in plan if re.match(rf"SCAN ({tables})\b", step)]
+    return [step for step in found if unlimited or step != "SCAN game USING INDEX game_shown"]
+
+
+@pytest.fixture(scope="module")
+def asked_of_sqlite(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What SQLite is asked, and how it goes about it."""
+    path = tmp_path_factory.mktemp("plans") / "hkoji.sqlite3"
+    SqliteStore(path).close()  # without migrations
+    said: list[str] = []
+    with noted(said):
+        store = SqliteStore(path)
+        begun = len(said)
+        run(every_method(store))
+        asked = {each for each in said[begun:] if re.match(r"SELECT|INSERT|UPDATE|DELETE", each)}
+        store.close()
+    connection = sqlite3.connect(path)
+    plans = {each: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")] for each in sorted(asked)}
+    connection.close()
+    return plans
+
+
+def test_sqlite_scans_no_table(asked_of_sqlite: dict[str, list[str]]) -> None:
+    assert len(asked_of_sqlite) > 60
+    walks = []
+    for statement, plan in asked_of_sqlite.items():
+        if scans := _scanned(plan, unlimited=True):
+            walks.append((statement, scans))
+    (whole, steps) = next(each for each in walks if "FROM game" in each[0])
+    assert steps == ["SCAN game USING INDEX game_shown"], NEWEST
+    assert "WHERE game.status != 'offered' ORDER BY" in whole
+    others = [each for each in walks if each[0] != whole]
+    assert {tuple(scans) for _, scans in others} <= {("SCAN service",)}, others
+
+
+def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) -> None:
+    """By id, or put together of a page for each seat."""
+    for statement, plan in asked_of_sqlite.items():
+        if "USE TEMP B-TREE FOR ORDER BY" in plan:
+            few = any(step.startswith(("SEARCH game USING PRIMARY KEY", "COMPOUND QUERY")) for step in plan)
+            assert few or "FROM player" in statement, (statement, plan)
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (Query(status="open"), "game_status (status=?)"),
+        (Query(status="finished", after=AFTER), "game_status (status=? AND (created,game)<(?,?))"),
+        (Query(player="alice", waiting=True, status="playing"), "game_waiting (to_move=?)"),
+        (Query(player="alice", status="playing"), "game_host (host=?)"),
+        (Query(prefix="abcd", player="alice", status="playing", after=AFTER), "PRIMARY KEY (game>? AND game<?)"),
+    ],
+)
+def test_lists_walk_in_the_index_that_finds_least(tmp_path: Path, query: Query, index: str) -> None:
+    said: list[str] = []
+    with noted(said):
+        store = SqliteStore(tmp_path / "hkoji.sqlite3")
+        begun = len(said)
+        run(store.games(query))
+        (asked,) = (each for each in said[begun:] if each.startswith("SELECT"))
+        plan = [row[3] for row in store._driver.execute(f"EXPLAIN QUERY PLAN {asked}")]
+        store.close()
+    assert any(index in step for step in plan), plan
+    assert "game_status" in index or not any("game_status" in step for step in plan)
+
+
+# --- PostgreSQL ---------------------------------------------------------------------------------------------------
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:  # Any: JSON
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from _nodes(part)
+
+
+def test_postgres_scans_no_table(postgres: str) -> None:
+    """With few rows it would scan for good reasons, so it is told not to; where it cannot help it, it still does."""
+    said: dict[str, Any] = {}
+    real_async, real = psycopg.AsyncCursor.execute, psycopg.Cursor.execute
+
+    def note(query: object, values: object) -> None:
+        if isinstance(query, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", query):
+            said.setdefault(query, values)
+
+    async def noting_async(self: Any, query: Any, params: Any = None, **given: Any) -> Any:
+        note(query, params)
+        return await real_async(self, query, params, **given)
+
+    def noting(self: Any, query: Any, params: Any = None, **given: Any) -> Any:
+        note(query, params)
+        return real(self, query, params, **given)
+
+    async def scenario() -> None:
+        store = await open_postgres(parse_location(postgres))
+        with (
+            patch.object(psycopg.AsyncCursor, "execute", noting_async),
+            patch.object(psycopg.Cursor, "execute", noting),
+        ):
+            await every_method(store)
+        await store.close()
+
+    run(scenario())
+    assert len(said) > 60
+    walked = []
+    url = parse_location(postgres).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
+        connection.execute("SET enable_seqscan = off")
+        connection.execute("SET enable_bitmapscan = off")
+        for statement, values in said.items():
+            ((plan,),) = connection.execute("EXPLAIN (FORMAT JSON) " + statement, values).fetchall()
+            for node in _nodes(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"]):
+                table = node.get("Relation Name")
+                scanned = node["Node Type"] == "Seq Scan" or (
+                    node["Node Type"] in ("Index Scan", "Index Only Scan") and "Index Cond" not in node
+                )
+                if scanned and table not in ONE_ROW:
+                    walked.append((statement, node.get("Index Name"), table))
+    (newest,) = walked
+    assert newest[1] == "game_shown", NEWEST
