@@ -16,7 +16,7 @@ from hkoji.cli.output import Output
 from hkoji.cli.study import place_title
 from hkoji.client.position import Position, studied_position
 from hkoji.errors import HkojiError, UsageError, shorten
-from hkoji.game.replay import Replay
+from hkoji.game.replay import Replay, Step
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
 from hkoji.study.eyes import EVERY, Eyes, parse_eyes, see
@@ -148,20 +148,27 @@ def _number(text: str) -> int:
 
 def _told(stop: Stop) -> str:
     """Who did what, in notation and in the names of the deck in use."""
-    events, course = stop.step.events, stop.step.course
-    write = deck_for(course.setup.ruleset.name).write
-    if any(isinstance(event, Deal) for event in events) and not stop.made:
+    if any(isinstance(event, Deal) for event in stop.step.events) and not stop.made:
         return _("round {number} begins", number=stop.round)
+    return step_text(stop.step, stop.round)
+
+
+def step_text(step: Step, round_: int | None = None) -> str:
+    """What an entry brought, in one line; `round_` is the round that is scored, if not the one before."""
+    events, course = step.events, step.course
+    write = deck_for(course.setup.ruleset.name).write
     made = [event for event in events if isinstance(event, DECISIONS)]
     if made:
         return f"{course.setup.names[made[0].seat]}: {write(format_event(made[0]))}"
     if any(isinstance(event, Reveal) for event in events):
         shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
         cards = write(f"?{shown.get(0, '')}/{shown.get(1, '')}")
-        return _("round {number} is scored: {cards}", number=stop.round, cards=cards)
+        dealt = any(isinstance(event, Deal) for event in events)
+        number = round_ if round_ is not None else course.state.round - dealt
+        return _("round {number} is scored: {cards}", number=number, cards=cards)
     outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
     # The kind is a word of the log's format, the same in every language.
-    return _("{kind} by {who}", kind=stop.step.entry.kind, who=stop.step.entry.by) + outcome
+    return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome
 
 
 def walk(place: Walk, out: Output) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from hkoji import errors
-from hkoji.client.transport import MOST_BYTES, Answer, Transport
+from hkoji.client.events import Event, read_events
+from hkoji.client.transport import MOST_BYTES, TIMEOUT, Answer, Transport
 from hkoji.game.hidden import Opening, parse_opening
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import is_hex
@@ -27,6 +28,9 @@ REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidErro
 """What `Api.submit` raises when the service has read a submission and does not take it. Others say nothing certain."""
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
+_GRACE: Final = 10.0
+_SILENCE: Final = 45.0
+"""A stream of events in which nothing comes for so many seconds is broken: a service says something every 15."""
 _PAGE: Final = "200"
 _TRIES: Final = 3
 _LONGEST_WAIT: Final = 60
@@ -156,11 +160,28 @@ class Api:
             if not after:
                 return found
 
-    def log(self, game: str, after: int = -1) -> tuple[Line, ...]:
-        """The public log's lines after an entry."""
-        answer = self._request("GET", f"/v1/games/{game}/log?after={after}", game=game)
+    def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
+        """The public log's lines after an entry; the service waits for one so many seconds, if it knows how to."""
+        query = f"after={after}&wait={wait}" if wait else f"after={after}"
+        self.transport.patience = wait + _GRACE if wait else TIMEOUT
+        try:
+            answer = self._request("GET", f"/v1/games/{game}/log?{query}", game=game)
+        finally:
+            self.transport.patience = TIMEOUT
         with _understood(answer):
             return parse_log(answer.body)
+
+    def game_events(self, game: str, after: int) -> Generator[Event | None, None, None]:
+        """The entries of a game after one, as they come. Raises `NotFoundError` if the service has no events."""
+        answer, lines = self.transport.follow(f"/v1/games/{game}/events?after={after}", None, None, _SILENCE)
+        self._check(answer, game)
+        return read_events(lines)
+
+    def own_events(self, place: str | None, token: str) -> Generator[Event | None, None, None]:
+        """The entries of all own games, from now on or after `place`. `ServiceError` if the service has no events."""
+        answer, lines = self.transport.follow("/v1/events", token, place, _SILENCE)
+        self._check(answer, "")
+        return read_events(lines)
 
     def view(self, game: str, after: int, token: str) -> Shown:
         """The own view, with the log's lines after an entry."""
@@ -198,8 +219,13 @@ class Api:
         if method == "POST" and body is None:
             body = b"" if value is None else json.dumps(value).encode()
         answer = self._patiently(method, path, body, token)
+        self._check(answer, game)
+        return answer
+
+    def _check(self, answer: Answer, game: str) -> None:
+        """Raises what a refusal stands for."""
         if answer.status in (200, 201):
-            return answer
+            return
         if answer.status == 404 and game:
             raise errors.NotFoundError(
                 tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`")
@@ -249,6 +275,9 @@ def problem(answer: Answer) -> errors.HkojiError:
     if answer.status == 429:
         wait = value.get("retry_after")
         return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
+    if code == errors.BusyError.code and answer.status == 503:
+        wait = value.get("retry_after")
+        return errors.BusyError(wait if type(wait) is int and wait >= 0 else 5)
     if code == errors.RevokedError.code and answer.status == 403:
         return _RevokedError(detail, hint=hint)
     kind = _BY_STATUS.get(answer.status)

@@ -7,12 +7,13 @@ which the player has registered: no service gets another text signed, or a login
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from hkoji.client.acquaintance import Acquaintance
 from hkoji.client.api import Api, Shown
+from hkoji.client.events import Event
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import Pins
@@ -109,9 +110,9 @@ class Service:
 
     # --- what anyone may see --------------------------------------------------------------------------------------
 
-    def log(self, game: str, after: int = -1) -> tuple[Line, ...]:
-        """The public log's lines after an entry."""
-        return self.api.log(game, after)
+    def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
+        """The public log's lines after an entry; the service may wait for one so many seconds."""
+        return self.api.log(game, after, wait)
 
     def list_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
         """Everybody's games that match."""
@@ -148,6 +149,10 @@ class Service:
     def own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
         """The player's games that match."""
         return self._with_login(lambda token: self.api.games(filters, token, mine=True))
+
+    def own_events(self, place: str | None) -> Generator[Event | None, None, None]:
+        """The entries of all own games as they come, from now on or after `place`."""
+        return self._with_login(lambda token: self.api.own_events(place, token))
 
     def view(self, game: str, after: int) -> Shown:
         """The own view of a game, with the log's lines after an entry."""

@@ -7,9 +7,8 @@ is verified before it is kept. Not for use by several threads at once; several p
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.client.evidence import Refusals, Written, write_evidence
 from hkoji.client.files import locked
@@ -22,10 +21,8 @@ from hkoji.client.table import Made, Table
 from hkoji.client.transport import Transport, parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import (
-    CancelledError,
     HkojiError,
     LoginError,
-    NetworkError,
     NotFoundError,
     TrustError,
     UsageError,
@@ -37,9 +34,9 @@ from hkoji.log.publickey import PublicKey
 from hkoji.rules.protocol import Ruleset
 from hkoji.text import tell
 
-_FASTEST_POLL: Final = 0.2
-_SLOWEST_POLL: Final = 2.0
-_PATIENCE: Final = 60.0
+if TYPE_CHECKING:
+    from hkoji.client.watching import Happened
+
 _LISTED: Final = 8
 
 
@@ -313,28 +310,24 @@ class Client:
 
         Once it has begun to wait, a service that cannot be reached is tried again for a minute.
         """
-        end = None if timeout is None else time.monotonic() + timeout
-        position = self.position(game)
-        pause = _FASTEST_POLL
-        silent_since: float | None = None
-        while not (position.over or position.mine):
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
-                raise CancelledError(
-                    tell("still waiting in game {game}", game=game[:8]), hint=tell("give a longer --timeout, or none")
-                )
-            time.sleep(pause if left is None else min(pause, left))
-            pause = min(pause * 1.5, _SLOWEST_POLL)
-            try:
-                if self.service(self.server_of(game)).log(game, position.course.seq):
-                    position = self.position(game)
-                    pause = _FASTEST_POLL
-                silent_since = None
-            except NetworkError:
-                silent_since = silent_since or time.monotonic()
-                if time.monotonic() - silent_since > _PATIENCE:
-                    raise
-        return position
+        from hkoji.client.waiting import wait
+
+        return wait(self, game, timeout)
+
+    def watch(self, game: str, after: int | None = None) -> Generator[Happened, None, None]:
+        """What happens in a game until it is over, from now on or after an entry: each entry once, verified.
+
+        Does not end when the service cannot be reached, but tries again.
+        """
+        from hkoji.client.watching import watch_game
+
+        return watch_game(self, game, after, self._say)
+
+    def watch_all(self) -> Generator[Happened, None, None]:
+        """What happens in all of the player's games that are not over, from now on, new ones included. Never ends."""
+        from hkoji.client.watching import watch_all
+
+        return watch_all(self, self._say)
 
     # --- tables ---------------------------------------------------------------------------------------------------
 

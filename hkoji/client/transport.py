@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from hkoji import __version__
 from hkoji.errors import NetworkError, UsageError
+from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.text import tell
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 TIMEOUT: Final = 30.0
+LONGEST_LINE: Final = 2 * MAX_LINE_BYTES
 _PORTS: Final = {"http": 80, "https": 443}
 _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that are no host's
 
@@ -80,6 +82,8 @@ class Transport:
         self._base: Final = parts.path
         self._secure: Final = parts.scheme == "https"
         self._connection: http.client.HTTPConnection | None = None
+        self.patience = TIMEOUT
+        """For so many seconds may nothing come before a request has failed."""
 
     @property
     def exposed(self) -> bool:
@@ -88,11 +92,9 @@ class Transport:
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
         """Sends a request and reads the answer. Raises `NetworkError`."""
-        headers = {"Accept": "application/json", "User-Agent": f"hkoji/{__version__}"}
+        headers = _headers(token)
         if body is not None:
             headers["Content-Type"] = "application/json"
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
         kept = self._connection is not None
         try:
             return self._send(method, path, body, headers)
@@ -106,6 +108,50 @@ class Transport:
             self.close()
             raise self._broken(error) from error
 
+    def follow(
+        self, path: str, token: str | None, place: str | None, patience: float
+    ) -> tuple[Answer, Generator[bytes, None, None]]:
+        """Asks for an answer that does not end, on a connection of its own: its beginning, and its lines as they come.
+
+        An answer that is not 200 is read whole, and has no lines. `place` is where the reader has come. The lines end
+        when the answer does, or breaks; raise `NetworkError` if nothing comes for `patience` seconds, or one is too
+        long; and close the connection when they are closed.
+        """
+        headers = {**_headers(token), "Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if place is not None:
+            headers["Last-Event-ID"] = place
+        connection = self._connect(patience)
+        try:
+            connection.request("GET", self._base + path, None, headers)
+            response = connection.getresponse()
+            if response.status != 200:
+                data = response.read(MOST_BYTES)
+                connection.close()
+                return Answer(response.status, data, response.headers.get("Location", "")), _nothing()
+        except _FAILURES as error:
+            connection.close()
+            raise self._broken(error) from error
+        return Answer(200, b""), self._lines(connection, response)
+
+    def _lines(
+        self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+    ) -> Generator[bytes, None, None]:
+        try:
+            while line := response.readline(LONGEST_LINE + 1):
+                if len(line) > LONGEST_LINE:
+                    raise http.client.HTTPException(f"a line is longer than {LONGEST_LINE} bytes")
+                if not line.endswith(b"\n"):
+                    return  # broken off in its middle
+                yield line
+        except _FAILURES as error:
+            raise self._broken(error) from error
+        finally:
+            connection.close()
+
+    def _connect(self, patience: float) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=patience)
+
     def close(self) -> None:
         """Closes the connection; the next request opens one."""
         if self._connection is not None:
@@ -114,8 +160,9 @@ class Transport:
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         if self._connection is None:
-            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            self._connection = kind(self._host, self._port, timeout=TIMEOUT)
+            self._connection = self._connect(self.patience)
+        elif self._connection.sock is not None:
+            self._connection.sock.settimeout(self.patience)
         self._connection.request(method, self._base + path, body, dict(headers))
         response = self._connection.getresponse()
         data = response.read(MOST_BYTES + 1)
@@ -132,3 +179,14 @@ class Transport:
         return NetworkError(
             self.url, reason, hint=tell("nothing is lost: give the same command again, and it sends the same bytes")
         )
+
+
+def _headers(token: str | None) -> dict[str, str]:
+    headers = {"Accept": "application/json", "User-Agent": f"hkoji/{__version__}"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    return headers
+
+
+def _nothing() -> Generator[bytes, None, None]:
+    yield from ()

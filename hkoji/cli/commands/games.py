@@ -103,6 +103,27 @@ def wait(
     play.wait(client(), out, game, timeout)
 
 
+@commands.command(epilog="Examples: hkoji watch 2714; hkoji watch --all --json | while read -r line; do ...; done")
+def watch(
+    game: Annotated[
+        str | None,
+        typer.Argument(metavar="[GAME]", help="A game: any unique beginning of its id.", show_default=False),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All your games that are not over, new ones included.")] = False,
+    after: Annotated[
+        int | None,
+        typer.Option("--after", min=-1, help="Begin after this entry, not with the next one.", show_default=False),
+    ] = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Tell what happens, as it happens: until the game is over, or with --all until interrupted."""
+    from hkoji.cli import watch
+
+    out.json, out.plain = json, plain
+    watch.watch(client(), out, game, after, all_=all_)
+
+
 @commands.command(epilog="Example: hkoji resign 2714")
 def resign(
     game: Game,
