@@ -303,7 +303,7 @@ def test_waiting_ends_at_ones_turn_or_in_vain(alice: Seat, bob: Seat, monkeypatc
         if len(slept) == 8:
             play_on((alice, bob), game, 1)
 
-    monkeypatch.setattr("hkoji.client.session.time.sleep", sleep)
+    monkeypatch.setattr("hkoji.client.waiting.time.sleep", sleep)
     assert bob.client.wait(game).mine
     assert slept[0] == pytest.approx(0.2)
     assert slept == sorted(slept)
