@@ -162,12 +162,12 @@ class Api:
 
     def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
         """The public log's lines after an entry; the service waits for one so many seconds, if it knows how to."""
-        query = f"after={after}&wait={wait}" if wait else f"after={after}"
-        self.transport.patience = wait + _GRACE if wait else TIMEOUT
-        try:
-            answer = self._request("GET", f"/v1/games/{game}/log?{query}", game=game)
-        finally:
-            self.transport.patience = TIMEOUT
+        path = f"/v1/games/{game}/log?after={after}"
+        if wait:
+            answer = self._waited(f"{path}&wait={wait}", wait)
+            self._check(answer, game)
+        else:
+            answer = self._request("GET", path, game=game)
         with _understood(answer):
             return parse_log(answer.body)
 
@@ -231,6 +231,14 @@ class Api:
                 tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`")
             )
         raise problem(answer)
+
+    def _waited(self, path: str, wait: int) -> Answer:
+        """The answer that the service takes its time for. Who waits knows what to do when there is no room."""
+        self.transport.patience = wait + _GRACE
+        try:
+            return self.transport.request("GET", path)
+        finally:
+            self.transport.patience = TIMEOUT
 
     def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> Answer:
         """The answer; where the service asks to wait a little, the one after that. Everything may be sent again."""
