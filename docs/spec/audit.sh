@@ -13,7 +13,7 @@ declare -A pins=() keys=() points=() # by name
 status=0 failed='' id='' receipts=0 time='' head=$(printf '%064d' 0)
 note() { [[ $failed == "${1%% *}" ]] || printf '%-14s %s\n' "$1" "$2"; }
 finding() { note "$1" "FINDING at entry $2: $3"; failed=${1%% *} holds=$2 status=1; } # the log is cut off there
-json() { jq -nRr --arg step "$1" -f "$(dirname -- "${BASH_SOURCE[0]}")/audit.jq" || die 'jq fails'; }
+json() { jq -nRr --arg step "$1" -f "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/audit.jq" || die 'jq fails'; }
 hex() { od -An -v -tx1 | tr -d ' \n'; }
 sha() { printf '%s\n' "$@" | sha256sum | cut -c -64; } # LINE...
 hmac() { printf '%s\n' "${@:2}" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$1" | tail -c 65; } # KEY LINE...

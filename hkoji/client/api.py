@@ -266,12 +266,14 @@ def problem(answer: Answer) -> errors.HkojiError:
     else:
         detail = _quoted(value, "detail")
     hint = _quoted(value, "hint")
+    if not hint and answer.status >= 500:
+        hint = tell("nothing was changed here: try again later, or ask its host")
     if 300 <= answer.status < 400:
         where = errors.shorten(answer.location, 200) or "nowhere"
         return errors.ServiceError(
             answer.status,
             tell("the service sends you on to {where}", where=where),
-            hint=tell("if you trust that address, register there"),
+            hint=tell("nothing was changed here; if its host tells you that it has moved there, register there"),
         )
     if code == "conflict" and isinstance(game, str) and type(seq) is int and isinstance(head, str):
         return errors.ConflictError(errors.shorten(game, 32), seq=seq, head=head)
@@ -327,9 +329,12 @@ def _understood(answer: Answer) -> Iterator[None]:
     try:
         yield
     except (errors.HkojiError, KeyError, TypeError, ValueError, RecursionError) as error:
+        reason = (
+            errors.shorten(str(error), 120) if isinstance(error, errors.HkojiError) else tell("it has another form")
+        )
         raise errors.ServiceError(
             answer.status,
-            tell("the service's answer is not understood: {reason}", reason=errors.shorten(str(error), 120)),
+            tell("the service's answer is not understood: {reason}", reason=reason),
             hint=tell("is it an hkoji service, and of this version? Nothing was changed here"),
         ) from error
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Generator, Mapping
+import socket
+import threading
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,9 +24,13 @@ from hkoji.text import tell
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 TIMEOUT: Final = 30.0
+"""Seconds for each wait. A service that sends a byte now and then would never run into it, so there is another."""
 LONGEST_LINE: Final = 2 * MAX_LINE_BYTES
+LONGEST: Final = 300.0
+"""Seconds for a whole answer, and what it may keep waiting for its beginning."""
 _PORTS: Final = {"http": 80, "https": 443}
 _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that are no host's
+_SLOW: Final = tell("the answer comes too slowly")
 
 
 class Answer(NamedTuple):
@@ -41,6 +48,31 @@ class Answer(NamedTuple):
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
+
+
+@contextmanager
+def _at_most(seconds: float, sock: socket.socket) -> Iterator[None]:
+    """Ends whatever waits for a socket after so many seconds. Raises `TimeoutError`."""
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except _FAILURES as error:
+        if not late.is_set():
+            raise
+        raise TimeoutError(_SLOW) from error
+    finally:
+        timer.cancel()
+    if late.is_set():  # what has come looks like an answer, without its end
+        raise TimeoutError(_SLOW)
 
 
 def parse_url(text: str) -> str:
@@ -164,12 +196,13 @@ class Transport:
         elif self._connection.sock is not None:
             self._connection.sock.settimeout(self.patience)
         self._connection.request(method, self._base + path, body, dict(headers))
-        response = self._connection.getresponse()
-        data = response.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
-        if response.length:  # what was announced and has not come; read(n) does not mind
-            raise http.client.IncompleteRead(data, response.length)
+        with _at_most(LONGEST + self.patience, self._connection.sock):
+            response = self._connection.getresponse()
+            data = response.read(MOST_BYTES + 1)
+            if len(data) > MOST_BYTES:
+                raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
+            if response.length:  # what was announced and has not come; read(n) does not mind
+                raise http.client.IncompleteRead(data, response.length)
         wait = response.headers.get("Retry-After", "")
         seconds = int(wait) if wait.isdigit() and len(wait) < 7 and wait.isascii() else None
         return Answer(response.status, data, response.headers.get("Location", ""), seconds)

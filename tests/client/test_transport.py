@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -98,6 +99,54 @@ def test_a_silent_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         listener.listen()
         with pytest.raises(NetworkError, match="timed out"):
             Transport(f"http://127.0.0.1:{listener.getsockname()[1]}").request("GET", "/x")
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "])
+def test_a_server_that_sends_a_byte_now_and_then_is_left(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    """No single wait is long, neither in the body nor in a header."""
+    monkeypatch.setattr(transport, "LONGEST", 0.1)
+    monkeypatch.setattr(transport, "TIMEOUT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(start)
+                for _ in range(500):
+                    connection.sendall(b"a")
+                    time.sleep(0.01)
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        client = Transport(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(NetworkError, match="too slowly"):
+            client.request("GET", "/")
+        thread.join(300)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{}", b'{"seq":"1"}', b"[" * 100_000])
+def test_an_answer_in_another_form_is_told_in_words(body: bytes) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    error = view_refused(answer)
+    assert str(error) == "the service's answer is not understood: it has another form"
+    assert "Nothing was changed" in error.hint
+
+
+def test_a_failure_without_a_word_has_a_hint() -> None:
+    error = view_refused(b"HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n")
+    assert str(error) == "the service answered with status 500"
+    assert "nothing was changed" in error.hint
+
+
+def view_refused(answer: bytes) -> ServiceError:
+    """The error of a client that asks for its view and gets this answer."""
+    with listening([answer]) as (url, _):
+        api = Api(Transport(url))
+        with pytest.raises(ServiceError) as caught:
+            api.view("0" * 32, -1, "token")
+        api.transport.close()
+    return caught.value
 
 
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
