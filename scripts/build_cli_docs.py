@@ -30,7 +30,8 @@ FIRST = [
     "cancel",
 ]
 LOGS = ["log", "export", "evidence", "replay", "stats", "audit"]
-HOSTING = ["serve", "admin revoke"]
+ADMIN = ("revoke", "backup", "restore", "check", "vacuum", "stats")
+HOSTING = ["serve", *(f"admin {name}" for name in ADMIN)]
 COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", *HOSTING]
 
 

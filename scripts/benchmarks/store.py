@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
 
-from hkoji_server.service.games import _summary
+from hkoji_server.service.games import summarise
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite import SqliteStore
 
@@ -91,7 +91,7 @@ def _prepare(store: SqliteStore) -> dict[str, int]:
         found = {}
         for seed in range(32):
             table = new_game(seed)
-            summary = _summary(table.hosted, created=table.hosted.at)
+            summary = summarise(table.hosted, created=table.hosted.at)
             game = f"{seed:032x}"
             first = table.lines[0]
             entry = first.entry
@@ -106,7 +106,7 @@ def _prepare(store: SqliteStore) -> dict[str, int]:
 async def _append_all(store: SqliteStore, games: dict[str, int], at_once: int) -> int:
     table = new_game(1).play(1)
     line = table.lines[-1]
-    summary = _summary(table.hosted, created="")
+    summary = summarise(table.hosted, created="")
     each = _MOVES // at_once
 
     async def work(game: str) -> None:

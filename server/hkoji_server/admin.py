@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from hkoji.errors import NotFoundError
+from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
+from hkoji.log.keys import PrivateKey, PublicKey
 from hkoji.text import tell
+from hkoji_server.service.checking import Tally, check_games, check_players
 from hkoji_server.service.keys import Keys
 from hkoji_server.service.ports import Ports
-from hkoji_server.settings import load
+from hkoji_server.settings import Settings, load
+from hkoji_server.store import backup as files
+from hkoji_server.store.location import Location
 from hkoji_server.store.opening import location_of, open_store
+from hkoji_server.store.upkeep import Upkeep
+
+_RANGES = tuple(f"{number:02x}" for number in range(256))
 
 
 def release(data: Path | None, name: str, *, database: str | None = None) -> str:
@@ -18,8 +35,7 @@ def release(data: Path | None, name: str, *, database: str | None = None) -> str
 
     Raises `NotFoundError` if there is no such player, or no service in the folder `data`; `StorageError`.
     """
-    settings = load(data=data, database=database)
-    location = location_of(settings)
+    settings, location = _find(data, database)
     if isinstance(location, Path) and not location.is_file():
         raise NotFoundError(
             tell("service in"), str(settings.data), hint=tell("give the folder that `hkoji serve --data` was given")
@@ -31,3 +47,142 @@ def release(data: Path | None, name: str, *, database: str | None = None) -> str
             return await keys.release(name)
 
     return asyncio.run(work())
+
+
+def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Copies the database to a new file, or under a name of its own into a folder. What was copied.
+
+    Raises `ExistsError`, `NotFoundError`, `StorageError`; then there is no copy.
+    """
+    _, location = _find(data, database)
+    if target.is_dir():
+        suffix = "sqlite3" if isinstance(location, Path) else "dump"
+        target = target / f"hkoji-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{suffix}"
+    if isinstance(location, Path):
+        files.copy(location, target)
+    else:
+        _dump(location, target)
+    return {"file": str(target), "bytes": target.stat().st_size}
+
+
+def restore(source: Path, data: Path) -> dict[str, Any]:  # Any: JSON
+    """Makes a service's folder from a copy. What is there now.
+
+    Raises `ExistsError` if the folder has a database, `NotFoundError`, `StorageError`; then nothing was changed.
+    """
+    settings, location = _find(data, None)
+    assert isinstance(location, Path)
+    if not source.is_file():
+        raise NotFoundError(tell("file"), str(source))
+    with source.open("rb") as file:
+        if file.read(5) == b"PGDMP":
+            raise UsageError(
+                tell("{file} is a copy of a PostgreSQL database", file=source),
+                hint="createdb NAME && pg_restore --no-owner --exit-on-error --dbname NAME FILE",
+            )
+    files.verify(source)
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.copy(source, location)
+    return {"data": str(settings.data), "bytes": location.stat().st_size}
+
+
+def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> Tally:
+    """Checks the whole database, in so many processes. Raises `NotFoundError`, `StorageError`."""
+    _, location = _find(data, database)
+    with _kept(location) as kept:
+        identity = kept.identity()
+        tally = check_players(kept)
+        if identity is None:
+            return tally
+        key = PrivateKey.from_openssh(identity[0].encode()).public
+        if jobs == 1:
+            return tally + check_games(kept, key)
+    bounds = (*_RANGES, "g")
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for part in pool.map(partial(_check, location, key), bounds, bounds[1:], chunksize=4):
+            tally += part
+    return tally
+
+
+def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Forgets expired logins and gives unused room back. Sizes before and after. Raises `StorageError`."""
+    _, location = _find(data, database)
+    with _kept(location) as kept:
+        before = kept.figures().size
+        kept.tidy(Ports().at())
+        return {"before": before, "after": kept.figures().size}
+
+
+def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """How much there is. Raises `NotFoundError`, `StorageError`."""
+    _, location = _find(data, database)
+    with _kept(location) as kept:
+        found = kept.figures()
+    return {
+        "games": {"total": sum(found.games.values()), **dict(sorted(found.games.items()))},
+        "entries": found.entries,
+        "players": found.rows["player"],
+        "earlier_keys": found.rows["retired"],
+        "logins": found.rows["token"],
+        "bytes": found.size,
+        "free_bytes": found.free,
+    }
+
+
+def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:
+    settings = load(data=data, database=database)
+    return settings, location_of(settings)
+
+
+@contextmanager
+def _kept(location: Location) -> Iterator[Upkeep]:
+    kept = Upkeep(location)
+    try:
+        yield kept
+    finally:
+        kept.close()
+
+
+def _check(location: Location, key: PublicKey, low: str, high: str) -> Tally:
+    """A part of the check, in a process of its own."""
+    with _kept(location) as kept:
+        return check_games(kept, key, low, high)
+
+
+def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
+    """PostgreSQL's own copy, of one moment too."""
+    program = shutil.which("pg_dump")
+    if program is None:
+        raise UsageError(
+            tell("a PostgreSQL database is copied by pg_dump, which is not here"),
+            hint=tell("install PostgreSQL's client programs, or run pg_dump --format=custom on the database's machine"),
+        )
+    if os.path.lexists(target):
+        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another"))
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    url = location.set(drivername="postgresql", password=None)
+    environment = {**os.environ, **({"PGPASSWORD": location.password} if location.password else {})}
+    try:
+        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
+            done = subprocess.run(  # noqa: S603 # the host's own pg_dump, on the host's own database
+                [program, "--format=custom", "--exclude-table-data=rate", url.render_as_string()],
+                env=environment,
+                stdout=out,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            os.fsync(out.fileno())
+        if done.returncode:
+            raise StorageError(
+                tell("pg_dump failed: {reason}", reason=done.stderr.strip().splitlines()[-1] if done.stderr else ""),
+                hint=tell("nothing was changed, and there is no copy"),
+            )
+        os.link(part, target)
+    except FileExistsError as error:
+        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another")) from error
+    except OSError as error:
+        raise StorageError(tell("cannot write {file}: {reason}", file=target, reason=error.strerror)) from error
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()

@@ -50,7 +50,7 @@ def _another_receipt() -> Any:
 
 
 def _waiting_for_the_other() -> Any:
-    real = service._summary
+    real = service.summarise
 
     def summary(hosted: Any, **more: Any) -> Any:
         from dataclasses import replace
@@ -60,11 +60,11 @@ def _waiting_for_the_other() -> Any:
             return replace(found, to_move=hosted.course.setup.names[1 - found.actor])
         return found
 
-    return patch.object(service, "_summary", summary)
+    return patch.object(service, "summarise", summary)
 
 
 def _invited_does_not_wait() -> Any:
-    real = service._summary
+    real = service.summarise
 
     def summary(hosted: Any, **more: Any) -> Any:
         from dataclasses import replace
@@ -72,7 +72,7 @@ def _invited_does_not_wait() -> Any:
         found = real(hosted, **more)
         return replace(found, to_move=None) if found.status == "open" else found
 
-    return patch.object(service, "_summary", summary)
+    return patch.object(service, "summarise", summary)
 
 
 def _opening_dropped() -> Any:

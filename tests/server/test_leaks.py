@@ -252,14 +252,14 @@ def everybodys_openings() -> Any:
 
 @contextmanager
 def a_time_that_depends_on_cards() -> Iterator[None]:
-    true = games._summary
+    true = games.summarise
 
     def summary(hosted: host.Hosted, *, created: str) -> Any:
         made = true(hosted, created=created)
         second = int(digest(hosted.course)[:6], 16) % 60
         return dataclasses.replace(made, updated=f"{made.updated[:17]}{second:02}Z")
 
-    with patch.object(games, "_summary", summary):
+    with patch.object(games, "summarise", summary):
         yield
 
 

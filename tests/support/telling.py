@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from hkoji_server.service.games import _summary
+from hkoji_server.service.games import summarise
 from hkoji_server.store.contract import NewGame
 
 from hkoji.game import bodies, host
@@ -190,7 +190,7 @@ class Telling:
         terms = DuplicateTerms.bind(deal, seed)
         self.world.allow(terms.seed_commit, f"seed commitment of {game[:8]}")
         offered = host.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
-        summary = _summary(offered.hosted, created=offered.hosted.at)
+        summary = summarise(offered.hosted, created=offered.hosted.at)
         await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name))
         return offered.lines[0].entry
 

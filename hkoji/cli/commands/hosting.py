@@ -97,21 +97,86 @@ admin = typer.Typer(help="What a host does by hand, on the service's folder.", n
 commands.add_typer(admin, name="admin")
 
 
+Data = Annotated[Path | None, typer.Option("--data", help="Folder of the database.", show_default=False)]
+Database = Annotated[
+    str | None,
+    typer.Option("--database", help="The PostgreSQL database, if HKOJI_DATABASE does not say.", show_default=False),
+]
+
+
 @admin.command(epilog="Example: hkoji admin revoke alice --data ~/hkoji-data")
 def revoke(
     name: Annotated[str, typer.Argument(help="The player whose key is lost or stolen.", show_default=False)],
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of the database.", show_default=False)] = None,
-    database: Annotated[
-        str | None,
-        typer.Option("--database", help="The PostgreSQL database, if HKOJI_DATABASE does not say.", show_default=False),
-    ] = None,
+    data: Data = None,
+    database: Database = None,
     json: Json = False,
 ) -> None:
     """Revoke a player's key, and get the code with which they make another theirs. Be sure who is asking."""
     from hkoji.cli import player
 
     out.json = json
-    player.release(out, _installed("release")(data, name, database=database), name)
+    player.release(out, _installed("admin").release(data, name, database=database), name)
+
+
+@admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
+def backup(
+    target: Annotated[
+        Path, typer.Argument(metavar="DEST", help="A new file, or a folder for one.", show_default=False)
+    ],
+    data: Data = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Copy the database while the service runs: all moves acknowledged before are in it. Replaces nothing."""
+    from hkoji.cli import hosting
+
+    out.json = json
+    hosting.backup(out, _installed("admin").backup(target, data, database))
+
+
+@admin.command(epilog="Example: hkoji admin restore hkoji-20261121T030000Z.sqlite3 --data /var/lib/hkoji-new")
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` has made.", show_default=False)],
+    data: Annotated[Path, typer.Option("--data", help="A folder without a database.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Make a service's folder from a backup; never over one that is there. Read what it says about forks."""
+    from hkoji.cli import hosting
+
+    out.json = json
+    hosting.restore(out, _installed("admin").restore(source, data))
+
+
+@admin.command(epilog="Example: hkoji admin check --data /var/lib/hkoji --jobs 2")
+def check(
+    data: Data = None,
+    database: Database = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes.")] = 1,
+    json: Json = False,
+) -> None:
+    """Audit the whole database: every log, receipt, summary, seed and opening. Exit code 8 if something is wrong."""
+    from hkoji.cli import hosting
+
+    out.json = json
+    hosting.check(out, _installed("admin").check(data, database, jobs=jobs))
+
+
+@admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")
+def vacuum(data: Data = None, database: Database = None, json: Json = False) -> None:
+    """Forget expired logins and give unused room back. Stop the service first: moves would wait, or be refused."""
+    from hkoji.cli import hosting
+
+    out.json = json
+    hosting.vacuum(out, _installed("admin").vacuum(data, database))
+
+
+@admin.command(epilog="Example: hkoji admin stats --data /var/lib/hkoji --json")
+def stats(data: Data = None, database: Database = None, json: Json = False) -> None:
+    """Games by status, entries, players, size."""
+    from hkoji.cli import hosting
+
+    out.json = json
+    hosting.stats(out, _installed("admin").stats(data, database))
 
 
 def _installed(name: str) -> Any:  # Any: a function of the service

@@ -78,7 +78,7 @@ class Games:
         game, seed = self._ports.entropy(16).hex(), self._ports.entropy(32).hex()
         accepted = host.offer(game, ruleset, seed, signer=self._signer, at=self._ports.at())
         (line,) = accepted.lines
-        summary = _summary(accepted.hosted, created=accepted.hosted.at)
+        summary = summarise(accepted.hosted, created=accepted.hosted.at)
         await self._store.add_game(NewGame(summary, line, seed, player))
         return line
 
@@ -273,7 +273,7 @@ class Games:
                 head=before.course.head,
                 lines=accepted.lines,
                 openings=accepted.hosted.openings[known:],
-                summary=_summary(accepted.hosted, created=""),
+                summary=summarise(accepted.hosted, created=""),
                 outline=_outline(before.course) != _outline(accepted.hosted.course),
                 key=key,
             )
@@ -353,7 +353,8 @@ def _ruleset_text(ruleset: Ruleset) -> str:
     return encode(ruleset.to_json())
 
 
-def _summary(hosted: host.Hosted, *, created: str) -> Summary:
+def summarise(hosted: host.Hosted, *, created: str) -> Summary:
+    """What lists show of a game."""
     course = hosted.course
     setup = course.setup
     invited = setup.invite.name if setup.invite else None

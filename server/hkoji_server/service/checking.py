@@ -1,0 +1,174 @@
+"""Checks a whole database: each game by the audit that anybody can make, and what is kept beside the logs.
+
+Of a game: its log (chain, keys, signatures, receipts by this service's key, openings, deal, rules, result); that the
+summary says what the log does; that the seed and the openings for all commitments are there and fit. Of a player: that
+their key has signed its statement. One game is held at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from hkoji.errors import HkojiError
+from hkoji.game import bodies, host
+from hkoji.game.audit import audit
+from hkoji.game.bodies import parse_body
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode_base64
+from hkoji.log.keychange import parse_new_key, parse_recovery
+from hkoji.log.keys import PublicKey, parse_public_key
+from hkoji.log.line import Line, format_log
+from hkoji.log.statement import parse_registration
+from hkoji.text import tell
+from hkoji_server.service.games import summarise
+from hkoji_server.store.contract import Player
+from hkoji_server.store.statements import read_line
+from hkoji_server.store.upkeep import Stored, Upkeep
+
+MOST_FAULTS: Final = 1000
+_STATEMENTS: Final = (
+    (parse_registration, sshsig.REGISTER),
+    (parse_new_key, sshsig.NEW_KEY),
+    (parse_recovery, sshsig.RECOVER),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that does not hold: `kind` is game, player or database, `name` which."""
+
+    kind: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was checked, and what does not hold: of `faults` the first, of which there are `count`."""
+
+    games: int = 0
+    entries: int = 0
+    players: int = 0
+    count: int = 0
+    faults: tuple[Fault, ...] = ()
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.games + other.games,
+            self.entries + other.entries,
+            self.players + other.players,
+            self.count + other.count,
+            (*self.faults, *other.faults)[:MOST_FAULTS],
+        )
+
+
+def check_games(database: Upkeep, key: PublicKey, low: str = "", high: str = "g") -> Tally:
+    """Checks the games from id `low` to before `high`; `key` is the service's."""
+    games = entries = count = 0
+    faults: list[Fault] = []
+    for game in database.games(low, high):
+        stored = database.game(game)
+        if stored is None:
+            continue
+        games += 1
+        entries += len(stored.rows)
+        for reason in islice(faults_of(stored, key), 20):
+            count += 1
+            if len(faults) < MOST_FAULTS:
+                faults.append(Fault("game", game, reason))
+    return Tally(games, entries, 0, count, tuple(faults))
+
+
+def check_players(database: Upkeep) -> Tally:
+    """Checks the players' statements, and what the database itself finds wrong."""
+    faults = [Fault("database", "", line) for line in database.damage()]
+    if strays := database.strays():
+        faults.append(Fault("database", "", tell("{rows} rows belong to no game", rows=strays)))
+    players = 0
+    for player in database.players():
+        players += 1
+        reason = _fault_of(player)
+        if reason:
+            faults.append(Fault("player", player.name, reason))
+    return Tally(players=players, count=len(faults), faults=tuple(faults[:MOST_FAULTS]))
+
+
+def faults_of(stored: Stored, key: PublicKey) -> Iterator[str]:
+    """What does not hold of a game; nothing after what makes the rest meaningless."""
+    game = stored.summary.game
+    lines: list[Line] = []
+    for seq, *row in stored.rows:
+        try:
+            line = read_line(tuple(row))
+        except (HkojiError, TypeError, ValueError) as error:
+            yield tell("entry {seq} cannot be read: {reason}", seq=seq, reason=str(error))
+            return
+        if (line.entry.game, line.entry.seq) != (game, seq):
+            yield tell("entry {seq} is in a place that is not its own", seq=seq)
+            return
+        lines.append(line)
+    if not lines:
+        yield tell("there is no entry")
+        return
+    found = audit(format_log(lines), {"server": key})
+    for finding in found.findings:
+        place = "" if finding.entry is None else tell("entry {entry}: ", entry=finding.entry)
+        yield tell("step {step}, {place}{reason}", step=int(finding.step), place=place, reason=finding.reason)
+    if found.findings:
+        return
+    if stored.secrets is None:
+        yield tell("the seed is not there")
+        return
+    yield from _openings(stored, lines)
+    try:
+        hosted = host.resume(lines, stored.secrets.seed, stored.secrets.openings)
+    except HkojiError as error:
+        yield tell("the log and what is kept beside it do not make a game: {reason}", reason=str(error))
+        return
+    said = summarise(hosted, created=stored.summary.created)
+    for name in type(said).__dataclass_fields__:
+        if getattr(said, name) != getattr(stored.summary, name):
+            yield tell("the summary's {field} is not what the log says", field=name)
+    first = lines[0].receipt
+    if first is None or stored.summary.created != first.receipt.at:
+        yield tell("the summary's {field} is not what the log says", field="created")
+
+
+def _openings(stored: Stored, lines: list[Line]) -> Iterator[str]:
+    """That the seed and an opening for each commitment are there and fit, and no others."""
+    assert stored.secrets is not None
+    game = stored.summary.game
+    offer = parse_body(lines[0].entry.kind, lines[0].entry.body)
+    if isinstance(offer, bodies.Offer) and offer.terms.commitment(game, stored.secrets.seed) != offer.terms.seed_commit:
+        yield tell("the seed is not the one committed to")
+    held = {(opening.seq, opening.part): opening for opening in stored.secrets.openings}
+    for line in lines:
+        body = parse_body(line.entry.kind, line.entry.body)
+        for part, commit in enumerate(body.commit if isinstance(body, bodies.Move) else ()):
+            opening = held.pop((line.entry.seq, part), None)
+            if opening is None:
+                yield tell("opening {part} of entry {seq} is not there", part=part, seq=line.entry.seq)
+            elif opening.commitment(game) != commit:
+                yield tell("opening {part} of entry {seq} does not fit", part=part, seq=line.entry.seq)
+    for seq, part in held:
+        yield tell("opening {part} of entry {seq} belongs to no commitment", part=part, seq=seq)
+
+
+def _fault_of(player: Player) -> str | None:
+    for parse, namespace in _STATEMENTS:
+        try:
+            statement = parse(player.text)
+        except HkojiError:
+            continue
+        try:
+            key = parse_public_key(player.key)
+            if statement.name != player.name or statement.key != key:
+                return tell("the statement is about another name or key")
+            sshsig.verify(decode_base64(player.sig, "signature"), key, namespace, statement.message, player.name)
+        except HkojiError as error:
+            return str(error)
+        return None
+    return tell("the statement cannot be read")

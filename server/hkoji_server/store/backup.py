@@ -1,0 +1,106 @@
+"""Copies of an SQLite database, made while a service may be writing to it, and put in its place again.
+
+SQLite's own backup: one read transaction, so that the copy is of one moment; whatever was acknowledged before that is
+in it. A copy appears under its name when it is whole, synced and verified; nothing that is there is ever replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Final
+
+from hkoji.errors import ExistsError, NotFoundError, StorageError
+from hkoji.text import tell
+from hkoji_server.store.readiness import newest_schema
+
+_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
+# A game whose summary names another last entry than its log has.
+_TORN: Final = """
+SELECT count(*) FROM game LEFT JOIN entry ON entry.game = game.game AND entry.seq = game.seq
+WHERE entry.text IS NULL
+   OR EXISTS (SELECT 1 FROM entry AS later WHERE later.game = game.game AND later.seq > game.seq)"""
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copies the database `source` to the new file `target`, which only its owner may read.
+
+    Raises `ExistsError` if there is something, `NotFoundError`, `StorageError`; then there is no new file.
+    """
+    for suffix in _SUFFIXES:
+        if os.path.lexists(f"{target}{suffix}"):
+            raise ExistsError(tell("file"), f"{target}{suffix}", hint=tell("nothing was changed; choose another"))
+    if not source.is_file():
+        raise NotFoundError(tell("database"), str(source))
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        try:
+            _copy(source, part)
+            verify(part)
+            _sync(part)
+            os.link(part, target)  # unlike a renaming, this replaces nothing
+        finally:
+            for suffix in _SUFFIXES:
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{part}{suffix}")
+        _sync(target.parent)
+    except FileExistsError as error:
+        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another")) from error
+    except (OSError, sqlite3.Error) as error:
+        raise StorageError(
+            tell("cannot copy {source} to {target}: {reason}", source=source, target=target, reason=_reason(error)),
+            hint=tell("nothing was changed, and there is no copy"),
+        ) from error
+
+
+def verify(path: Path) -> None:
+    """Looks whether a copy is whole: its pages, its schema, and each game's last entry. Raises `StorageError`."""
+    try:
+        with closing(sqlite3.connect(_uri(path), uri=True)) as database:
+            found = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            schema = database.execute("SELECT version_num FROM alembic_version").fetchone()
+            torn = database.execute(_TORN).fetchone()[0]
+    except sqlite3.Error as error:
+        found, schema, torn = str(error), None, 0
+    if found != "ok" or torn:
+        reason = found if found != "ok" else tell("{games} games lack their last entry", games=torn)
+        raise StorageError(
+            tell("{path} is no whole database: {reason}", path=path, reason=reason),
+            hint=tell("nothing was changed; use another copy"),
+        )
+    if not schema or schema[0] > newest_schema():
+        raise StorageError(
+            tell("{path} was made by a newer program", path=path),
+            hint=tell("nothing was changed; use the program that made it"),
+        )
+
+
+def _copy(source: Path, target: Path) -> None:
+    with (
+        closing(sqlite3.connect(_uri(source), uri=True, timeout=30)) as old,
+        closing(sqlite3.connect(target, isolation_level=None)) as new,
+    ):
+        new.execute("PRAGMA synchronous = FULL")
+        old.backup(new)
+        new.execute("PRAGMA journal_mode = DELETE")  # one file, without others beside it
+
+
+def _uri(path: Path) -> str:
+    return f"{path.absolute().as_uri()}?mode=rw"
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():
+        return  # folders cannot be synced there
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,243 @@
+"""A database as a host looks after it, beside the service or without it: read as it is, neither made nor migrated.
+
+Each game is read in a transaction of its own, so that it is of one moment, and the service goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, delete, event, func, select, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from hkoji.errors import NotFoundError, StorageError
+from hkoji.game.hidden import Opening
+from hkoji.text import tell
+from hkoji_server.store.contract import Player, Secrets, Summary
+from hkoji_server.store.location import Location, show_location
+from hkoji_server.store.readiness import SCHEMA, newest_schema
+from hkoji_server.store.statements import (
+    CHALLENGE,
+    ENTRY,
+    GAME,
+    OPENING,
+    PLAYER,
+    RECOVERY,
+    RETIRED,
+    SECRET,
+    SERVICE,
+    SUMMARY_COLUMNS,
+    TOKEN,
+    Row,
+)
+
+_BUSY_SECONDS: Final = 30
+_PAGE: Final = 500
+_COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """All that is stored of a game; `rows` have number, text, signature, receipt and its signature of each entry."""
+
+    summary: Summary
+    rows: tuple[Row, ...]
+    secrets: Secrets | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How much there is. Sizes are in bytes; `free` is what vacuuming would give back, where that is known."""
+
+    games: dict[str, int]
+    entries: int
+    rows: dict[str, int]
+    size: int
+    free: int | None
+
+
+class Upkeep:
+    """The database at `location`. Raises `NotFoundError` if there is none, `StorageError` if it is of no use."""
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+        self._engine = _engine(location)
+        with self._reading() as connection:
+            found = connection.execute(SCHEMA).scalar()
+        if found != newest_schema():
+            raise StorageError(
+                tell("the database has schema {found}, and this program {own}", found=found, own=newest_schema()),
+                hint=tell("use the program of the service; nothing was changed"),
+            )
+
+    def close(self) -> None:
+        """Closes connections."""
+        self._engine.dispose()
+
+    def identity(self) -> tuple[str, str] | None:
+        """The service's OpenSSH private key text and its origin."""
+        with self._reading() as connection:
+            row = connection.execute(select(SERVICE.c.private_key, SERVICE.c.origin)).first()
+        return (row[0], row[1]) if row else None
+
+    def games(self, low: str = "", high: str = "g") -> Iterator[str]:
+        """The ids from `low` to before `high`, in order; also of games that nobody has opened."""
+        after = low
+        first = True
+        while True:
+            beyond = GAME.c.game >= after if first else GAME.c.game > after
+            page = select(GAME.c.game).where(beyond, GAME.c.game < high).order_by(GAME.c.game).limit(_PAGE)
+            with self._reading() as connection:
+                found = [row[0] for row in connection.execute(page)]
+            yield from found
+            if len(found) < _PAGE:
+                return
+            after, first = found[-1], False
+
+    def game(self, game: str) -> Stored | None:
+        """All of a game, of one moment."""
+        lines = (ENTRY.c.seq, ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
+        opened = (OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
+        with self._reading() as connection:
+            summary = connection.execute(select(*SUMMARY_COLUMNS).where(GAME.c.game == game)).first()
+            rows = connection.execute(select(*lines).where(ENTRY.c.game == game).order_by(ENTRY.c.seq)).all()
+            secret = connection.execute(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == game)).first()
+            openings = connection.execute(
+                select(*opened).where(OPENING.c.game == game).order_by(OPENING.c.seq, OPENING.c.part)
+            ).all()
+        if summary is None:
+            return None
+        kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
+        return Stored(Summary(*summary), tuple(tuple(row) for row in rows), kept)
+
+    def players(self) -> Iterator[Player]:
+        """The players, by name."""
+        after = ""
+        while True:
+            page = select(*PLAYER.c).where(PLAYER.c.name > after).order_by(PLAYER.c.name).limit(_PAGE)
+            with self._reading() as connection:
+                found = [Player(*row) for row in connection.execute(page)]
+            yield from found
+            if len(found) < _PAGE:
+                return
+            after = found[-1].name
+
+    def damage(self) -> tuple[str, ...]:
+        """What the database itself finds wrong; PostgreSQL has nothing to ask."""
+        if isinstance(self._location, URL):
+            return ()
+        with self._reading() as connection:
+            found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
+            loose = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(20)
+        return (*(line for line in found if line != "ok"), *(f"{row[0]}: a row of no {row[2]}" for row in loose))
+
+    def strays(self) -> int:
+        """How many rows belong to no game."""
+        with self._reading() as connection:
+            return sum(
+                connection.execute(
+                    select(func.count()).select_from(table).where(table.c.game.not_in(select(GAME.c.game)))
+                ).scalar_one()
+                for table in (ENTRY, SECRET, OPENING)
+            )
+
+    def figures(self) -> Figures:
+        """How much there is."""
+        with self._reading() as connection:
+            statuses = connection.execute(select(GAME.c.status, func.count()).group_by(GAME.c.status)).all()
+            entries = connection.execute(select(func.sum(GAME.c.seq + 1))).scalar() or 0
+            rows = {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in _COUNTED
+            }
+            size, free = self._sizes(connection)
+        return Figures({row[0]: row[1] for row in statuses}, int(entries), rows, size, free)
+
+    def _sizes(self, connection: Connection) -> tuple[int, int | None]:
+        if isinstance(self._location, URL):
+            return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()), None
+        files = (Path(f"{self._location}{suffix}") for suffix in ("", "-wal"))
+        page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+        free = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
+        return sum(file.stat().st_size for file in files if file.exists()), page * free
+
+    def settings(self) -> dict[str, str]:
+        """What the safety of moves hangs on, as the database has it."""
+        if isinstance(self._location, URL):
+            names = ("server_version", "fsync", "synchronous_commit", "full_page_writes")
+            with self._reading() as connection:
+                return {name: str(connection.execute(text(f"SHOW {name}")).scalar_one()) for name in names}
+        with self._reading() as connection:
+            return {"journal_mode": str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())}
+
+    def tidy(self, now: str) -> None:
+        """Forgets logins that have expired, and gives unused room back. Moves wait meanwhile. Raises `StorageError`."""
+        try:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                for table in (TOKEN, CHALLENGE, RECOVERY):
+                    connection.execute(delete(table).where(table.c.expires <= now))
+                connection.execute(text("VACUUM"))
+                if isinstance(self._location, Path):
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        except SQLAlchemyError as error:
+            raise StorageError(
+                tell("the database could not be vacuumed; no game was changed"),
+                hint=tell("is there room for a second copy, and is nobody writing? Stop the service and try again"),
+            ) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment."""
+        try:
+            with self._engine.connect() as connection:
+                if isinstance(self._location, Path):
+                    connection.exec_driver_sql("BEGIN")
+                yield connection
+                connection.rollback()
+        except DBAPIError as error:
+            raise StorageError(
+                tell("cannot read {place}: {reason}", place=show_location(self._location), reason=_reason(error)),
+                hint=tell("is it an hkoji database? Nothing was changed"),
+            ) from error
+
+
+def _reason(error: DBAPIError) -> str:
+    """What the driver says of a read, which quotes no values."""
+    return str(error.orig).strip().partition("\n")[0]
+
+
+def _engine(location: Location) -> Engine:
+    if isinstance(location, URL):
+        from hkoji_server.store.connections import arguments
+
+        bare = location.set(query={}, host=None, port=None, username=None, password=None, database=None)
+        return create_engine(
+            bare,
+            connect_args=arguments(location),
+            isolation_level="REPEATABLE READ",
+            hide_parameters=True,
+            poolclass=NullPool,
+        )
+    if not location.is_file():
+        raise NotFoundError(
+            tell("service in"), str(location.parent), hint=tell("give the folder that `hkoji serve --data` was given")
+        )
+    engine = create_engine(
+        # It is opened as it is: nothing makes a file that is not there.
+        f"sqlite:///file:{str(location.absolute()).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
+        "?mode=rw&uri=true",
+        poolclass=NullPool,
+        hide_parameters=True,
+        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+    )
+
+    def by_hand(connection: object, _: object) -> None:
+        connection.isolation_level = None  # type: ignore[attr-defined] # the driver's: transactions are begun here
+
+    event.listen(engine, "connect", by_hand)
+    return engine

@@ -1,0 +1,74 @@
+"""`hkoji admin` as a host types it: what is shown, as JSON too, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hkoji.cli.main import main
+from hkoji.log.keys import PrivateKey
+from tests.support.inside import inside
+from tests.support.service import Player
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = tmp_path_factory.mktemp("served") / "data"
+    with inside(data, seed="host") as service:
+        Player(service, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register().new()
+    return data
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hkoji", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        return int(str(ended.value.code)), shown.out, shown.err
+
+    return command
+
+
+def test_what_an_admin_is_shown(served: Path, tmp_path: Path, run: Run) -> None:
+    code, out, err = run("admin", "backup", tmp_path / "copy", "--data", served)
+    assert (code, err) == (0, "")
+    assert "private key" in out
+    code, out, err = run("admin", "restore", tmp_path / "copy", "--data", tmp_path / "new")
+    assert code == 0
+    assert "looks like a fork" in err
+    assert run("admin", "backup", tmp_path / "copy", "--data", served)[0] == 1
+    code, out, err = run("admin", "check", "--data", tmp_path / "new")
+    assert (code, out) == (0, "Checked: 1 games, 2 entries, 1 players.\nEverything holds.\n")
+    code, out, err = run("admin", "stats", "--data", tmp_path / "new", "--json")
+    assert json.loads(out)["games"] == {"open": 1, "total": 1}
+    assert run("admin", "stats", "--data", tmp_path / "new")[1].splitlines()[0].split() == ["games", "1"]
+    assert run("admin", "vacuum", "--data", tmp_path / "new")[0] == 0
+    code, out, err = run("admin", "stats", "--data", tmp_path / "new", "--lang", "it")
+    assert out.splitlines()[0].split() == ["partite", "1"]
+    assert run("admin", "check", "--data", tmp_path / "nowhere")[0] == 2
+
+
+def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: Run) -> None:
+    data = shutil.copytree(served, tmp_path / "data")
+    with closing(sqlite3.connect(data / "hkoji.sqlite3")) as database:
+        database.execute("UPDATE game SET round = 7")
+        database.commit()
+    code, out, err = run("admin", "check", "--data", data, "--json")
+    assert code == 8
+    value = json.loads(out)
+    assert (value["ok"], value["faults"], value["games"]) == (False, 1, 1)
+    assert value["found"][0]["reason"] == "the summary's round is not what the log says"
+    assert json.loads(err)["error"]["exit_code"] == 8
+    code, out, err = run("admin", "check", "--data", data, "--lang", "it")
+    assert "il campo round del riassunto" in out

@@ -1,0 +1,306 @@
+"""`hkoji admin` on a database: copies while moves go on, copies put back, the check of everything, room, figures."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server import admin
+from hkoji_server.service.checking import Fault, Tally
+
+from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
+from hkoji.game import bodies
+from hkoji.log.keys import PrivateKey
+from tests.support.inside import inside
+from tests.support.ledger import Ledger, dumped, lost
+from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
+from tests.support.service import Player, begin, serving
+
+FILE = "hkoji.sqlite3"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A service's folder, stopped: one game over, one with both a card face down, one open, one only offered."""
+    data = tmp_path_factory.mktemp("played") / "data"
+    with inside(data, seed="admin") as service:
+        alice = Player(service, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register()
+        bob = Player(service, "bob", PrivateKey.from_seed(b"b" * 32), "bb" * 32).register()
+        for over in (True, False):
+            game = begin(alice, bob)
+            for player in (alice, bob):
+                course = player.course(game)
+                held: Any = course.state.to_json()["hands"]
+                assert player.send(player.make_move(course, f"1{held[player is bob][0]}")).status == 201
+            if over:
+                assert alice.send(alice.entry(game, alice.head(game), bodies.Resign())).status == 201
+        alice.new()
+        service.ask("POST", "/v1/offers", {"ruleset": course.setup.ruleset.to_json()}, alice.token)
+        new = PrivateKey.from_seed(b"c" * 32)
+        assert bob.ask("/v1/players/bob/key", bob.rekeying(new)).status == 200
+    return data
+
+
+@pytest.fixture
+def data(played: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(played, tmp_path / "data"))
+
+
+def change(data: Path, statement: str, *values: object) -> int:
+    with closing(sqlite3.connect(data / FILE)) as database:
+        done = database.execute(statement, values).rowcount
+        database.commit()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return done
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# --- check ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_right_is_found_right_and_is_not_changed(data: Path) -> None:
+    before = contents(data)
+    tally = admin.check(data)
+    assert (tally.games, tally.players, tally.count, tally.faults) == (4, 2, 0, ())
+    assert tally.entries == admin.stats(data)["entries"] == 19
+    assert contents(data) == before
+
+
+GAME = "(SELECT game FROM game WHERE status = '%s')"
+OVER, PLAYING = GAME % "finished", GAME % "playing"
+DAMAGE = {
+    "a text": (f"UPDATE entry SET text = replace(text, 'alice', 'alicf') WHERE seq = 1 AND game = {OVER}", "step "),
+    "a text that is none": (f"UPDATE entry SET text = 'x' WHERE seq = 1 AND game = {OVER}", "cannot be read"),
+    "a signature": (
+        "UPDATE entry SET sig = (SELECT sig FROM entry AS other WHERE other.game = entry.game AND seq = 3) "
+        f"WHERE seq = 1 AND game = {OVER}", "step 4",
+    ),
+    "a receipt": (
+        "UPDATE entry SET receipt_sig = (SELECT receipt_sig FROM entry AS e WHERE e.game = entry.game AND seq = 3) "
+        f"WHERE seq = 1 AND game = {OVER}", "step 5",
+    ),
+    "the last entry": (f"DELETE FROM entry WHERE game = {OVER} AND seq = (SELECT max(seq) FROM entry e "
+                       "WHERE e.game = entry.game)", "summary's"),
+    "an entry amid": (f"DELETE FROM entry WHERE seq = 3 AND game = {OVER}", "step 2"),
+    "all entries": (f"DELETE FROM entry WHERE game = {OVER}", "there is no entry"),
+    "a salt": (f"UPDATE opening SET salt = '{'ab' * 32}' WHERE seq = 6 AND game = {PLAYING}", "does not fit"),
+    "an opening": (f"DELETE FROM opening WHERE seq = 6 AND game = {PLAYING}", "opening 0 of entry 6 is not there"),
+    "one opening more": (
+        f"INSERT INTO opening (game, seq, part, cards, salt) VALUES ({PLAYING}, 6, 1, 'A', '{'ab' * 32}')",
+        "belongs to no commitment",
+    ),
+    "the seed": (f"UPDATE secret SET seed = '{'ab' * 32}' WHERE game = {PLAYING}", "not the one committed to"),
+    "no seed": (f"DELETE FROM secret WHERE game = {PLAYING}", "the seed is not there"),
+    **{
+        f"the summary's {field}": (f"UPDATE game SET {field} = {value} WHERE status = 'playing'", f"summary's {field}")
+        for field, value in {
+            "to_move": "'bob'", "actor": "1 - actor", "round": "2", "guest": "'carol'", "updated": "created || '1'",
+            "created": "'2020-01-01T00:00:00Z'", "head": f"'{'0' * 64}'",
+        }.items()
+    },
+    "a finished game's winner": ("UPDATE game SET winner = 1 - winner WHERE status = 'finished'", "summary's winner"),
+    "a player's key": (
+        "UPDATE player SET key = (SELECT key FROM retired) WHERE name = 'bob'", "the statement is about another",
+    ),
+    "a player's signature": (
+        "UPDATE player SET sig = (SELECT sig FROM player AS p WHERE name = 'bob') WHERE name = 'alice'", "signature",
+    ),
+    "rows of no game": (f"DELETE FROM game WHERE game = {OVER}", "belong to no game"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_whatever_is_wrong_is_found(data: Path, what: str) -> None:
+    statement, reason = DAMAGE[what]
+    assert change(data, statement) == (9 if what == "all entries" else 1)
+    tally = admin.check(data)
+    assert tally.count > 0
+    assert any(reason in fault.reason for fault in tally.faults), tally.faults
+    assert {fault.kind for fault in tally.faults} <= {"game", "player", "database"}
+
+
+def test_a_page_that_is_broken_is_found(data: Path) -> None:
+    with closing(sqlite3.connect(data / FILE)) as database:
+        page = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'game_waiting'").fetchone()[0]
+        size = database.execute("PRAGMA page_size").fetchone()[0]
+    with (data / FILE).open("r+b") as file:
+        file.seek((page - 1) * size + 8)
+        file.write(b"\xff" * 40)
+    try:
+        assert admin.check(data).count > 0
+    except StorageError as error:
+        assert "cannot read" in str(error)  # noqa: PT017 # either will do
+
+
+def test_several_processes_find_the_same(data: Path) -> None:
+    change(data, DAMAGE["a salt"][0])
+    one, two = admin.check(data), admin.check(data, jobs=2)
+    assert one == two
+    assert one.count == 1
+
+
+def test_a_tally_keeps_the_first_faults_and_counts_all() -> None:
+    some = Tally(1, 2, 3, 700, tuple(Fault("game", str(number), "no") for number in range(700)))
+    both = some + some
+    assert (both.games, both.entries, both.players, both.count) == (2, 4, 6, 1400)
+    assert both.faults == (*some.faults, *some.faults[:300])
+
+
+# --- copies -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_is_whole_and_nobody_elses_to_read(data: Path, tmp_path: Path) -> None:
+    made = admin.backup(tmp_path / "copy", data)
+    assert made == {"file": str(tmp_path / "copy"), "bytes": (tmp_path / "copy").stat().st_size}
+    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
+    assert dumped(tmp_path / "copy") == dumped(data / FILE)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data"]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    named = Path(admin.backup(folder, data)["file"])
+    assert named.parent == folder
+    assert named.name.startswith("hkoji-2")
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_nothing_is_replaced(data: Path, tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"copy{suffix}").write_text("precious")
+    before = contents(tmp_path)
+    with pytest.raises(ExistsError, match="exists already"):
+        admin.backup(tmp_path / "copy", data)
+    admin_copy = tmp_path / "other"
+    admin.backup(admin_copy, data)
+    with pytest.raises(ExistsError, match="exists already"):
+        admin.restore(admin_copy, data)
+    admin_copy.unlink()
+    assert contents(tmp_path) == before
+
+
+def test_what_is_broken_is_not_copied_and_not_put_back(data: Path, tmp_path: Path) -> None:
+    admin.backup(tmp_path / "good", data)
+    change(data, DAMAGE["the last entry"][0])
+    with pytest.raises(StorageError, match="no whole database"):
+        admin.backup(tmp_path / "copy", data)
+    (tmp_path / "half").write_bytes((tmp_path / "good").read_bytes()[:-8192])
+    for file in (tmp_path / "half", Path(__file__)):
+        with pytest.raises(StorageError, match="no whole database"):
+            admin.restore(file, tmp_path / "new")
+    with pytest.raises(NotFoundError):
+        admin.restore(tmp_path / "nothing", tmp_path / "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "good", "half"]
+
+
+def test_a_disk_that_is_full_leaves_no_copy(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = contents(tmp_path)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match="No space left"):
+        admin.backup(tmp_path / "copy", data)
+    monkeypatch.undo()
+    assert contents(tmp_path) == before
+
+
+def test_a_copy_that_is_put_back_goes_on(data: Path, tmp_path: Path) -> None:
+    admin.backup(tmp_path / "copy", data)
+    admin.restore(tmp_path / "copy", tmp_path / "new" / "data")
+    assert (tmp_path / "new" / "data").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "new" / "data" / FILE).stat().st_mode & 0o777 == 0o600
+    with inside(tmp_path / "new" / "data", seed="later") as service:
+        alice = Player(service, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register()
+        assert len(service.ask("GET", "/v1/me/games", token=alice.token).json["games"]) == 3
+        alice.new()
+    assert admin.check(tmp_path / "new" / "data").games == 5
+    assert admin.check(tmp_path / "new" / "data").count == 0
+
+
+def test_copies_under_load_have_all_that_was_acknowledged_before_they_began(tmp_path: Path) -> None:
+    with serving(tmp_path / "data", log_level="warning") as service:
+        ledger = Ledger()
+        pairs = [Pair(number, Wire(lambda: service.port), ledger, random.Random(number)) for number in range(3)]
+        unexpected: list[Exception] = []
+        done = False
+
+        def failed(_: Pair, error: Exception) -> None:
+            if not isinstance(error, (NotNowError, *AWAY)):
+                unexpected.append(error)
+
+        threads = busy(pairs, lambda _: done, failed)
+        copies = []
+        end = time.monotonic() + 200
+        for number in range(3):
+            least = (number + 1) * 15
+            while sum(pair.accepted for pair in pairs) < least and time.monotonic() < end:
+                time.sleep(0.01)
+            known = list(ledger.facts)
+            admin.backup(tmp_path / f"copy{number}", tmp_path / "data")
+            copies.append((known, tmp_path / f"copy{number}"))
+        done = True
+        for thread in threads:
+            thread.join(200)
+        for pair in pairs:
+            assert isinstance(pair.asked, Wire)
+            pair.asked.close()
+    assert unexpected == []
+    for known, copy in copies:
+        assert sum(fact.table == "entry" for fact in known) >= 15
+        assert list(lost(dumped(copy), known)) == []
+        admin.restore(copy, tmp_path / f"{copy.name}-data")
+        assert admin.check(tmp_path / f"{copy.name}-data").faults == ()
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def test_figures(data: Path) -> None:
+    found = admin.stats(data)
+    assert found["games"] == {"total": 4, "finished": 1, "offered": 1, "open": 1, "playing": 1}
+    assert (found["players"], found["earlier_keys"], found["logins"]) == (2, 1, 1)
+    assert found["bytes"] == (data / FILE).stat().st_size
+
+
+def test_vacuuming_forgets_what_has_expired_and_changes_no_game(data: Path) -> None:
+    change(data, "CREATE TABLE ballast AS SELECT randomblob(200000) AS x")
+    change(data, "DROP TABLE ballast")
+    games = {name: rows for name, rows in dumped(data / FILE).items() if name not in ("token", "challenge")}
+    assert admin.stats(data)["free_bytes"] > 100_000
+    made = admin.vacuum(data)
+    assert made["before"] - made["after"] > 100_000
+    after = dumped(data / FILE)
+    assert {name: rows for name, rows in after.items() if name not in ("token", "challenge")} == games
+    assert not after["token"]  # the clock of the test's service stood still long ago
+
+
+@pytest.mark.parametrize("act", ["check", "stats", "vacuum"])
+def test_where_there_is_no_service_nothing_is_made(tmp_path: Path, act: str) -> None:
+    with pytest.raises(NotFoundError, match="no service in"):
+        getattr(admin, act)(tmp_path / "nowhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_schema_is_left_alone(data: Path) -> None:
+    change(data, "UPDATE alembic_version SET version_num = '9999'")
+    before = contents(data)
+    for act in (admin.check, admin.stats, admin.vacuum):
+        with pytest.raises(StorageError, match="schema 9999"):
+            act(data)
+    assert contents(data) == before
+
+
+def test_a_copy_of_postgresql_is_not_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "dump").write_bytes(b"PGDMP\x01\x0e")
+    with pytest.raises(UsageError, match="PostgreSQL"):
+        admin.restore(tmp_path / "dump", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
