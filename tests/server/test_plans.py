@@ -79,6 +79,7 @@ async def every_method(store: Store) -> None:
         await store.games(query)
     await store.heads([table.game, "another"])
     await store.places("alice", AT, 10)
+    await store.verify_ready()
     store.listen(lambda _: None)()
 
 

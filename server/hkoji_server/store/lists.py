@@ -1,6 +1,6 @@
 """The lists of games, as statements for every backend: walks in an index, never a scan of all games.
 
-Each form that a query can have is one statement, so that it is compiled once; what is asked for are its parameters.
+Each form that a query can have is a statement that is compiled once; what is asked for are its parameters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from hkoji_server.store.contract import Query
 from hkoji_server.store.statements import GAME, SUMMARY_COLUMNS, Values
 
 _PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")  # Any: of any type, here and below
-_LIMIT: Final[ColumnElement[Any]] = bindparam("b_limit")
 _START: Final[ColumnElement[Any]] = literal_column("0")  # said, since else the compiler adds it as a parameter
 # Statuses are written out where a partial index needs to see them.
 _SHOWN: Final = GAME.c.status != literal_column("'offered'")
@@ -28,12 +27,20 @@ class Form(NamedTuple):
     waiting: bool
     prefix: bool
     after: bool
+    limit: int
+    """Not a parameter: PostgreSQL plans for few rows only if it knows that they are."""
 
 
 def form_of(query: Query) -> Form:
     """A query's form."""
-    given = (value is not None for value in (query.prefix, query.after))
-    return Form(query.status, query.player is not None, query.waiting, *given)
+    return Form(
+        query.status,
+        query.player is not None,
+        query.waiting,
+        query.prefix is not None,
+        query.after is not None,
+        query.limit,
+    )
 
 
 def values_of(query: Query) -> Values:
@@ -45,7 +52,6 @@ def values_of(query: Query) -> Values:
         "b_beyond": f"{query.prefix}g",
         "b_created": created,
         "b_game": game,
-        "b_limit": query.limit,
     }
 
 
@@ -65,17 +71,17 @@ def listed(form: Form) -> Select[Any]:
             wanted.append(or_(*(_unindexed(column) == _PLAYER for column in _SEATS)))
         if form.waiting:
             wanted.append(_unindexed(GAME.c.to_move) == _PLAYER)
-        return _newest(wanted)
+        return _newest(wanted, form.limit)
     if form.waiting:
-        return _newest([*wanted, GAME.c.to_move == _PLAYER])
-    return _newest_of(wanted) if form.player else _newest(wanted)
+        return _newest([*wanted, GAME.c.to_move == _PLAYER], form.limit)
+    return _newest_of(wanted, form.limit) if form.player else _newest(wanted, form.limit)
 
 
-def going_on() -> Select[Any]:
+def going_on(limit: int) -> Select[Any]:
     """A player's listed games that are not over, or have ended at `b_since` or later, newest first."""
     going = GAME.c.status.in_((literal_column("'open'"), literal_column("'playing'")))
     ended = and_(GAME.c.status == literal_column("'finished'"), GAME.c.updated >= bindparam("b_since"))
-    return _newest_of([_SHOWN, or_(going, ended)])
+    return _newest_of([_SHOWN, or_(going, ended)], limit)
 
 
 def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -83,13 +89,18 @@ def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     return func.coalesce(column, literal_column("''"))
 
 
-def _newest(wanted: list[ColumnElement[bool]]) -> Select[Any]:
+def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:
     newest = (GAME.c.created.desc(), GAME.c.game.desc())
-    return select(*SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(_LIMIT).offset(_START)
+    return select(*SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(literal_column(str(limit))).offset(_START)
 
 
-def _newest_of(wanted: list[ColumnElement[bool]]) -> Select[Any]:
+def _newest_of(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:
     """One ordered walk in an index for each part a player can have."""
-    parts = [select(_newest([*wanted, column == _PLAYER]).subquery()) for column in _SEATS]
+    parts = [select(_newest([*wanted, column == _PLAYER], limit).subquery()) for column in _SEATS]
     found = union(*parts).subquery()
-    return select(found).order_by(found.c.created.desc(), found.c.game.desc()).limit(_LIMIT).offset(_START)
+    return (
+        select(found)
+        .order_by(found.c.created.desc(), found.c.game.desc())
+        .limit(literal_column(str(limit)))
+        .offset(_START)
+    )

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 from psycopg.errors import UniqueViolation
@@ -278,7 +278,7 @@ class PostgresStore:
 
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
-        rows = await self._rows(_GOING_ON, {"b_player": player, "b_since": since, "b_limit": limit})
+        rows = await self._rows(_going_on(limit), {"b_player": player, "b_since": since})
         found = [Summary(*row) for row in rows]
         return {each.game: Place(each.seq, each.updated, each.status == "finished") for each in found}
 
@@ -305,12 +305,14 @@ class PostgresStore:
         return (await self.lines(game, first - 1))[: len(lines)] == lines
 
 
-@cache
+@lru_cache(maxsize=256)
 def _listed(form: lists.Form) -> str:
     return said.compiled(lists.listed(form))
 
 
-_GOING_ON: Final = said.compiled(lists.going_on())
+@lru_cache(maxsize=8)
+def _going_on(limit: int) -> str:
+    return said.compiled(lists.going_on(limit))
 
 
 async def open_postgres(url: URL) -> PostgresStore:

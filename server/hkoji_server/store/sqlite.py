@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -286,7 +286,7 @@ class SqliteStore:
 
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
-        rows = self._rows(_GOING_ON, {"b_player": player, "b_since": since, "b_limit": limit})
+        rows = self._rows(_going_on(limit), {"b_player": player, "b_since": since})
         found = (Summary(*row) for row in rows)
         return {each.game: Place(each.seq, each.updated, each.status == "finished") for each in found}
 
@@ -346,12 +346,14 @@ class SqliteStore:
         return StorageError(f"the database could not be read: {cause}", hint="try again later")
 
 
-@cache
+@lru_cache(maxsize=256)
 def _listed(form: lists.Form) -> str:
     return statements.compiled(lists.listed(form))
 
 
-_GOING_ON: Final = statements.compiled(lists.going_on())
+@lru_cache(maxsize=8)
+def _going_on(limit: int) -> str:
+    return statements.compiled(lists.going_on(limit))
 
 
 def _make_folder(folder: Path) -> None:
