@@ -1,0 +1,156 @@
+"""A store of made-up games in memory, and readers of streams whose connections break: for the laws of waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from hkoji_server.routes.waiting import Stream
+from hkoji_server.service.cursor import parse_cursor
+from hkoji_server.service.following import Followed, Follower, Reader
+from hkoji_server.service.ports import Ports
+from hkoji_server.service.waiting import Hub
+from hkoji_server.store.contract import Hint, Notice, Place
+
+from hkoji.client.events import read_events
+from hkoji.log.entry import make_entry
+from hkoji.log.line import Line, parse_line
+
+AT = "2026-11-20T12:00:00Z"
+
+
+@dataclass
+class Room:
+    """A store for a hub: what it needs of one. Reads take a turn of the loop or several; some hints are lost."""
+
+    chance: random.Random
+    heard: float = 1.0
+    """The share of hints that arrive, at each hub."""
+    logs: dict[str, list[Line]] = field(default_factory=dict)
+    players: dict[str, set[str]] = field(default_factory=dict)
+    ended: dict[str, str] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+
+    def write(self, game: str, *players: str, end: bool = False) -> None:
+        """The next entry of a game."""
+        log = self.logs.setdefault(game, [])
+        self.players.setdefault(game, set()).update(players)
+        kind = "end" if end else "move"
+        entry = make_entry(at=Ports().at(), body={}, by="alice", game=game, kind=kind, prev="0" * 64, seq=len(log))
+        log.append(Line(entry, b"signature"))
+        if end:
+            self.ended[game] = Ports().at()
+        for notice in self.notices:
+            if self.chance.random() < self.heard:
+                notice(Hint(game, tuple(self.players[game])))
+
+    async def _turns(self) -> None:
+        for _ in range(self.chance.randrange(3)):
+            await asyncio.sleep(0)
+
+    async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
+        await self._turns()
+        found = tuple(self.logs.get(game, ())[after + 1 :])
+        await self._turns()
+        return found
+
+    async def head(self, game: str) -> tuple[int, str] | None:
+        await self._turns()
+        return (len(self.logs[game]) - 1, self.logs[game][-1].entry.head) if game in self.logs else None
+
+    async def heads(self, games: Collection[str]) -> Mapping[str, int]:
+        self.asked.append(len(games))
+        found = {game: len(self.logs[game]) - 1 for game in games if game in self.logs}
+        await self._turns()
+        return found
+
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
+        mine = [game for game, them in self.players.items() if player in them]
+        found = {
+            game: Place(len(self.logs[game]) - 1, self.ended.get(game, AT), game in self.ended)
+            for game in mine
+            if game not in self.ended or self.ended[game] >= since
+        }
+        await self._turns()
+        return dict(list(found.items())[-limit:])
+
+    def listen(self, notice: Notice) -> Callable[[], None]:
+        self.notices.append(notice)
+        return lambda: self.notices.remove(notice)
+
+
+@dataclass
+class Ear:
+    """One who reads a game, or all of a player's, in one stream after another; `told` is what they were told."""
+
+    room: Room
+    game: str | None = None
+    player: str = ""
+    place: str | None = None
+    told: list[tuple[str, int]] = field(default_factory=list)
+    visits: int = 0
+    last: bytes = b""
+
+    def _followed(self, hub: Hub) -> Followed:
+        store, ports = self.room, Ports()
+        if self.game is not None:
+            return Reader(self.game, int(self.place or "-1"), store)  # type: ignore[arg-type] # all it needs
+        cursor = parse_cursor(self.place) if self.place else None
+        return Follower(self.player, cursor, hub, store, ports)  # type: ignore[arg-type] # all it needs
+
+    async def listen(self, hub: Hub, gone: asyncio.Event, *, wait: int = 3600, cut: bool = False) -> None:
+        """One stream, until it ends or the reader is gone; `cut`: the last that was sent does not arrive."""
+        said = bytearray()
+
+        async def receive() -> dict[str, str]:
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: dict[str, object]) -> None:
+            await self.room._turns()
+            body = message.get("body", b"")
+            assert isinstance(body, bytes)
+            said.extend(body)
+
+        self.visits += 1
+        stream = Stream(hub, self._followed(hub), wait)
+        await stream({"type": "http"}, receive, send)  # type: ignore[arg-type] # all it looks at
+        self.last = bytes(said)
+        if cut:
+            del said[self.room.chance.randint(0, len(said)) :]
+        self._read(bytes(said))
+
+    def _read(self, said: bytes) -> None:
+        """What a client makes of it: an event counts when it has come whole."""
+        lines = (line for line in said.splitlines(keepends=True) if line.endswith(b"\n"))
+        for event in read_events(line for line in lines):
+            if event is None:
+                continue
+            if event.name == "entry":
+                entry = parse_line(event.data).entry
+                self.told.append((entry.game, entry.seq))
+            if event.place is not None:
+                self.place = event.place
+
+
+async def until(what: Callable[[], bool], patience: float = 120.0) -> None:
+    """Waits for something that must come; for long, on a machine that is busy."""
+    async with asyncio.timeout(patience):
+        while not what():
+            await asyncio.sleep(0.01)
+
+
+async def visits(ear: Ear, hubs: list[Hub], over: asyncio.Event) -> None:
+    """One stream after another, at any of the hubs, each broken off after a moment, until `over`."""
+    chance = ear.room.chance
+    while not over.is_set():
+        gone = asyncio.Event()
+        stay = asyncio.get_running_loop().create_task(ear.listen(chance.choice(hubs), gone, cut=chance.random() < 0.5))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), chance.uniform(0, 0.1))
+        gone.set()
+        await stay
