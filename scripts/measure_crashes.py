@@ -2,6 +2,7 @@
 
     python -m scripts.measure_crashes --kills 100                a look at it, in two minutes
     python -m scripts.measure_crashes --kills 2000 --jobs 2      all of it
+    python -m scripts.measure_crashes --store postgres           the same on PostgreSQL
 
 Real service processes on real files, under players in threads who offer, open, join and play over HTTP and remember
 every answer, and a pair of real clients with their homes on disk. `kill -9` comes at a random moment, or when the
@@ -17,7 +18,13 @@ earlier with the same bytes, and take again what was not answered: once, and aft
 
 One service in --whole is a `hkoji serve` of its own and is killed at a random moment; the others are forked from a
 process that has the modules imported, which saves most of a start; those that are to end at a checkpoint make one every
-60 pages instead of every 1,000. Ends with 1 if anything was not as it must be.
+60 pages instead of every 1,000.
+
+On PostgreSQL each folder has a server of its own, which is struck as well, under the service: a process that serves one
+of its connections is killed, which makes PostgreSQL end them all and recover; or the whole server is stopped at once,
+as `pg_ctl stop -m immediate` does, and started again. The same service has to go on by itself then.
+
+Ends with 1 if anything was not as it must be.
 """
 
 from __future__ import annotations
@@ -36,20 +43,17 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.client import Client, Home
-from hkoji.client.identity import create
-from hkoji.client.transport import Answer, Transport
-from hkoji.errors import HkojiError, IllegalError, NetworkError, NotYourTurnError
+from hkoji.errors import HkojiError, NetworkError
 from hkoji.game.audit import audit
 from hkoji.log.keys import parse_public_key
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.killed import ARM, POINTS, Nursery
-from tests.support.ledger import Ledger, dumped, half_done, lines_told, lost
-from tests.support.load import AWAY, Pair, Wire, busy
+from tests.support.cluster import Cluster
+from tests.support.interrupted import Clients
+from tests.support.killed import ARM, POINTS, POSTGRES_POINTS, Nursery
+from tests.support.ledger import Ledger, dumped, half_done, lost
+from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.service import start
 
 _FILE: Final = "hkoji.sqlite3"
@@ -59,6 +63,9 @@ _MOMENT: Final = "at a random moment"
 _WHOLE: Final = "at a random moment, a process of its own"
 _MISSED: Final = "at a random moment (the point did not come)"
 _PATIENCE: Final = 2.5
+_BACKEND: Final = "PostgreSQL: a process of its own killed"
+_STOPPED: Final = "PostgreSQL: stopped at once"
+STRIKES: Final = (_BACKEND, _STOPPED)
 
 
 class Told(NamedTuple):
@@ -69,116 +76,20 @@ class Told(NamedTuple):
     wrong: list[str]
 
 
-class Noting(Transport):
-    """The client's transport, which notes what is sent and acknowledged, and finds the service where it is now."""
-
-    def __init__(self, url: str, where: Callable[[], int], ledger: Ledger) -> None:
-        super().__init__(url)
-        self._where = where
-        self._ledger = ledger
-        self._inner: tuple[int, Transport] | None = None
-
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
-        """One request."""
-        port = self._where()
-        if self._inner is None or self._inner[0] != port:
-            self.close()
-            self._inner = port, Transport(f"http://127.0.0.1:{port}")
-        entry = method == "POST" and path.endswith("/entries")
-        if entry:
-            self._ledger.sending(json.loads(body or b"")["entry"])
-        answer = self._inner[1].request(method, path, body, token)
-        if entry and answer.status in (200, 201):
-            self._ledger.add(lines_told(answer.json()["lines"]))
-        return answer
-
-    def close(self) -> None:
-        """Closes the connection."""
-        if self._inner is not None:
-            self._inner[1].close()
-
-
-class Clients:
-    """Two real clients at one game after another; what was interrupted is given again."""
-
-    def __init__(self, folder: Path, number: int, where: Callable[[], int], ledger: Ledger, rng: random.Random) -> None:
-        self.rng = rng
-        self.games: list[str] = []
-        self.moves = 0
-        self._again: Callable[[], object] | None = None
-        self._game: str | None = None
-        self._clients = []
-        self._before = 0
-        self._ledger = ledger
-        self._registered = False
-        for side in ("alice", "bob"):
-            home = Home(folder / side)
-            create(home, f"{side}-{number}", None, rng.randbytes(32))
-            self._clients.append(Client(home, connect=lambda url: Noting(url, where, ledger)))
-
-    def close(self) -> None:
-        """Closes connections."""
-        for client in self._clients:
-            client.close()
-
-    def step(self) -> None:
-        """The next command. Raises `NetworkError`."""
-        if self._again:
-            try:
-                self._again()
-            except (IllegalError, NotYourTurnError):
-                # Its answer had come, and only what the command asked afterwards had not.
-                if self._told() == self._before:
-                    raise
-            self._again = None
-            return
-        alice, bob = self._clients
-        if not self._registered:
-            for client in self._clients:
-                client.register("http://127.0.0.1:9")
-            self._registered = True
-        elif self._game is None:
-            self._do(self._new)
-        else:
-            position = alice.position(self._game)
-            if position.over:
-                self._game = None
-            elif position.course.setup.names[1] is None:
-                game = self._game
-                self._do(lambda: bob.join(game))
-            else:
-                self._move(self._game)
-
-    def _new(self) -> None:
-        self._game = self._clients[0].new(Hanamikoji()).course.setup.game
-        self.games.append(self._game)
-
-    def _move(self, game: str) -> None:
-        for client in self._clients:
-            position = client.position(game)
-            if position.mine and position.legal:
-                self._do(partial(client.move, game, self.rng.choice(position.legal)))
-                self.moves += 1
-                return
-
-    def _told(self) -> int:
-        """How many entries are known to be acknowledged in the game."""
-        return sum(fact.table == "entry" and fact.key[0] == self._game for fact in self._ledger.facts)
-
-    def _do(self, command: Callable[[], object]) -> None:
-        self._again, self._before = command, self._told()
-        command()
-        self._again = None
-
-
 class Folder:
     """One folder of data, and the lives of the service on it."""
 
-    def __init__(self, folder: Path, seed: int, whole: int, patience: float = _PATIENCE) -> None:
+    def __init__(
+        self, folder: Path, seed: int, whole: int, patience: float = _PATIENCE, *, postgres: bool = False
+    ) -> None:
         self.rng = random.Random(seed)
         self.data = folder / "data"
         self.ledger = Ledger()
         self.nursery = Nursery()
+        self.cluster = Cluster() if postgres else None
+        self.database = self.cluster.url(self.cluster.create()) if self.cluster else None
+        self.points = (*POSTGRES_POINTS, *STRIKES, *STRIKES) if postgres else POINTS
+        self.struck = False
         self.port = 0
         self.wire = Wire(self._where)
         self.whole = whole
@@ -200,10 +111,13 @@ class Folder:
         if self.whole and self.rng.randrange(self.whole) == 0:
             self._live_whole()
             return
-        point = point or self.rng.choice((_MOMENT, _MOMENT, *POINTS))
+        point = point or self.rng.choice((_MOMENT, _MOMENT, *self.points))
         counts = {"amid the start": 60, "amid a clean stop": 40, "at a write to the log": 200}
         count = count or self.rng.randrange(1, counts.get(point, 25))
-        service = self.nursery.start(self.data, point, count)
+        if point in STRIKES:
+            self._live_struck(point)
+            return
+        service = self.nursery.start(self.data, point, count, self.database)
         if service.port is None:
             self._ended(point, service.wait())
             return
@@ -231,8 +145,42 @@ class Folder:
             point = _MISSED
         self._ended(point, service.kill())
 
+    def _live_struck(self, point: str) -> None:
+        """The database is struck under a service that lives on, and that ends then at a random moment."""
+        service = self.nursery.start(self.data, database=self.database)
+        assert service.port is not None, service.log.read_text()
+        self.port = service.port
+        self._look()
+        over: list[float] = []
+
+        def strike() -> None:
+            self._strike(point)
+            over.append(time.monotonic() + 0.2)
+
+        timer = threading.Timer(0.02 + self.rng.expovariate(4), strike)
+        self.struck = True  # from now on it may be said that the database is away
+        timer.start()
+        self._play(lambda: bool(over) and time.monotonic() > over[0])
+        timer.join()
+        self.struck = False
+        self.kills[point] += 1
+        self._look()
+        end = threading.Timer(0.02 + self.rng.expovariate(4), lambda: os.kill(service.pid, 9))
+        end.start()
+        self._play(lambda: False)
+        end.join()
+        self._ended(_MOMENT, service.kill())
+
+    def _strike(self, point: str) -> None:
+        assert self.cluster is not None
+        if point == _STOPPED:
+            self.cluster.stop()
+            self.cluster.start()
+        else:
+            self.cluster.kill_one(self.rng.choice)
+
     def _live_whole(self) -> None:
-        service = start(self.data, log_level="warning")
+        service = start(self.data, log_level="warning", database=self.database)
         self.port = service.port
         self._look()
         end = threading.Timer(0.02 + self.rng.expovariate(2), lambda: os.kill(service.process.pid, 9))
@@ -244,7 +192,7 @@ class Folder:
 
     def finish(self) -> None:
         """The last life: what waited is sent, all games are audited, and the service stops as it should."""
-        service = self.nursery.start(self.data)
+        service = self.nursery.start(self.data, database=self.database)
         assert service.port is not None, service.log.read_text()
         self.port = service.port
         self._look()
@@ -270,6 +218,8 @@ class Folder:
             assert isinstance(pair.asked, Wire)
             pair.asked.close()
         self.nursery.close()
+        if self.cluster:
+            self.cluster.close()
 
     def _games(self, last: int = 0) -> list[str]:
         """All games that are known here, or the last ones of each pair."""
@@ -301,10 +251,11 @@ class Folder:
             except NetworkError:
                 return
             except Exception as error:
-                self.wrong.append(f"the client: {type(error).__name__}: {error}")
+                if not (self.struck and getattr(error, "code", "") == "storage"):
+                    self.wrong.append(f"the client: {type(error).__name__}: {error}")
 
         def failed(pair: Pair, error: Exception) -> None:
-            if not isinstance(error, AWAY):
+            if not isinstance(error, AWAY) and not (self.struck and isinstance(error, NotNowError)):
                 self.wrong.append(f"pair {pair.number}: {type(error).__name__}: {error}")
 
         threads = busy(self.pairs, lambda _: over(), failed)
@@ -315,8 +266,7 @@ class Folder:
 
     def _look(self, *, asking: bool = True) -> None:
         """What must be true after a start."""
-        path = self.data / _FILE
-        dump = dumped(path)
+        dump = dumped(self.database or self.data / _FILE)
         facts = self.ledger.facts
         self.numbers["comparisons"] += len(facts)
         found = [*lost(dump, facts), *half_done(dump, self.ledger.sent.__contains__)]
@@ -349,21 +299,21 @@ class Folder:
                 self.wrong.append(f"{game}: {result.findings}")
 
 
-def _task(given: tuple[int, int, int]) -> Told:
-    seed, lives, whole = given
+def _task(given: tuple[int, int, int, bool]) -> Told:
+    seed, lives, whole, postgres = given
     shared = Path("/dev/shm")
     path = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
+    folder = Folder(path, seed, whole, postgres=postgres)
     try:
-        folder = Folder(path, seed, whole)
         while folder.kills.total() < lives and not folder.wrong:
             folder.live()
         if not folder.wrong:
             folder.finish()
-        folder.close()
         return Told(folder.kills, folder.numbers, [f"seed {seed}: {each}" for each in folder.wrong])
     except (HkojiError, *AWAY) as error:
         return Told(folder.kills, folder.numbers, [f"seed {seed}: {type(error).__name__}: {error}"])
     finally:
+        folder.close()
         shutil.rmtree(path)
 
 
@@ -377,10 +327,11 @@ def main() -> None:
     parser.add_argument("--whole", type=int, default=20, help="one service in so many is a process of its own; 0: none")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     given = parser.parse_args()
     started = time.monotonic()
     tasks = [
-        (given.seed * 10_000 + number, min(given.lives, given.kills - begun), given.whole)
+        (given.seed * 10_000 + number, min(given.lives, given.kills - begun), given.whole, given.store == "postgres")
         for number, begun in enumerate(range(0, given.kills, given.lives))
     ]
     kills: Counter[str] = Counter()

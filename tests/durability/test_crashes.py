@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.measure_crashes import Folder
+from scripts.measure_crashes import STRIKES, Folder
 from scripts.measure_power_cuts import record
 from tests.support.ledger import Dump, Fact, half_done, lost
 
@@ -24,6 +24,24 @@ def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
     assert folder.kills == dict.fromkeys(points, 1)
     assert folder.numbers["entries"] >= 8  # each pair has been answered, in the end
     assert folder.numbers["clean stops"] == 0  # `finish` has its own, and looks at how it ends
+
+
+def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledged(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, 7, whole=0, patience=600, postgres=True)
+    try:
+        points = {"after the commit": 30, "before the commit": 20}
+        for point, count in points.items():
+            folder.live(point, count)
+        for strike in STRIKES:
+            folder.live(strike)
+        folder.finish()
+    finally:
+        folder.close()
+    assert folder.wrong == []
+    assert {point: count for point, count in folder.kills.items() if "random" not in point} == dict.fromkeys(
+        (*points, *STRIKES), 1
+    )
+    assert folder.numbers["entries"] >= 8
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,6 +122,26 @@ class Cluster:
                 time.sleep(0.02)
             else:
                 return
+
+    def kill_one(self, choose: Callable[[list[int]], int], patience: float = 120) -> None:
+        """Ends as `kill -9` does one of the processes that serve connections, which `choose` picks of those that were
+        busy last; waits until PostgreSQL has sent all the others away for it and is back.
+        """
+        with contextlib.closing(self.connect()) as witness:
+            query = "SELECT pid FROM pg_stat_activity WHERE datname LIKE 'test_%' ORDER BY query_start DESC LIMIT 4"
+            end = time.monotonic() + patience
+            killed = False
+            while time.monotonic() < end:
+                try:
+                    pids = [pid for (pid,) in witness.execute(query)]
+                except psycopg.OperationalError:
+                    break
+                if pids and not killed:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(choose(pids), signal.SIGKILL)
+                        killed = True
+                time.sleep(0.005)
+        self.wait()
 
     def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
         """Ends it: at once (SIGQUIT, as `pg_ctl stop -m immediate` does), or fast and in order (SIGINT)."""

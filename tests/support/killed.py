@@ -38,6 +38,15 @@ POINTS: Final = (
     "amid the start",
     "amid a clean stop",
 )
+POSTGRES_POINTS: Final = (
+    "before a transaction",
+    "after a statement",
+    "before the commit",
+    "after the commit",
+    "before the answer",
+    "amid the answer",
+    "amid the start",
+)
 ARM: Final = "/-/arm"
 """A request for this makes the count begin."""
 
@@ -71,7 +80,7 @@ class Doom:
             return
         if sql == "COMMIT":
             self.reach("after the commit")
-        elif sql.startswith(("INSERT", "UPDATE", "DELETE")):
+        elif sql.startswith(("INSERT", "UPDATE", "DELETE", "WITH")):
             self.reach("after a statement")
 
     def before(self, call: Call) -> int:
@@ -121,8 +130,11 @@ class Road:
         await self._app(scope, receive, doomed if scope["type"] == "http" and scope["method"] == "POST" else send)
 
 
-def serve_doomed(data: Path, point: str, count: int) -> None:
+def serve_doomed(data: Path, point: str, count: int, database: str | None) -> None:
     """Serves as `hkoji serve` does, until the point."""
+    if database is not None:
+        _serve_doomed_on_postgres(database, point, count)
+        return
     from hkoji_server import app as module
     from hkoji_server.store import sqlite
     from hkoji_server.store.sqlite import SqliteStore
@@ -148,9 +160,25 @@ def serve_doomed(data: Path, point: str, count: int) -> None:
         module.serve(data, "127.0.0.1", 0)
 
 
+def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
+    from hkoji_server import app as module
+
+    from tests.support.psycopg_calls import psycopg_watched
+
+    doom = Doom(point, count)
+    create = module.create_app
+
+    def created(*given: Any, **named: Any) -> Any:
+        return Road(create(*given, **named), doom)
+
+    with psycopg_watched(doom), patch.object(module, "create_app", created):
+        module.serve(None, "127.0.0.1", 0, database=database)
+
+
 def main() -> None:
     """Forks a service for each line, and says its process id, and then how it ended."""
-    import hkoji_server.app  # noqa: F401
+    import hkoji_server.app
+    import hkoji_server.store.postgres  # noqa: F401
     import uvicorn.protocols.http.auto  # noqa: F401
     import uvloop  # noqa: F401
 
@@ -166,7 +194,7 @@ def main() -> None:
             os.close(0)
             code = 1
             try:
-                serve_doomed(Path(given["data"]), given["point"], given["count"])
+                serve_doomed(Path(given["data"]), given["point"], given["count"], given["database"])
                 code = 0
             except BaseException:
                 import traceback
@@ -227,11 +255,11 @@ class Nursery:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
-    def start(self, data: Path, point: str = "", count: int = 1) -> Forked:
-        """A service on `data`, ready or ended."""
+    def start(self, data: Path, point: str = "", count: int = 1, database: str | None = None) -> Forked:
+        """A service on `data` or a PostgreSQL database, ready or ended."""
         log = data.parent / f"{data.name}.log"
         log.unlink(missing_ok=True)
-        given = {"data": str(data), "point": point, "count": count, "log": str(log)}
+        given = {"data": str(data), "point": point, "count": count, "log": str(log), "database": database}
         return Forked(self, int(self.say(json.dumps(given))), log)
 
     def close(self) -> None:

@@ -1,0 +1,118 @@
+"""Two real clients with their homes on disk, under a service that goes away and comes back elsewhere."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from hkoji.client import Client, Home
+from hkoji.client.identity import create
+from hkoji.client.transport import Answer, Transport
+from hkoji.errors import IllegalError, NotYourTurnError
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.ledger import Ledger, lines_told
+
+
+class Noting(Transport):
+    """The client's transport, which notes what is sent and acknowledged, and finds the service where it is now."""
+
+    def __init__(self, url: str, where: Callable[[], int], ledger: Ledger) -> None:
+        super().__init__(url)
+        self._where = where
+        self._ledger = ledger
+        self._inner: tuple[int, Transport] | None = None
+
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+        """One request."""
+        port = self._where()
+        if self._inner is None or self._inner[0] != port:
+            self.close()
+            self._inner = port, Transport(f"http://127.0.0.1:{port}")
+        entry = method == "POST" and path.endswith("/entries")
+        if entry:
+            self._ledger.sending(json.loads(body or b"")["entry"])
+        answer = self._inner[1].request(method, path, body, token)
+        if entry and answer.status in (200, 201):
+            self._ledger.add(lines_told(answer.json()["lines"]))
+        return answer
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if self._inner is not None:
+            self._inner[1].close()
+
+
+class Clients:
+    """Two real clients at one game after another; what was interrupted is given again."""
+
+    def __init__(self, folder: Path, number: int, where: Callable[[], int], ledger: Ledger, rng: random.Random) -> None:
+        self.rng = rng
+        self.games: list[str] = []
+        self.moves = 0
+        self._again: Callable[[], object] | None = None
+        self._game: str | None = None
+        self._clients = []
+        self._before = 0
+        self._ledger = ledger
+        self._registered = False
+        for side in ("alice", "bob"):
+            home = Home(folder / side)
+            create(home, f"{side}-{number}", None, rng.randbytes(32))
+            self._clients.append(Client(home, connect=lambda url: Noting(url, where, ledger)))
+
+    def close(self) -> None:
+        """Closes connections."""
+        for client in self._clients:
+            client.close()
+
+    def step(self) -> None:
+        """The next command. Raises `NetworkError`."""
+        if self._again:
+            try:
+                self._again()
+            except (IllegalError, NotYourTurnError):
+                # Its answer had come, and only what the command asked afterwards had not.
+                if self._told() == self._before:
+                    raise
+            self._again = None
+            return
+        alice, bob = self._clients
+        if not self._registered:
+            for client in self._clients:
+                client.register("http://127.0.0.1:9")
+            self._registered = True
+        elif self._game is None:
+            self._do(self._new)
+        else:
+            position = alice.position(self._game)
+            if position.over:
+                self._game = None
+            elif position.course.setup.names[1] is None:
+                game = self._game
+                self._do(lambda: bob.join(game))
+            else:
+                self._move(self._game)
+
+    def _new(self) -> None:
+        self._game = self._clients[0].new(Hanamikoji()).course.setup.game
+        self.games.append(self._game)
+
+    def _move(self, game: str) -> None:
+        for client in self._clients:
+            position = client.position(game)
+            if position.mine and position.legal:
+                self._do(partial(client.move, game, self.rng.choice(position.legal)))
+                self.moves += 1
+                return
+
+    def _told(self) -> int:
+        """How many entries are known to be acknowledged in the game."""
+        return sum(fact.table == "entry" and fact.key[0] == self._game for fact in self._ledger.facts)
+
+    def _do(self, command: Callable[[], object]) -> None:
+        self._again, self._before = command, self._told()
+        command()
+        self._again = None
