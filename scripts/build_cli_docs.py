@@ -31,7 +31,7 @@ FIRST = [
 ]
 LOGS = ["log", "export", "evidence", "replay", "stats", "audit"]
 ADMIN = ("revoke", "backup", "restore", "check", "vacuum", "stats")
-HOSTING = ["serve", *(f"admin {name}" for name in ADMIN)]
+HOSTING = ["doctor", "serve", *(f"admin {name}" for name in ADMIN)]
 COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", *HOSTING]
 
 

@@ -15,9 +15,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from hkoji.checkup import Check
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.log.keys import PrivateKey, PublicKey
 from hkoji.text import tell
+from hkoji_server.doctor import examine_host
 from hkoji_server.service.checking import Tally, check_games, check_players
 from hkoji_server.service.keys import Keys
 from hkoji_server.service.ports import Ports
@@ -127,6 +129,11 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
         "bytes": found.size,
         "free_bytes": found.free,
     }
+
+
+def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[Check]:
+    """Looks whether database and machine are well."""
+    return examine_host(data, database, backups=backups)
 
 
 def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:

@@ -179,6 +179,34 @@ def stats(data: Data = None, database: Database = None, json: Json = False) -> N
     hosting.stats(out, _installed("admin").stats(data, database))
 
 
+@commands.command(epilog="Examples: hkoji doctor; hkoji doctor --data /var/lib/hkoji --backups /var/backups/hkoji")
+def doctor(
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Look at the service in this folder.", show_default=False)
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option("--database", help="Or at the one on this PostgreSQL database.", show_default=False)
+    ] = None,
+    backups: Annotated[
+        Path | None, typer.Option("--backups", help="The folder of its backups.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Look whether all is well: a player's files, key, pins, service and clock; or with --data a host's service.
+
+    Each line is ok, warn or fail, and says what to do next. Exit code 1 if something failed. Nothing is changed.
+    """
+    from hkoji.cli import doctor as shown
+
+    out.json = json
+    if data is None and database is None:
+        from hkoji.client.doctor import examine
+        from hkoji.client.home import Home
+
+        raise typer.Exit(shown.show(out, examine(Home())))
+    raise typer.Exit(shown.show(out, _installed("admin").examine(data, database, backups=backups)))
+
+
 def _installed(name: str) -> Any:  # Any: a function of the service
     """What the service, which is a package of its own, gives to the command line."""
     from importlib.metadata import entry_points

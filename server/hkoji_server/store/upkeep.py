@@ -166,6 +166,12 @@ class Upkeep:
         free = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
         return sum(file.stat().st_size for file in files if file.exists()), page * free
 
+    def newest(self) -> str | None:
+        """When the last receipt was given."""
+        with self._reading() as connection:
+            found = connection.execute(select(func.max(GAME.c.updated))).scalar()
+        return None if found is None else str(found)
+
     def settings(self) -> dict[str, str]:
         """What the safety of moves hangs on, as the database has it."""
         if isinstance(self._location, URL):

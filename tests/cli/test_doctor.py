@@ -1,0 +1,266 @@
+"""`hkoji doctor`: each thing that can be wrong is seen, nothing is changed, and no secret is shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server import doctor as hosts
+from hkoji_server.doctor import examine_host
+
+from hkoji.checkup import Check
+from hkoji.cli.doctor import show
+from hkoji.cli.output import Output
+from hkoji.client import Client, Home
+from hkoji.client import doctor as players
+from hkoji.client.doctor import examine
+from hkoji.client.identity import create
+from hkoji.client.transport import Answer, Transport
+from hkoji.errors import NetworkError
+from hkoji.game.submission import Submission, format_submission
+from hkoji.log.entry import make_entry
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import sign_entry
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.inside import Inside, inside
+
+NOW = 1_795_176_000  # what the service's clock shows
+URL = "https://inside"
+
+
+class InsideTransport(Transport):
+    """Reaches a service in this process."""
+
+    def __init__(self, url: str, service: Inside) -> None:
+        super().__init__(url)
+        self.service = service
+        self.down = False
+
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+        if self.down:
+            raise NetworkError(self.url, "no route")
+        answer = self.service.ask(method, path, token=token, raw=body or b"")
+        return Answer(answer.status, answer.body)
+
+
+class Player:
+    """A player who is registered and has a game, with what `doctor` finds."""
+
+    def __init__(self, home: Path, service: Inside) -> None:
+        self.home = Home(home)
+        self.service = service
+        create(self.home, "alice", None, b"a" * 32)
+        client = Client(self.home, connect=self.connect)
+        client.register(URL)
+        client.new(Hanamikoji())
+        (self.game,) = self.home.games()
+
+    def connect(self, url: str) -> Transport:
+        return InsideTransport(url, self.service)
+
+    def found(self, now: float = NOW, **changes: Any) -> dict[str, Check]:
+        connect = changes.get("connect", self.connect)
+        return {check.name: check for check in examine(self.home, connect, lambda: now)}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
+    folder = tmp_path_factory.mktemp("doctor")
+    with inside(folder / "data", seed="doctor", origin=URL) as service:
+        yield Player(folder / "home", service)
+
+
+@pytest.fixture
+def player(made: Player, tmp_path: Path) -> Player:
+    """A copy of it, to be broken."""
+    copy = object.__new__(Player)
+    copy.home = Home(Path(shutil.copytree(made.home.path, tmp_path / "home")))
+    copy.service, copy.game = made.service, made.game
+    return copy
+
+
+def verdicts(found: dict[str, Check]) -> dict[str, str]:
+    return {name: check.verdict for name, check in found.items() if check.verdict != "ok"}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_player_who_is_well(player: Player) -> None:
+    before = files(player.home.path)
+    found = player.found()
+    assert verdicts(found) == {}
+    assert set(found) == {
+        "player", "disk", "key", "permissions", "unsent", "service", "pins", "clock", "version",
+    }  # fmt: skip
+    assert files(player.home.path) == before
+    shown = json.dumps([check.to_json() for check in found.values()])
+    secrets = (player.home.game_folder(player.game) / "secrets.json").read_text()
+    kept = json.loads(secrets)["entropy"]
+    assert kept
+    assert not [each for each in kept if each in shown]
+    assert player.home.key_file.read_text().splitlines()[2] not in shown
+
+
+def test_nobody_is_no_player(tmp_path: Path) -> None:
+    found = {check.name: check for check in examine(Home(tmp_path / "none"))}
+    assert verdicts(found) == {"player": "fail"}
+    assert "hkoji init" in found["player"].hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_others_can_read(player: Player) -> None:
+    player.home.key_file.chmod(0o644)
+    found = player.found()
+    assert verdicts(found) == {"permissions": "warn"}
+    assert found["permissions"].hint == f"chmod go-rwx {player.home.key_file}"
+
+
+@pytest.mark.parametrize("content", [None, b"not a key"])
+def test_a_key_that_does_not_sign(player: Player, content: bytes | None) -> None:
+    player.home.key_file.unlink()
+    if content is not None:
+        player.home.key_file.write_bytes(content)
+        player.home.key_file.chmod(0o600)
+    assert verdicts(player.found()) == {"key": "fail"}
+
+
+def test_a_move_that_has_not_been_sent(player: Player) -> None:
+    folder = player.home.game_folder(player.game)
+    entry = make_entry(
+        at="2026-11-20T12:00:00Z", body={}, by="alice", game=player.game, kind="cancel", prev="0" * 64, seq=2
+    )
+    sent = Submission(entry, sign_entry(entry, PrivateKey.from_seed(b"a" * 32)))
+    (folder / "outbox.json").write_text(format_submission(sent))
+    found = player.found()
+    assert verdicts(found) == {"unsent": "warn"}
+    assert player.game[:8] in found["unsent"].hint
+    (folder / "outbox.json").write_bytes(b"torn")
+    assert verdicts(player.found()) == {"unsent": "fail"}
+
+
+def test_a_service_that_is_away_or_another(player: Player) -> None:
+    def away(url: str) -> Transport:
+        transport = InsideTransport(url, player.service)
+        transport.down = True
+        return transport
+
+    assert verdicts(player.found(connect=away)) == {"service": "fail"}
+    pins = json.loads((player.home.path / "pins.json").read_text())
+    pins[URL]["key"] = PrivateKey.from_seed(b"z" * 32).public.text
+    (player.home.path / "pins.json").write_text(json.dumps(pins))
+    found = player.found()
+    assert verdicts(found) == {"pins": "fail"}
+    assert "do not go on" in found["pins"].hint
+
+
+@pytest.mark.parametrize(("off", "verdict"), [(0, "ok"), (100, "ok"), (-100, "ok"), (3600, "warn"), (-3600, "warn")])
+def test_a_clock_that_is_wrong(player: Player, off: int, verdict: str) -> None:
+    assert player.found(NOW + off)["clock"].verdict == verdict
+
+
+def test_another_version(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(players, "__version__", "9.9")
+    assert verdicts(player.found()) == {"version": "warn"}
+
+
+def test_little_room(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type("usage", (), {"free": 100})
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert verdicts(player.found()) == {"disk": "fail"}
+    usage.free = 10 * 1024 * 1024  # type: ignore[attr-defined] # made above
+    assert verdicts(player.found()) == {"disk": "warn"}
+
+
+# --- hosts ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(made: Player, tmp_path: Path) -> Path:
+    """A service's folder, copied while it runs."""
+    from hkoji_server import admin
+
+    (tmp_path / "data").mkdir(mode=0o700)
+    admin.backup(tmp_path / "data" / "hkoji.sqlite3", made.service.data)
+    with closing(sqlite3.connect(tmp_path / "data" / "hkoji.sqlite3")) as database:
+        database.execute("PRAGMA journal_mode = wal")
+    return tmp_path / "data"
+
+
+def hosted(data: Path, now: float = NOW, **given: Any) -> dict[str, Check]:
+    return {check.name: check for check in examine_host(data, clock=lambda: now, **given)}
+
+
+def test_a_host_who_is_well(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "copies").mkdir()
+    (tmp_path / "copies" / "one").touch()
+    found = hosted(data, time.time(), backups=tmp_path / "copies")
+    assert {name for name, verdict in verdicts(found).items() if name not in ("open files", "disk")} == set()
+    assert {
+        "database",
+        "schema",
+        "durability",
+        "permissions",
+        "disk",
+        "clock",
+        "origin",
+        "backups",
+        "open files",
+    } == set(found)
+    shown = json.dumps([check.to_json() for check in found.values()])
+    with closing(sqlite3.connect(data / "hkoji.sqlite3")) as database:
+        for secret in (*database.execute("SELECT seed FROM secret"), *database.execute("SELECT digest FROM token")):
+            assert secret[0] not in shown
+
+
+def broken(data: Path, statement: str) -> None:
+    with closing(sqlite3.connect(data / "hkoji.sqlite3")) as database:
+        database.execute(statement)
+        database.commit()
+
+
+def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_FILES", 0)
+
+    def wrong(**given: Any) -> dict[str, str]:
+        return {name: verdict for name, verdict in verdicts(hosted(data, **given)).items() if name != "disk"}
+
+    assert wrong() == {"backups": "warn"}
+    assert wrong(backups=tmp_path / "none") == {"backups": "fail"}
+    assert wrong(now=NOW - 100) == {"backups": "warn", "clock": "fail"}
+    (data / "hkoji.sqlite3").chmod(0o640)
+    assert wrong() == {"backups": "warn", "permissions": "warn"}
+    data.chmod(0o755)
+    assert wrong() == {"backups": "warn", "permissions": "fail"}
+    data.chmod(0o700)
+    (data / "hkoji.sqlite3").chmod(0o600)
+    broken(data, "UPDATE service SET origin = 'http://10.0.0.1:8000'")
+    assert wrong() == {"backups": "warn", "origin": "warn"}
+    broken(data, "PRAGMA journal_mode = delete")
+    assert wrong() == {"backups": "warn", "origin": "warn", "durability": "fail"}
+    broken(data, "UPDATE alembic_version SET version_num = '9999'")
+    assert wrong() == {"database": "fail"}
+    assert {name: check.verdict for name, check in hosted(tmp_path / "nowhere").items()} == {"database": "fail"}
+    monkeypatch.setattr(hosts, "_FILES", 10**9)
+    assert hosts._open_files().verdict in ("warn", "ok")  # without a limit it is well
+
+
+def test_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    checks = [Check("one", "ok", "fine"), Check("two", "warn", "so so", "do this")]
+    out = Output()
+    assert show(out, checks) == 0
+    lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [["ok", "one", "fine"], ["warn", "two", "so so"], ["do", "this"]]
+    out.json = True
+    assert show(out, [*checks, Check("three", "fail", "no")]) == 1
+    value = json.loads(capsys.readouterr().out)
+    assert value["ok"] is False
+    assert [check["verdict"] for check in value["checks"]] == ["ok", "warn", "fail"]
