@@ -1,0 +1,311 @@
+"""Watching and waiting: what is told is what the log has, each entry once and in order, whatever a service sends."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from hkoji.client import Client, Home
+from hkoji.client.events import Event, read_events
+from hkoji.client.transport import LONGEST_LINE, Answer, Transport
+from hkoji.client.watching import Happened
+from hkoji.errors import CancelledError, NetworkError, ServiceError, TrustError, UsageError
+from hkoji.log.line import Line, format_line
+from tests.support.desk import Desk, DeskTransport, Seat, begin, play_on
+
+Lie = Callable[[list[bytes]], list[bytes]]
+"""What a service makes of the blocks of a stream."""
+
+
+def block(line: Line) -> bytes:
+    return f"event: entry\ndata: {format_line(line)}\nid: {line.entry.seq}\n\n".encode()
+
+
+LIES: dict[str, Lie] = {
+    "none": lambda blocks: blocks,
+    "each twice": lambda blocks: [each for one in blocks for each in (one, one)],
+    "backwards": lambda blocks: blocks[::-1],
+    "some left out": lambda blocks: blocks[1::2],
+    "nothing": lambda _: [],
+    "only signs of life": lambda _: [b":\n\n"] * 5,
+    "no stream": lambda _: [b"<html>\n", b"no\n"],
+    "another format": lambda blocks: [b"entry\n\n", *blocks],
+    "no entry": lambda _: [b"event: entry\ndata: {}\n\n"],
+    "not plain": lambda _: [b"event: entry\ndata: \xff\x1b[2J\n\n"],
+    "endless comments": lambda _: [b": " + b"x" * 1000 + b"\n"] * 200,
+    "an endless event": lambda _: [b"event: entry\n", *([b"data: " + b"x" * 1000 + b"\n"] * 400)],
+    "an end": lambda blocks: [b'event: end\ndata: {"reason":"time"}\n\n', *blocks],
+    "a place that is too long": lambda blocks: [b"id: " + b"7" * 17_000 + b"\n\n", *blocks],
+    "later ones first": lambda blocks: [blocks[-1], *blocks] if blocks else [],
+}
+
+
+@dataclass
+class Stream:
+    """A service's streams: after each move a part of one, with what the service makes of it."""
+
+    desk: Desk
+    lie: Lie = LIES["none"]
+    places: list[str | None] = field(default_factory=list)
+    refuse: Answer | None = None
+
+    def follow(self, path: str, place: str | None) -> tuple[Answer, Generator[bytes, None, None]]:
+        self.places.append(place)
+        if self.refuse is not None:
+            return self.refuse, self._lines([])
+        game = path.split("/")[3] if "/games/" in path else next(iter(self.desk.games))
+        after = int(path.partition("after=")[2] or -1)
+        return Answer(200, b""), self._lines(
+            self.lie([block(each) for each in self.desk.games[game].lines[after + 1 :]])
+        )
+
+    def _lines(self, blocks: list[bytes]) -> Generator[bytes, None, None]:
+        for each in blocks:
+            yield from each.splitlines(keepends=True)
+
+
+class StreamTransport(DeskTransport):
+    def __init__(self, url: str, desk: Desk, stream: Stream) -> None:
+        super().__init__(url, desk)
+        self._stream = stream
+
+    def follow(
+        self, path: str, token: str | None, place: str | None, patience: float
+    ) -> tuple[Answer, Generator[bytes, None, None]]:
+        return self._stream.follow(path, place)
+
+
+def watching(seat: Seat, stream: Stream) -> Client:
+    return Client(Home(seat.path), connect=lambda url: StreamTransport(url, seat.desk, stream), say=seat.said.append)
+
+
+@pytest.fixture
+def goes_on(alice: Seat, bob: Seat, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[float]]:
+    """Has a game go on whenever a client pauses: two moves each time, and then its end. The pauses."""
+
+    def begin_at(game: str, moves: int = 5) -> list[float]:
+        pauses: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            assert len(pauses) < 100, "it never ends"
+            if len(pauses) < moves:
+                play_on((alice, bob), game, 1, seed=len(pauses))
+            elif len(pauses) == moves:
+                bob.client.resign(game)
+
+        monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
+        return pauses
+
+    return begin_at
+
+
+def told(happened: Iterator[Happened]) -> list[tuple[int, str]]:
+    return [(each.seq, each.step.entry.head) for each in happened]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_what_is_told_is_the_log_whatever_events_say(
+    alice: Seat, bob: Seat, desk: Desk, goes_on: Callable[[str], list[float]], lie: str
+) -> None:
+    game = begin(alice, bob)
+    first = len(desk.games[game].lines)
+    pauses = goes_on(game)
+    found = told(watching(alice, Stream(desk, LIES[lie])).watch(game))
+    assert found == [(line.entry.seq, line.entry.head) for line in desk.games[game].lines[first:]]
+    assert found[-1][1] == alice.client.stored(game).course.head
+    assert all(0 < pause <= 30 for pause in pauses)
+
+
+def test_an_older_service_is_asked_again_and_again(
+    alice: Seat, bob: Seat, desk: Desk, goes_on: Callable[[str], list[float]]
+) -> None:
+    game = begin(alice, bob)
+    goes_on(game)
+    stream = Stream(desk, refuse=Answer(404, b'{"code":"not-found","detail":"Not Found"}'))
+    found = told(watching(alice, stream).watch(game, after=2))
+    assert found == [(line.entry.seq, line.entry.head) for line in desk.games[game].lines[3:]]
+    assert len(stream.places) == 1
+
+
+def test_a_service_that_has_no_room_is_asked_later(
+    alice: Seat, bob: Seat, desk: Desk, goes_on: Callable[[str], list[float]]
+) -> None:
+    game = begin(alice, bob)
+    first = len(desk.games[game].lines)
+    pauses = goes_on(game)
+    busy = Answer(503, b'{"code":"too-busy","detail":"no","retry_after":7}')
+    with pytest.raises(AssertionError, match="never ends"):  # it does not give up
+        list(watching(alice, Stream(desk, refuse=busy)).watch(game))
+    assert min(pauses[:5]) >= 7
+    assert len(desk.games[game].lines) > first
+    assert len([each for each in alice.said if "trying again" in each]) == 1
+
+
+def test_a_lie_in_the_log_is_refused_as_ever(
+    alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = begin(alice, bob)
+    kept: list[bytes] = []
+
+    def sleep(_: float) -> None:
+        desk.tamper = lambda _method, _path, answer: answer
+        play_on((alice, bob), game, 1)
+        kept.append(alice.folder(game).joinpath("log.jsonl").read_bytes())
+        play_on((bob, bob), game, 1)
+        desk.tamper = lambda _method, path, answer: (
+            answer._replace(body=answer.body.replace(b'"sig": "U1NI', b'"sig": "U1NJ')) if "/view" in path else answer
+        )
+
+    monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
+    found: list[int] = []
+    happened = watching(alice, Stream(desk)).watch(game)
+    with pytest.raises(TrustError):  # noqa: PT012 # what was told before counts too
+        for each in happened:
+            found.append(each.seq)
+    assert found == []
+    assert len(kept) == 1
+    assert alice.folder(game).joinpath("log.jsonl").read_bytes() == kept[0]
+    assert len(desk.games[game].lines) > len(kept[0].splitlines())
+
+
+def test_all_games_are_watched_and_new_ones_from_their_beginning(
+    alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games = [begin(alice, bob)]
+    first = len(desk.games[games[0]].lines)
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        match len(pauses):
+            case 1:
+                games.append(begin(alice, bob))
+            case 2:
+                play_on((alice, bob), games[1], 1)
+            case 3:
+                play_on((alice, bob), games[0], 1)
+                bob.client.resign(games[1])
+            case 6:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
+    found: dict[str, list[int]] = {}
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # what was told before counts
+        for each in watching(alice, Stream(desk, LIES["each twice"])).watch_all():
+            found.setdefault(each.position.course.setup.game, []).append(each.seq)
+    assert found == {
+        games[0]: list(range(first, len(desk.games[games[0]].lines))),
+        games[1]: list(range(len(desk.games[games[1]].lines))),
+    }
+
+
+def test_a_place_that_is_not_there_yet_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+    game = begin(alice, bob)
+    stream = Stream(desk)
+    with pytest.raises(UsageError, match="no entry 99"):
+        list(watching(alice, stream).watch(game, after=99))
+    assert stream.places == []
+
+
+# --- waiting for one's turn -------------------------------------------------------------------------------------------
+
+
+def test_a_service_is_asked_to_wait_and_no_longer_than_the_timeout(
+    alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = begin(alice, bob)
+    now = 1000.0
+    monkeypatch.setattr("hkoji.client.waiting.time.monotonic", lambda: now)
+    asked: list[float] = []
+
+    def waits(_method: str, path: str) -> None:
+        nonlocal now
+        if "wait=" in path:
+            asked.append(float(path.partition("wait=")[2]))
+            now += asked[-1]
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += max(seconds, 0.01)
+
+    desk.after = waits
+    monkeypatch.setattr("hkoji.client.waiting.time.sleep", sleep)
+    with pytest.raises(CancelledError):
+        bob.client.wait(game, 120.5)
+    assert asked == [50, 50, 20]
+    assert now == pytest.approx(1120.5, abs=0.1)
+
+
+# --- the format -------------------------------------------------------------------------------------------------------
+
+
+def lines_of(data: bytes) -> Generator[bytes, None, None]:
+    yield from data.splitlines(keepends=True)
+
+
+def test_events_are_read_as_the_standard_says() -> None:
+    data = b"id: 4\nretry: 2000\n\n:\n\nevent: entry\r\ndata: a\r\ndata:b\r\nid:5\r\n\r\ndata: half"
+    assert list(read_events(lines_of(data))) == [
+        Event("", "", "4"),
+        None,
+        Event("entry", "a\nb", "5"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "data", [b"x: y\n", b"data: \x00\n", b"data: \xc3\xa9\n", b"\xef\xbb\xbfdata: x\n", b"id: " + b"1" * 20_000]
+)
+def test_what_is_no_stream_of_ours_is_refused(data: bytes) -> None:
+    closed: list[bool] = []
+
+    def lines() -> Generator[bytes, None, None]:
+        try:
+            yield data if data.endswith(b"\n") else data + b"\n"
+        finally:
+            closed.append(True)
+
+    with pytest.raises(ServiceError):
+        list(read_events(lines()))
+    assert closed == [True]
+
+
+@contextmanager
+def speaking(said: bytes) -> Iterator[str]:
+    """A server that says this to whoever comes, and closes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join(60)
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
+
+def test_a_line_that_is_too_long_or_broken_off_is_not_given() -> None:
+    with speaking(_HEAD + b"id: 1\nid: 2") as url:
+        answer, lines = Transport(url).follow("/x", None, None, 60)
+        assert (answer.status, list(lines)) == (200, [b"id: 1\n"])
+    with speaking(_HEAD + b"id: 1\n" + b"x" * (LONGEST_LINE + 10)) as url:
+        _, lines = Transport(url).follow("/x", None, "7", 60)
+        assert next(lines) == b"id: 1\n"
+        with pytest.raises(NetworkError, match="longer"):
+            next(lines)
+    with speaking(b"HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\n{}") as url:
+        answer, lines = Transport(url).follow("/x", None, None, 60)
+        assert (answer.status, answer.body, list(lines)) == (503, b"{}", [])
+    with speaking(b"no http at all\r\n\r\n") as url, pytest.raises(NetworkError):
+        Transport(url).follow("/x", None, None, 60)
