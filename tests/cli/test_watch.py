@@ -1,0 +1,93 @@
+"""`hkoji watch` against a real service that stops and comes back."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.cli.test_end_to_end import Shell
+from tests.support.service import HKOJI, start
+
+PATIENCE = 240
+
+
+def watching(shell: Shell, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(HKOJI), "watch", *words],
+        env={**shell.environment, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def told(stream: IO[str] | None, seq: int) -> list[dict[str, object]]:
+    """What has been told, up to the entry of that number."""
+    assert stream
+    found = []
+    while not found or found[-1]["seq"] != seq:
+        line = stream.readline()
+        assert line, found
+        found.append(json.loads(line))
+    return found
+
+
+def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) -> None:
+    service = start(tmp_path / "data")
+    alice, bob = Shell(tmp_path / "alice"), Shell(tmp_path / "bob")
+    for name, shell in (("alice", alice), ("bob", bob)):
+        shell.run("init", name)
+        shell.run("register", "--server", service.url)
+    everything = watching(bob, "--all", "--json")
+    while service.log.read_text().count('"/v1/me/games"') < 2:  # it has looked, and there was nothing
+        assert everything.poll() is None
+        time.sleep(0.05)
+    game = alice.json("new")["game"]
+    bob.run("join", game)
+    one = watching(alice, game[:8], "--after", "-1", "--json")
+    try:
+        first = told(one.stdout, 4)
+        legal = alice.json("show", game)["legal"]
+        alice.run("move", game, legal[0])
+        first += told(one.stdout, 5)
+        service.stop()
+        service = start(tmp_path / "data", port=service.port)
+        bob.run("resign", game, "--yes")
+        rest, said = one.communicate(timeout=PATIENCE)
+        assert one.returncode == 0
+        lines = [*first, *map(json.loads, rest.splitlines())]
+        assert [line["seq"] for line in lines] == list(range(8))
+        log = [json.loads(json.loads(line)["entry"]) for line in alice.run("log", game).stdout.splitlines()]
+        assert [(line["kind"], line["by"]) for line in lines] == [(entry["kind"], entry["by"]) for entry in log]
+        assert lines[5]["action"] == legal[0]  # with the cards that are hers
+        assert [line["mine"] for line in lines[4:]] == [True, False, False, False]
+        assert {line["game"] for line in lines} == {game}
+        assert said.count("trying again") <= 1
+        # Of all games every one is told from its beginning, until there is an interrupt.
+        assert [line["seq"] for line in told(everything.stdout, 7)] == list(range(8))
+        everything.send_signal(signal.SIGINT)
+        left, said = everything.communicate(timeout=PATIENCE)
+        assert (everything.returncode, left) == (130, "")
+        assert "Traceback" not in said
+    finally:
+        for process in (everything, one):
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        service.stop()
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--all", "2714"), ("--all", "--after", "3"), ("2714", "--after", "-2"), ("2714", "--after", "x")]
+)
+def test_what_is_to_be_watched_is_said_in_one_way(tmp_path: Path, words: tuple[str, ...]) -> None:
+    began = time.monotonic()
+    done = Shell(tmp_path / "nobody").run("watch", *words, code=2)
+    assert done.stdout == ""
+    assert time.monotonic() - began < PATIENCE
