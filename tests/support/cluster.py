@@ -182,9 +182,13 @@ class Cluster:
         with contextlib.suppress(PermissionError):
             self._run("initdb", "--version")
             return
-        # It lies in a folder that is closed to others.
-        copy = self.folder / "programs"
-        shutil.copytree(self._programs.parent, copy, symlinks=True)
+        # It lies in a folder that is closed to others. Its libraries lie beside the package, and are looked for there.
+        tree, package = self._programs.parent, self._programs.parent.parent
+        copy = self.folder / "programs" / package.name / tree.name
+        shutil.copytree(tree, copy, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, self.folder / "programs" / libraries.name)
         self._programs = copy / self._programs.name
 
 
