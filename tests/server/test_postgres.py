@@ -330,6 +330,25 @@ def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> 
             held = alice.key
 
 
+def test_no_login_outlives_the_revocation_that_it_met(postgres: str) -> None:
+    now, later = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+    with opened_at(postgres) as one, opened_at(postgres) as two:
+
+        async def race(name: str, key: str) -> list[BaseException]:
+            await one.add_player(Player(name, key, AT, "text", "sig"))
+            done = await asyncio.gather(
+                *(one.add_token(f"{name} {n}", name, later, now, key) for n in range(3)),
+                two.revoke_key(Retired(key, name, AT, True)),
+                return_exceptions=True,
+            )
+            return [each for each in done if isinstance(each, BaseException)]
+
+        for turn in range(8):
+            key = PrivateKey.from_seed(bytes([turn + 1]) * 32).public.text
+            assert all(isinstance(error, RevokedError) for error in run(race(f"alice{turn}", key)))
+            assert [run(two.token(f"alice{turn} {n}", now)) for n in range(3)] == [None] * 3
+
+
 # --- lost connections ---------------------------------------------------------------------------------------------
 
 

@@ -201,6 +201,20 @@ class StoreContract(WaitingContract):
         run(store.drop_token("b"))
         assert run(store.token("b", "2026-01-02T00:00:00Z")) is None
 
+    def test_a_key_that_no_longer_counts_gets_no_token(self, store: Store) -> None:
+        one, two = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2))
+        alice, now, later = Player("alice", one, AT, "text", "sig"), "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+        run(store.add_player(alice))
+        run(store.add_token("a", "alice", later, now, one))
+        assert run(store.token("a", now)) == "alice"
+        run(store.replace_key(replace(alice, key=two), Retired(one, "alice", AT, False)))
+        with pytest.raises(ForbiddenError, match="another key now"):
+            run(store.add_token("b", "alice", later, now, one))
+        run(store.revoke_key(Retired(two, "alice", AT, True)))
+        with pytest.raises(RevokedError):
+            run(store.add_token("c", "alice", later, now, two))
+        assert [run(store.token(digest, now)) for digest in "abc"] == [None] * 3
+
     # --- games ----------------------------------------------------------------------------------------------------
 
     def test_a_game_is_kept_to_the_byte(self, opened: Opened) -> None:

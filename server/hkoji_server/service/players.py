@@ -98,7 +98,7 @@ class Players:
             raise LoginError(tell("the challenge is not one of this service, has been used, or has expired"))
         token = self._ports.entropy(32).hex()
         expires = self._ports.at(self._token_lifetime)
-        await self._store.add_token(_digest(token), name, expires, self._ports.at())
+        await self._store.add_token(_digest(token), name, expires, self._ports.at(), player.key)
         return token, expires
 
     async def logout(self, token: str) -> None:

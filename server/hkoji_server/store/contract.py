@@ -214,8 +214,12 @@ class Store(Protocol):
     async def take_challenge(self, digest: str, now: str) -> bool:
         """Uses a challenge up. False if there is none that is still good."""
 
-    async def add_token(self, digest: str, name: str, expires: str, now: str) -> None:
-        """Keeps a login token by its digest, and forgets those that have expired."""
+    async def add_token(self, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
+        """Keeps a login token by its digest, and forgets those that have expired.
+
+        `key` is the one that has logged in: nothing is kept, and `RevokedError` or `ForbiddenError` raised, if it no
+        longer counts, even if that was only decided meanwhile.
+        """
 
     async def drop_token(self, digest: str) -> None:
         """Forgets a token."""

@@ -37,6 +37,17 @@ def verify_unused(connection: Connection, key: str) -> None:
         raise ExistsError(tell("key"), fingerprint, hint=tell("make another key; this one is, or was, a player's"))
 
 
+def verify_logs_in(connection: Connection, name: str, key: str) -> None:
+    """Raises `RevokedError` or `ForbiddenError` unless a key is its player's and counts. No key is not looked at."""
+    if not key:
+        return
+    verify_counts(_retired(connection, key))
+    if _key_of(connection, name) != key:
+        raise ForbiddenError(
+            tell("{name} has another key now", name=name), hint=tell("log in again with that one")
+        )
+
+
 def register(connection: Connection, player: Player) -> Player | None:
     """Adds a player. The one that holds the name or the key already, or None if it is done."""
     found = select(*PLAYER.c).where(or_(PLAYER.c.name == player.name, PLAYER.c.key == player.key))

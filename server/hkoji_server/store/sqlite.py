@@ -188,10 +188,11 @@ class SqliteStore:
 
         return await self._writer.run(work)
 
-    async def add_token(self, digest: str, name: str, expires: str, now: str) -> None:
-        """Keeps a login token by its digest, and forgets those that have expired."""
+    async def add_token(self, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
+        """Keeps a login token by its digest, if the `key` still counts, and forgets those that have expired."""
 
         def work(connection: Connection) -> None:
+            keychanges.verify_logs_in(connection, name, key)
             connection.execute(delete(TOKEN).where(TOKEN.c.expires <= now))
             connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires))
 
