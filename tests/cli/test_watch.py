@@ -30,7 +30,7 @@ def watching(shell: Shell, *words: str) -> subprocess.Popen[str]:
 def told(stream: IO[str] | None, seq: int) -> list[dict[str, object]]:
     """What has been told, up to the entry of that number."""
     assert stream
-    found = []
+    found: list[dict[str, object]] = []
     while not found or found[-1]["seq"] != seq:
         line = stream.readline()
         assert line, found
