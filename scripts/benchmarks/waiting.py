@@ -52,10 +52,12 @@ class Crowd:
                 self.ready += 1
             elif line.startswith(b"id: ") and int(line[4:]) > after:
                 self.told.setdefault((game, int(line[4:])), []).append(time.perf_counter())
+        self.failed += 1
 
     async def poll(self, game: str, after: int) -> None:
         """One long poll after another, on one connection."""
         reader, writer = await self._ask(f"/v1/games/{game}/log?after={after}&wait={_POLL}")
+        await asyncio.sleep(0.1)
         self.ready += 1
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -133,7 +135,7 @@ async def measure(service: Service, pair: tuple[Player, Player], games: list[str
         game = games[number % len(games)]
         wait = crowd.stream if number % 2 else crowd.poll
         tasks.append(asyncio.create_task(wait(game, heads[game])))
-        if number % 100 == 99:
+        while crowd.ready < number - 100:  # no faster than the server takes them
             await asyncio.sleep(0.01)
     while crowd.ready < given.waiting:
         await asyncio.sleep(0.05)
