@@ -182,7 +182,7 @@ def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
             os.fsync(out.fileno())
         if done.returncode:
             raise StorageError(
-                tell("pg_dump failed: {reason}", reason=done.stderr.strip().splitlines()[-1] if done.stderr else ""),
+                tell("pg_dump failed: {reason}", reason=" ".join(done.stderr.split())),
                 hint=tell("nothing was changed, and there is no copy"),
             )
         os.link(part, target)

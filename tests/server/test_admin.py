@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from hkoji_server import admin
 from hkoji_server.service.checking import Fault, Tally
@@ -304,3 +305,42 @@ def test_a_copy_of_postgresql_is_not_taken_for_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="PostgreSQL"):
         admin.restore(tmp_path / "dump", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_on_postgresql_the_same_is_checked_and_counted(postgres: str, tmp_path: Path) -> None:
+    with inside(tmp_path / "data", seed="admin", database=postgres) as service:
+        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(alice, bob)
+        held: Any = alice.course(game).state.to_json()["hands"]
+        assert alice.send(alice.make_move(alice.course(game), f"1{held[0][0]}")).status == 201
+        tally = admin.check(None, postgres)
+        assert (tally.games, tally.entries, tally.players, tally.count) == (1, 6, 2, 0)
+        assert admin.stats(None, postgres)["games"] == {"total": 1, "playing": 1}
+        admin.vacuum(None, postgres)
+        with closing(psycopg.connect(postgres.replace("+psycopg", ""), autocommit=True)) as database:
+            assert database.execute("UPDATE opening SET cards = 'H'").rowcount == 1
+            assert database.execute("UPDATE game SET round = 5").rowcount == 1
+        reasons = [fault.reason for fault in admin.check(None, postgres).faults]
+        assert any("does not fit" in reason for reason in reasons), reasons
+
+
+def test_a_copy_of_postgresql_is_its_own_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "postgresql+psycopg://me:s3cret@127.0.0.1:1/none"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="pg_dump"):
+        admin.backup(tmp_path / "copy", None, url)
+    (tmp_path / "pg_dump").write_text('#!/bin/sh\necho "PGDMP $*"; echo "$PGPASSWORD" >&2; exit $CODE\n')
+    (tmp_path / "pg_dump").chmod(0o700)
+    monkeypatch.setenv("CODE", "0")
+    admin.backup(tmp_path / "copy", None, url)
+    assert "PGDMP --format=custom" in (tmp_path / "copy").read_text()
+    assert "s3cret" not in (tmp_path / "copy").read_text()  # it is in the environment, and not among the arguments
+    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ExistsError):
+        admin.backup(tmp_path / "copy", None, url)
+    monkeypatch.setenv("CODE", "1")
+    with pytest.raises(
+        StorageError, match="pg_dump failed: s3cret"
+    ):  # what it says itself, which is never the password
+        admin.backup(tmp_path / "other", None, url)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "pg_dump"]

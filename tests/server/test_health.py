@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hkoji_server.process.notify import tell_systemd
 from hkoji_server.service import readiness
 from hkoji_server.store.readiness import newest_schema
 
@@ -125,3 +127,16 @@ def test_only_a_trusted_proxy_says_who_asks(
         service.app.router.default = end
         service.ask("GET", "/seen", headers={"x-forwarded-for": forwarded, "x-forwarded-proto": "https"})
         assert seen == [(believed, "https" if believed != "127.0.0.1" else "http")]
+
+
+@pytest.mark.parametrize("name", ["path", "abstract"])
+def test_systemd_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    address = str(tmp_path / "notify") if name == "path" else f"\0hkoji-{tmp_path.name}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(address)
+        monkeypatch.setenv("NOTIFY_SOCKET", address.replace("\0", "@"))
+        tell_systemd("READY=1")
+        assert listener.recv(100) == b"READY=1"
+    for elsewhere in ("", "relative", str(tmp_path / "nobody")):
+        monkeypatch.setenv("NOTIFY_SOCKET", elsewhere)
+        tell_systemd("READY=1")  # nobody listens, and nothing happens
