@@ -4,6 +4,8 @@
 # Exit: 0 it holds as far as it goes, 1 a finding, 2 usage or a tool that fails, 3 not understood (a later version's).
 # Needs bash 4.4, jq 1.6, OpenSSL, OpenSSH 8.2, GNU coreutils. The log is data: nothing of it becomes code, a path, an
 # option or a format, and nothing of it is used before step 1 has found it to have its form (audit.jq, beside this).
+# A function that the caller has exported could stand in the place of a tool, and of `unset` too, but not in POSIX mode.
+POSIXLY_CORRECT=1; unset -f compgen; for it in $(compgen -A function); do unset -f "$it"; done; unset POSIXLY_CORRECT
 set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C
 die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
 for tool in jq openssl ssh-keygen sha256sum base64 od; do command -v "$tool" >/dev/null || die "$tool is missing"; done
@@ -14,8 +16,7 @@ status=0 failed='' id='' receipts=0 time='' head=$(printf '%064d' 0)
 note() { [[ $failed == "${1%% *}" ]] || printf '%-14s %s\n' "$1" "$2"; }
 finding() { note "$1" "FINDING at entry $2: $3"; failed=${1%% *} holds=$2 status=1; } # the log is cut off there
 json() { jq -nRr --arg step "$1" -f "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/audit.jq" || die 'jq fails'; }
-hex() { od -An -v -tx1 | tr -d ' \n'; }
-sha() { printf '%s\n' "$@" | sha256sum | cut -c -64; } # LINE...
+hex() { od -An -v -tx1 | tr -d ' \n'; }; sha() { printf '%s\n' "$@" | sha256sum | cut -c -64; } # LINE...
 hmac() { printf '%s\n' "${@:2}" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$1" | tail -c 65; } # KEY LINE...
 sorted() { for it in "${@:3}"; do echo "$(hmac "$1" "$2" "$it")${it:0:width}"; done | sort | cut -c 65- | tr -d '\n'; }
 point() { base64 -d 2>/dev/null <<<"${1#* }" | tail -c 32 | hex; } # of a public key
@@ -79,8 +80,7 @@ note '5 receipts' "$receipts hold"
 entries | json 6 >"$tmp/opened" # 6: the entry, the hash, and the lines to be hashed
 while IFS=$'\t' read -ra it && [[ $failed != 6 ]]; do
     if [[ $(sha "${it[@]:2}") != "${it[1]}" ]]; then finding '6 commitments' "${it[0]}" "${it[2]} is not ${it[1]}"; fi
-done <"$tmp/opened"
-note '6 commitments' "$(wc -l <"$tmp/opened") opened"
+done <"$tmp/opened"; note '6 commitments' "$(wc -l <"$tmp/opened") opened"
 entries | json 7 >"$tmp/dealt" # 7: how decks are made, what chance has decided, and who starts the rounds
 while IFS=$'\t' read -r what at one two three four && [[ $failed != 7 ]]; do
     case $what in

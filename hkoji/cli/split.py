@@ -1,7 +1,9 @@
 """The logs of files as bytes, for whoever reads them strictly: where one ends and the next begins, and no more.
 
-A file may hold several logs, one after the other: each begins with an entry 0. Of a file no more than one log is held,
-and no log that is larger than any game could be. Whether a log holds, or can be read at all, is not known here.
+docs/spec/log.md, "Archives". A file may hold several logs, one after the other: each begins with an entry 0. A line
+that repeats the one before it begins nothing: a log whose first line stands there twice is one that does not hold, not
+two that do. Of a file no more than one log is held, and no log that is larger than any game could be. Whether a log
+holds, or can be read at all, is not known here.
 """
 
 from __future__ import annotations
@@ -53,8 +55,7 @@ def split(stream: BinaryIO, file: str, limit: int = MAX_LOG_BYTES) -> Iterator[L
     start, size, number = 1, 0, 0
     while line := stream.readline(MAX_LINE_BYTES + 2):
         number += 1
-        begins = is_evidence(line) or (_BEGINS.match(line) is not None and not (lines and is_evidence(lines[-1])))
-        if lines and begins:
+        if lines and _begins(line, lines[-1]):
             yield Log(file, start, b"".join(lines))
             lines, start, size = [], number, 0
         lines.append(line)
@@ -66,3 +67,10 @@ def split(stream: BinaryIO, file: str, limit: int = MAX_LOG_BYTES) -> Iterator[L
             lines.append(b"\n")  # that it is too long is what is wrong with it, not that it has no end
             break
     yield Log(file, start, b"".join(lines))
+
+
+def _begins(line: bytes, before: bytes) -> bool:
+    """Whether a log, or a file of evidence, begins with `line`, which stands behind another."""
+    if line == before:
+        return False
+    return is_evidence(line) or (_BEGINS.match(line) is not None and not is_evidence(before))

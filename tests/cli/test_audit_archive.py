@@ -16,6 +16,7 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.gather import Problem
 from hkoji.cli.split import Log, split
 from hkoji.game.audit import audit
+from hkoji.game.evidence import Evidence, format_evidence
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log
 from hkoji.log.receipt import make_receipt
@@ -475,6 +476,36 @@ def test_an_entry_begins_a_log_by_its_own_number_alone() -> None:
             (log,) = split(_Ended(start), "one")  # type: ignore[arg-type] # a stream as far as it is read
             assert isinstance(log, Log)
             assert log.text == start
+
+
+@pytest.mark.parametrize("receipts", [True, False])
+def test_a_line_that_repeats_the_one_before_it_begins_no_log(tmp_path: Path, *, receipts: bool) -> None:
+    first, *others = format_log(whole_game(1).lines, receipts=receipts).splitlines(keepends=True)
+    for times in (2, 3):
+        file = tmp_path / "doubled"
+        file.write_text(first * times + "".join(others))
+        done = run("audit", str(file), "--json")
+        assert done.code == Exit.AUDIT
+        (log,) = map(json.loads, done.out.splitlines())
+        assert (log["ok"], log["holds"]) == (False, 1)
+        assert [(each["step"], each["entry"]) for each in log["findings"]] == [(2, 1)]
+    file.write_text(whole_game(2).text + first * 2)
+    logs, _ = told(run("audit", str(file), "--json"))
+    assert [(log["ok"], log["entries"]) for log in logs] == [(True, len(whole_game(2).lines)), (False, 2)]
+
+
+def test_evidence_whose_first_line_stands_there_twice_is_none(tmp_path: Path) -> None:
+    table = whole_game(1)
+    text = format_evidence(Evidence(table.game, {}, table.text))
+    header, _ = text.split("\n", 1)
+    file = tmp_path / "evidence"
+    file.write_text(text)
+    assert run("audit", str(file), "--json").code == Exit.OK
+    file.write_text(f"{header}\n{text}")
+    done = run("audit", str(file), "--json")
+    assert done.code == Exit.AUDIT
+    (log,) = map(json.loads, done.out.splitlines())
+    assert not log["ok"]
 
 
 class _Ended(_Endless):

@@ -160,6 +160,7 @@ BYTES: dict[str, Bytes] = {
     "a DEL after": lambda rng, log: log + b"\x7f\n",
     "a line taken out": _lines(lambda rng, lines: lines.pop(rng.randrange(len(lines)))),
     "a line twice": _lines(lambda rng, lines: lines.insert(rng.randrange(len(lines)), rng.choice(lines))),
+    "the first line twice": _lines(lambda _, lines: lines.insert(0, lines[0])),
     "lines swapped": _lines(_swap),
     "a line of another game": _lines(_other_game),
 }

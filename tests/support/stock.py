@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from hkoji.cli.split import Log, split
 from hkoji.game.audit import AuditStep, audit
 from hkoji.game.keyring import Pins
 from hkoji.log.keys import PublicKey
@@ -47,12 +49,21 @@ class Verdict(NamedTuple):
 
 def by_hkoji(log: bytes, pins: Pins) -> Verdict:
     """What `hkoji audit` says, without the steps that need the rules."""
-    result = audit(log, pins)
+    result = audit(_read(log), pins)
     known = [finding for finding in result.findings if finding.step <= AuditStep.DEAL]
     rules = [finding.entry for finding in result.findings if finding.step > AuditStep.DEAL]
     status = 1 if any(finding.understood for finding in known) else 3 if known else 0
     found = tuple((int(finding.step), finding.entry or 0) for finding in known)
     return Verdict(status, found, result.holds, rules[0] if rules else None)
+
+
+def _read(log: bytes) -> bytes:
+    """The log in a file as the command reads it. The script takes each file for one log. Where the command finds more
+    than one it is asked of them as one, but not where another can only be the first line again.
+    """
+    first, *others = split(io.BytesIO(log), "")
+    lines = log.splitlines(keepends=True)
+    return log if others and lines[0] != lines[1] else first.text if isinstance(first, Log) else log
 
 
 def run(path: Path, pins: Pins) -> subprocess.CompletedProcess[str]:
