@@ -58,13 +58,8 @@ def by_hkoji(log: bytes, pins: Pins) -> Verdict:
 
 
 def _read(log: bytes) -> bytes:
-<<<<<<< HEAD
     """The log in a file as the command reads it. The script takes each file for one log. Where the command finds more
     than one it is asked of them as one, but not where another can only be the first line again.
-=======
-    """The log in a file as the command reads it. The script takes each file for one log. Where the command finds several
-    it is asked of them as one, but not where another can only be the first line again.
->>>>>>> 175eccc (Tests: a line of its length)
     """
     first, *others = split(io.BytesIO(log), "")
     lines = log.splitlines(keepends=True)
