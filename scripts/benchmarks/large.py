@@ -1,0 +1,316 @@
+"""A database of many games for measurements, filled with rows like those that the store writes.
+
+A stock of whole games is played and signed through the referee. Every game of the stock goes in as it is. The others
+are copies under ids, players and times of their own: the chain of a copy holds, and its rows are as long as the
+original's to the byte, but signatures and commitments are still the original's; making anew would take hours. That the
+rows are what the store writes is tested (tests/server/test_large.py).
+
+Entries arrive as they do at a service: many games go on at once, and each is written at its own place among the others.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from statistics import fmean
+from typing import Final, NamedTuple
+
+from hkoji_server.service.games import summarise
+from hkoji_server.store.contract import Summary
+from hkoji_server.store.sqlite import SqliteStore
+
+from hkoji.game import host
+from hkoji.log.keys import PrivateKey
+from hkoji.log.line import Line
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.table import AT, Table
+
+NAMES: Final = ("player-host", "player-gues")
+BUSY: Final = "player-busy"
+"""A player who hosts one game in twenty."""
+_SEPARATOR: Final = "\n"
+_BATCH: Final = 4000
+_CACHE_KIB: Final = 1_000_000
+_FIRST: Final = 1_600_000_000
+
+Row = tuple[object, ...]
+Batch = dict[str, list[Row]]
+"""Rows to insert, by table."""
+
+
+class Step(NamedTuple):
+    """What one submission brings: entries (text, signature, receipt, its signature), openings, and the summary."""
+
+    lines: tuple[tuple[str, bytes, str, bytes], ...]
+    openings: tuple[tuple[int, int, str, str], ...]
+    summary: Summary
+
+
+class Stock(NamedTuple):
+    """A game from offer to end."""
+
+    game: str
+    seed: str
+    steps: tuple[Step, ...]
+
+    @property
+    def entries(self) -> int:
+        """How many entries it has."""
+        return sum(len(step.lines) for step in self.steps)
+
+
+class _Noted(Table):
+    """A table that notes what each submission brings."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # All games of a service are offered with one key.
+        self.server = PrivateKey.from_seed(b"large" + bytes(27))
+        offered = host.offer(self.game, self.ruleset, self.hosted.seed, signer=self.server, at=AT)
+        self.lines, self.hosted = list(offered.lines), offered.hosted
+        self.steps = [_step(offered.lines, offered.hosted, 0)]
+
+    def _keep(self, accepted: host.Accepted) -> None:
+        known = len(self.hosted.openings)
+        super()._keep(accepted)
+        self.steps.append(_step(accepted.lines, accepted.hosted, known))
+
+
+def _step(lines: list[Line] | tuple[Line, ...], hosted: host.Hosted, known: int) -> Step:
+    rows = []
+    for line in lines:
+        assert line.receipt is not None
+        rows.append((line.entry.text, line.sig, line.receipt.receipt.text, line.receipt.sig))
+    openings = tuple((each.seq, each.part, each.cards, each.salt) for each in hosted.openings[known:])
+    return Step(tuple(rows), openings, summarise(hosted, created=AT))
+
+
+def stock(count: int, seed: int = 0) -> list[Stock]:
+    """`count` whole games, half of each ruleset."""
+    made = []
+    for number in range(count):
+        table = _Noted((Hanamikoji(), GeishasRoad())[number % 2], seed * 1_000_003 + number, names=NAMES)
+        table.begin().play()
+        made.append(Stock(table.game, table.hosted.seed, tuple(table.steps)))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How large: `games` with `entries` in all, of `players`, with `window` of them going on at any time."""
+
+    games: int
+    entries: int
+    players: int
+    window: int = 5_000
+    playing: float = 0.05
+    opened: float = 0.01
+    seed: int = 1
+
+
+def write(plan: Plan, made: list[Stock], put: Callable[[Batch], None]) -> int:
+    """Hands all rows to `put`, in the order in which entries arrive. How many entries there are."""
+    count = 0
+    batch: Batch = {"game": [], "secret": [], "entry": [], "opening": []}
+    for step in _arrivals(plan, made):
+        for table, rows in step.items():
+            batch[table] += rows
+        count += len(step["entry"])
+        if len(batch["entry"]) >= _BATCH:
+            put(batch)
+            batch = {table: [] for table in batch}
+    put(batch)
+    return count
+
+
+def _arrivals(plan: Plan, made: list[Stock]) -> Iterator[Batch]:
+    rng = random.Random(plan.seed)
+    choose = _chooser(plan, made, rng)
+    going: list[Iterator[Batch]] = []
+    started = 0
+    while going or started < plan.games:
+        while started < plan.games and len(going) < min(plan.window, 1 + started * 2):
+            if started < len(made):
+                given = made[started]
+                going.append(_rows(given, given.game, given.steps))
+            else:
+                going.append(_copy(plan, choose(), started, rng))
+            started += 1
+        place = rng.randrange(len(going))
+        arrived = next(going[place], None)
+        if arrived is None:
+            going[place] = going[-1]
+            going.pop()
+        else:
+            yield arrived
+
+
+def _chooser(plan: Plan, made: list[Stock], rng: random.Random) -> Callable[[], Stock]:
+    """Draws from the stock so that games have the length on average that the plan asks for."""
+    by_length = sorted(made, key=lambda each: each.entries)
+    cut = len(made) - max(1, len(made) // 8)
+    short, long = by_length[:cut], by_length[cut:]
+    # Games that are not over have half of their entries on average, open ones two.
+    whole = plan.entries / plan.games / (1 - plan.playing / 2 - plan.opened)
+    mean_long, mean_short = fmean(each.entries for each in long), fmean(each.entries for each in short)
+    share = (whole - mean_short) / (mean_long - mean_short)
+    share = min(1.0, max(0.0, share))
+    return lambda: rng.choice(long if rng.random() < share else short)
+
+
+def _copy(plan: Plan, given: Stock, number: int, rng: random.Random) -> Iterator[Batch]:
+    drawn = rng.random()
+    stage = "open" if drawn < plan.opened else "playing" if drawn < plan.opened + plan.playing else "finished"
+    steps = given.steps
+    if stage == "open":
+        steps = steps[:2]
+    elif stage == "playing":
+        steps = steps[: rng.randrange(4, len(steps))]
+    game = rng.randbytes(16).hex()
+    names = BUSY if number % 20 == 7 else player(rng.randrange(plan.players)), player(rng.randrange(plan.players))
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_FIRST + number * 600))
+    texts = _SEPARATOR.join(text for step in steps for line in step.lines for text in (line[0], line[2]))
+    for old, new in ((given.game, game), (NAMES[0], names[0]), (NAMES[1], names[1]), (AT, at)):
+        texts = texts.replace(old, new)
+    changed = iter(texts.split(_SEPARATOR))
+    before = head = "0" * 64
+    copied = []
+    for step in steps:
+        lines = []
+        for text, sig, _, receipt_sig in step.lines:
+            new = next(changed).replace(before, head)
+            before, head = _head_of_stock(text), _head(new)
+            lines.append((new, sig, next(changed).replace(before, head), receipt_sig))
+        copied.append(step._replace(lines=tuple(lines)))
+    last = copied[-1].summary
+    named = {NAMES[0]: names[0], NAMES[1]: names[1]}
+    summary = replace(
+        last,
+        game=game,
+        host=named.get(last.host or ""),
+        guest=named.get(last.guest or ""),
+        to_move=named.get(last.to_move or ""),
+        head=head,
+        created=at,
+        updated=at,
+    )
+    yield from _rows(given, game, (*copied[:-1], copied[-1]._replace(summary=summary)))
+
+
+def _rows(given: Stock, game: str, steps: tuple[Step, ...]) -> Iterator[Batch]:
+    """The rows of each step. Those of the game and its secrets come with the first, in their last state."""
+    seq = 0
+    for number, step in enumerate(steps):
+        entries: list[Row] = []
+        for line in step.lines:
+            entries.append((game, seq, *line))
+            seq += 1
+        first = number == 0
+        yield {
+            "game": [astuple(steps[-1].summary)] if first else [],
+            "secret": [(game, given.seed, steps[-1].summary.host or NAMES[0])] if first else [],
+            "entry": entries,
+            "opening": [(game, *each) for each in step.openings],
+        }
+
+
+@lru_cache(maxsize=100_000)
+def _head_of_stock(text: str) -> str:
+    return _head(text)
+
+
+def _head(text: str) -> str:
+    return sha256(f"{text}\n".encode()).hexdigest()
+
+
+def player(number: int) -> str:
+    """A player's name, as long as those of the stock."""
+    return f"player{number:05}"
+
+
+def players(count: int) -> Iterator[Row]:
+    """Rows of players: keys and signatures have the right form and length, and are nobody's."""
+    rng = random.Random(count)
+    for name in (*NAMES, BUSY, *map(player, range(count))):
+        key = f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{rng.randbytes(33).hex()[:43]}"
+        text = f'{{"at":"{AT}","key":"{key}","name":"{name}","origin":"http://127.0.0.1:8000","v":1}}'
+        yield name, key, AT, text, rng.randbytes(180).hex()[:248]
+
+
+def fill_sqlite(path: Path, plan: Plan, made: list[Stock]) -> int:
+    """Makes the database at `path` by the store's own migrations, and fills it. How many entries there are."""
+    SqliteStore(path).close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    # What is measured begins later: until then each page is written when there is no more room for it.
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+
+    def put(batch: Batch) -> None:
+        for table, rows in batch.items():
+            if rows:
+                connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+    connection.execute("BEGIN")
+    put({"player": list(players(plan.players))})
+    count = write(plan, made, put)
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    return count
+
+
+def enlarge_sqlite(small: Path, large: Path, times: int) -> None:
+    """Makes `large` of so many copies of each game in `small`, and its stock once.
+
+    Ids, players and times are others, lengths the same; heads and texts are not made to go together, since nothing
+    that is measured looks. The games lie in the order of their ids, packed as after a `VACUUM`.
+    """
+    SqliteStore(large).close()
+    connection = sqlite3.connect(large, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("ATTACH ? AS small", (str(small),))
+    connection.execute("CREATE TEMP TABLE stock AS SELECT game FROM small.game WHERE host = ?", NAMES[:1])
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO player SELECT * FROM small.player WHERE name IN (?, ?, ?)", (*NAMES, BUSY))
+    ((width,),) = connection.execute("SELECT count(*) FROM small.player").fetchall()
+    for number in range(times):
+        _enlarge(connection, {"n": f"{number:x}", "w": number * width, "k": f"+{number} years", "busy": BUSY})
+    for table in ("game", "secret", "entry", "opening"):
+        connection.execute(f"INSERT INTO {table} SELECT * FROM small.{table} WHERE game IN stock")
+    connection.execute("COMMIT")
+    connection.execute("DETACH small")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+
+
+def _enlarge(connection: sqlite3.Connection, given: dict[str, object]) -> None:
+    """Copies all but the stock once, in the order of the new ids."""
+    game, player_ = ":n || substr(game, 1, 31)", "printf('player%05d', :w + substr({0}, 7))"
+    seats = ("host", "guest", "to_move")
+    named = [f"CASE {each} WHEN :busy THEN {each} ELSE {player_.format(each)} END" for each in seats]
+    host_, guest, to_move = (
+        f"CASE WHEN {seat} IS NOT NULL THEN {new} END" for seat, new in zip(seats, named, strict=True)
+    )
+    created, updated = (f"strftime('%Y-%m-%dT%H:%M:%SZ', {each}, :k)" for each in ("created", "updated"))
+    rows = {
+        "player": f"{player_.format('name')}, substr(key, 1, 60) || printf('%08d', :w + rowid), registered, text, sig",
+        "game": f"{game}, ruleset, status, {host_}, {guest}, NULL, seq, head, round, actor, {to_move}, {created},"
+        f" {updated}, reason, winner",
+        "secret": f"{game}, seed, offered_to",
+        "entry": f"{game}, seq, replace(text, game, {game}), sig, replace(receipt, game, {game}), receipt_sig",
+        "opening": f"{game}, seq, part, cards, salt",
+    }
+    for table, row in rows.items():
+        which = "name GLOB 'player[0-9]*'" if table == "player" else "game NOT IN stock"
+        connection.execute(f"INSERT INTO {table} SELECT {row} FROM small.{table} WHERE {which}", given)

@@ -1,0 +1,113 @@
+"""What a move, a view and a log cost in short games and in very long ones, through the use cases and the store."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from hkoji_server.service.games import Games, summarise
+from hkoji_server.service.ports import Ports
+from hkoji_server.store.contract import Append, NewGame
+from hkoji_server.store.sqlite import SqliteStore
+
+from hkoji.game.course import Stage
+from hkoji.log.line import format_log
+from tests.support.table import AT, Table, new_game
+
+_LENGTHS: Final = (20, 200, 2_000)
+_ROUNDS: Final = 5
+_MOVES: Final = 4
+
+
+def long_game(entries: int, seed: int = 1) -> Table:
+    """A running game of at least so many entries: a round that ends it is played again, otherwise."""
+    table = new_game(seed)
+    while len(table.lines) < entries:
+        hosted, count = table.hosted, len(table.lines)
+        number = table.course.state.round
+        while table.course.stage is Stage.PLAY and table.course.state.round == number and len(table.lines) < entries:
+            table.play(1)
+        if table.course.stage is not Stage.PLAY:
+            table.hosted, table.lines = hosted, table.lines[:count]
+    return table
+
+
+def measure_lengths() -> None:
+    """Prints milliseconds of processor time, which other work on the machine disturbs little."""
+    with tempfile.TemporaryDirectory(prefix="hkoji-lengths-") as name:
+        asyncio.run(_measure(Path(name)))
+
+
+async def _measure(folder: Path) -> None:
+    store = SqliteStore(folder / "hkoji.sqlite3")
+    found: dict[str, dict[int, list[float]]] = {}
+    tables = {length: long_game(length, seed) for seed, length in enumerate(_LENGTHS)}
+    for table in tables.values():
+        await _keep(store, table)
+    for _ in range(_ROUNDS):
+        for length, table in tables.items():
+            games = Games(store, Ports(), table.server, cached=10)
+            game, names = table.game, table.names
+            whole = await _time(games.log(game, -1))
+            _, lines = await games.log(game, -1)
+            started = time.process_time()
+            format_log(lines)
+            whole += time.process_time() - started
+            last = table.course.seq - 1
+            timings = {
+                "whole log, as text": whole,
+                "log, the last entry": await _time(games.log(game, last)),
+                "own view, first look at the game": await _time(games.view(game, names[0], last)),
+                "own view, seen before": await _time(games.view(game, names[0], last)),
+                "own view with the whole log": await _time(games.view(game, names[0], -1)),
+                "a move": await _moves(games, table),
+            }
+            for what, took in timings.items():
+                if took is not None:
+                    found.setdefault(what, {}).setdefault(length, []).append(took)
+            games.close()
+    store.close()
+    print(f"\n{'milliseconds, in a game of':40}" + "".join(f"{length:>10,} entries" for length in _LENGTHS))
+    for what, by_length in found.items():
+        print(f"  {what:38}" + "".join(f"{median(by_length[length]) * 1000:18,.2f}" for length in _LENGTHS))
+
+
+async def _keep(store: SqliteStore, table: Table) -> None:
+    """Puts a game into the store as it stands."""
+    summary = summarise(table.hosted, created=AT)
+    first, last = table.lines[0], table.lines[-1].entry
+    await store.add_game(NewGame(summary, first, table.hosted.seed, table.names[0]))
+    await store.append(
+        Append(table.game, last.seq, last.head, tuple(table.lines[1:]), table.hosted.openings, summary, outline=True)
+    )
+
+
+async def _moves(games: Games, table: Table) -> float | None:
+    """A move: refereed, stored, acknowledged. Those to which the service adds entries are made and not counted."""
+    took = []
+    for _ in range(_MOVES):
+        hosted, count = table.hosted, len(table.lines)
+        move = table.move(table.random.choice(table.course.state.legal_actions()))
+        brought = table.send(move)
+        over = table.course.stage is not Stage.PLAY
+        table.hosted, table.lines = hosted, table.lines[:count]
+        if over:
+            break
+        started = time.process_time()
+        accepted = await games.submit(table.game, move)
+        if len(brought) == 1:
+            took.append(time.process_time() - started)
+        table.hosted = await games._current(table.game)
+        table.lines += accepted.lines
+    return median(took) if took else None
+
+
+async def _time(asked: Awaitable[object]) -> float:
+    started = time.process_time()
+    await asked
+    return time.process_time() - started
