@@ -46,7 +46,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.errors import HkojiError, NetworkError
+from hkoji.errors import HkojiError, NetworkError, ServiceError
 from hkoji.game.audit import audit
 from hkoji.log.keys import parse_public_key
 from tests.support.cluster import Cluster
@@ -251,7 +251,7 @@ class Folder:
             except NetworkError:
                 return
             except Exception as error:
-                if not (self.struck and getattr(error, "code", "") == "storage"):
+                if not (self.struck and isinstance(error, ServiceError) and error.status == 503):
                     self.wrong.append(f"the client: {type(error).__name__}: {error}")
 
         def failed(pair: Pair, error: Exception) -> None:

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -269,7 +270,7 @@ def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgre
         slow = connected(postgres)  # another process, in the midst of an append
         slow.execute("BEGIN")
         slow.execute(said.HOLD, values)
-        assert slow.execute(said.APPENDS[True, False], values).fetchone() == (1, None)
+        assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
 
         async def work() -> bool:
             revoking = asyncio.create_task(store.revoke_key(Retired(key, "alice", AT, True)))
@@ -373,6 +374,23 @@ def test_connections_that_were_lost_while_idle_are_replaced(postgres: str) -> No
         assert run(store.history(table.game)) is not None
         assert run(store.identity()) == ("key", "http://two")
         assert run(store.lines(table.game)) == tuple(table.lines[:2])
+
+
+def test_the_last_words_of_a_connection_are_its_end(postgres: str) -> None:
+    """They come before the connection is seen to be closed; what was under way then may have been done."""
+    severities = {"FATAL": LostError, "PANIC": LostError, "ERROR": StorageError}
+    with opened_at(postgres) as store, with_game(store) as table:
+        for severity, expected in severities.items():
+            words = Mock(severity_nonlocalized=severity)
+
+            async def spoken(_: Any) -> None:  # Any: a connection
+                raise psycopg.errors.CrashShutdown("terminating connection")
+
+            with patch.object(psycopg.Error, "diag", words), pytest.raises(StorageError) as raised:
+                run(store._connections.once(spoken))
+            assert type(raised.value) is expected
+            assert ("nothing was changed" in str(raised.value)) == (severity == "ERROR")
+        assert run(store.head(table.game)) == (0, table.lines[0].entry.head)
 
 
 class _Losing:

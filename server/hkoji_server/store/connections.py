@@ -68,6 +68,17 @@ def unreadable(cause: BaseException) -> StorageError:
     return error
 
 
+def is_end(error: BaseException | None) -> bool:
+    """Whether an error is the last that a connection says, though it may not be seen to be closed yet.
+
+    A server that goes down, or that ends all its processes since one has crashed, says so in words first.
+    """
+    if not isinstance(error, psycopg.Error):
+        return False
+    last = error.diag.severity_nonlocalized in ("FATAL", "PANIC")
+    return last or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None)
+
+
 def arguments(url: URL) -> dict[str, str]:
     """What the driver is given to connect to `url`."""
     given = {name: values[-1] for name, values in url.normalized_query.items()}
@@ -187,7 +198,10 @@ class Connections:
                 try:
                     result = await work(connection)
                 except psycopg.Error as error:
-                    raise (LostError() if connection.closed else unwritten(error)) from error
+                    if connection.closed or is_end(error):
+                        await connection.close()
+                        raise LostError from error
+                    raise unwritten(error) from error
                 if connection.info.transaction_status is not TransactionStatus.IDLE:
                     await connection.close()
                     raise LostError

@@ -43,9 +43,7 @@ def verify_logs_in(connection: Connection, name: str, key: str) -> None:
         return
     verify_counts(_retired(connection, key))
     if _key_of(connection, name) != key:
-        raise ForbiddenError(
-            tell("{name} has another key now", name=name), hint=tell("log in again with that one")
-        )
+        raise ForbiddenError(tell("{name} has another key now", name=name), hint=tell("log in again with that one"))
 
 
 def register(connection: Connection, player: Player) -> Player | None:

@@ -3,15 +3,15 @@
 What the contract promises holds at READ COMMITTED, with locks on single rows only:
 
 - *One append at a place.* An append locks its game's row (`HOLD`), and so waits for another one of that game; then a
-  statement that begins only now (`APPENDS`) sees where the game stands and changes it, or nothing. What is in
+  statement that begins only now (`append_statement`) sees where the game stands and changes it, or nothing. What is in
   (game, seq) twice cannot be committed in any case.
 - *All or nothing*: that one statement does everything. Its transaction ends with the round trip, and the answer is
   believed only when the server has said that it is idle again, which it says after the commit.
 - *On disk*: a connection whose commits do not wait for the disk is not used (`connections.check_safe`).
 - *Nothing stale*: every read is a statement of its own on a server that takes writes, and sees all that was committed
   before it began. What a `history` reads in several statements only ever grows, and is cut to the same length.
-- *Nothing is appended for a revoked key.* `APPENDS` looks whether it is. One that looked before a revocation was
-  committed has its number from `HOLD` by then, so it is among those that are under way right after the commit: the
+- *Nothing is appended for a revoked key.* `append_statement` looks whether it is. One that looked before a revocation
+  was committed has its number from `HOLD` by then, so it is among those that are under way right after the commit: the
   revocation waits until all of these have ended before it returns. Whoever has been told of a revocation will see no
   entry appear that is not there yet, and no append pays for that with a lock on the player.
 - *A key is one player's, once and for all*; a replaced key gives way once; a code is used once: these are many-step
@@ -217,7 +217,7 @@ class PostgresStore:
     async def append(self, append: Append) -> None:
         """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing."""
         values = said.append_values(append)
-        statement = said.APPENDS[append.outline, bool(append.openings)]
+        statement = said.append_statement(append)
         tries = 0
 
         async def work(connection: pool.Connection) -> tuple[Row | None, Row | None]:

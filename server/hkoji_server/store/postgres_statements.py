@@ -1,13 +1,14 @@
 """The PostgreSQL statements of every move and every view, compiled once, for the driver to prepare.
 
 An append is two statements in one transaction and one round trip. `HOLD` locks the game's row, which also gives the
-transaction its number, and tells how far the game has come. `APPENDS` sees all that was committed before it began,
-since at READ COMMITTED every statement has a snapshot of its own; and does everything or, if the game stands elsewhere
-or the key has been revoked, nothing. `store/postgres.py` says why that is enough.
+transaction its number, and tells how far the game has come. `append_statement` sees all that was committed before it
+began, since at READ COMMITTED every statement has a snapshot of its own; and does everything or, if the game stands
+elsewhere or the key has been revoked, nothing. `store/postgres.py` says why that is enough.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -66,7 +67,12 @@ def _list(name: str, kind: Any) -> Any:  # Any: SQL types and expressions, here 
     return bindparam(name, type_=ARRAY(kind))
 
 
-def _appends(*, outline: bool, openings: bool) -> str:
+def _given() -> Any:
+    """One line, as parameters of its own: cheaper than lists, and nearly every append has one."""
+    return (bindparam(f"e_{name}", type_=ENTRY.c[name].type) for name in _ENTRY)
+
+
+def _appends(*, outline: bool, openings: bool, single: bool) -> str:
     """Everything of an append; of what it does not have, nothing."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
     revoked = exists().where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked)
@@ -89,9 +95,11 @@ def _appends(*, outline: bool, openings: bool) -> str:
         .table_valued(*_ENTRY, name="line")
         .render_derived()
     )
-    added = insert(ENTRY).from_select(
-        ["game", *_ENTRY], select(moved.c.game, *(lines.c[name] for name in _ENTRY)).select_from(moved, lines)
-    )
+    if single:
+        rows = select(moved.c.game, *_given())
+    else:
+        rows = select(moved.c.game, *(lines.c[name] for name in _ENTRY)).select_from(moved, lines)
+    added = insert(ENTRY).from_select(["game", *_ENTRY], rows)
     answer = select(
         select(func.count()).select_from(moved).scalar_subquery(),
         select(RETIRED.c.name).where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked).scalar_subquery(),
@@ -114,12 +122,15 @@ def _appends(*, outline: bool, openings: bool) -> str:
 HOLD: Final = compiled(
     select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")).with_for_update(key_share=True)
 )
-APPENDS: Final = {
-    (outline, openings): _appends(outline=outline, openings=openings)
-    for outline in (False, True)
-    for openings in (False, True)
+_APPENDS: Final = {
+    which: _appends(outline=which[0], openings=which[1], single=which[2])
+    for which in itertools.product((False, True), repeat=3)
 }
-"""By whether an append has an outline, and openings."""
+
+
+def append_statement(append: Append) -> str:
+    """The second statement of an append: by whether it has an outline, openings, and one line only."""
+    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1]
 
 
 def _adds_game() -> str:
@@ -128,8 +139,7 @@ def _adds_game() -> str:
         ["game", "seed", "offered_to"],
         select(game.c.game, bindparam("n_seed", type_=Text), bindparam("n_offered_to", type_=Text)),
     )
-    given = (bindparam(f"e_{name}", type_=ENTRY.c[name].type) for name in _ENTRY)
-    entry = insert(ENTRY).from_select(["game", *_ENTRY], select(game.c.game, *given))
+    entry = insert(ENTRY).from_select(["game", *_ENTRY], select(game.c.game, *_given()))
     return compiled(select(game.c.game).add_cte(secret.cte("kept"), entry.cte("added")))
 
 
@@ -168,12 +178,15 @@ FORGET_CHALLENGES: Final = compiled(delete(CHALLENGE).where(CHALLENGE.c.expires 
 
 
 def append_values(append: Append) -> Values:
-    """The parameters of `HOLD` and `APPENDS`."""
+    """The parameters of `HOLD` and of `append_statement`."""
     values = advance_values(append)
     if append.outline:
         values.update(outline_values(append))
     rows = [entry_values(line) for line in append.lines]
-    values.update({f"e_{name}": [row[name] for row in rows] for name in _ENTRY})
+    if len(rows) == 1:
+        values.update({f"e_{name}": rows[0][name] for name in _ENTRY})
+    else:
+        values.update({f"e_{name}": [row[name] for row in rows] for name in _ENTRY})
     values.update({f"o_{name}": [getattr(each, name) for each in append.openings] for name in _OPENING})
     values["b_key"] = append.key
     return values

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from sqlalchemy import URL, Connection, create_engine, text
+from sqlalchemy import URL, Connection, ExceptionContext, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
-from hkoji_server.store.connections import LostError, arguments, check_safe, unwritten
+from hkoji_server.store.connections import LostError, arguments, check_safe, is_end, unwritten
 from hkoji_server.store.migrate import migrate_together
 
 T = TypeVar("T")
@@ -41,6 +41,7 @@ class Serial:
             pool_pre_ping=True,
             pool_timeout=10,
         )
+        event.listen(self._engine, "handle_error", _note_end)
         self._shown = shown
 
     def open(self) -> None:
@@ -84,9 +85,14 @@ class Serial:
                     except DBAPIError as error:
                         if error.connection_invalidated and committing:
                             raise LostError from error
-                        if not left or getattr(error.orig, "sqlstate", None) not in _REFUSED:
+                        again = error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _REFUSED
+                        if not left or not again:
                             raise unwritten(error) from error
             except DBAPIError as error:  # there is no connection
                 raise unwritten(error) from error
             time.sleep(random.random() * 0.01)  # noqa: S311 # so that two who met do not meet again
         raise AssertionError
+
+
+def _note_end(context: ExceptionContext) -> None:
+    context.is_disconnect = context.is_disconnect or is_end(context.original_exception)
