@@ -1,11 +1,9 @@
-"""Figures for Prometheus: by route and never by path, and the same whatever the number of workers."""
+"""Figures for Prometheus: by route and never by path. Of several workers: test_processes."""
 
 from __future__ import annotations
 
-import re
 import socket
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from hkoji_server.process.metrics import Gathering, Metrics
@@ -13,31 +11,17 @@ from hkoji_server.routes.measured import OTHER
 
 from hkoji.errors import ConflictError, ForbiddenError, StorageError
 from hkoji.game import bodies
-from tests.support.service import Player, begin, serving
+from tests.support.figures import free_port, read
+from tests.support.inside import inside
+from tests.support.service import Player, begin
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-def read(port: int) -> dict[str, float]:
-    """The figures, by name with labels."""
-    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=100) as answer:  # it is http
-        text = answer.read().decode()
-    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, _, value in lines}
-
-
-def total(figures: dict[str, float], pattern: str) -> float:
-    return sum(value for name, value in figures.items() if re.fullmatch(pattern, name))
-
-
-def test_figures_of_a_service_with_two_workers(tmp_path: Path) -> None:
+def test_figures_of_a_service(tmp_path: Path) -> None:
     port = free_port()
-    options = ("--metrics", f"127.0.0.1:{port}", "--workers", "2")
-    with serving(tmp_path / "data", options=options) as service:
+    metrics = Metrics()
+    hide = metrics.show("127.0.0.1", port)
+    metrics.tick(3)
+    with inside(tmp_path / "data", figures=metrics) as service:
         alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
         game = begin(alice, bob)
         again = alice.entry(game, alice.head(game), bodies.Resign())
@@ -46,15 +30,15 @@ def test_figures_of_a_service_with_two_workers(tmp_path: Path) -> None:
         assert service.ask("GET", "/wp-admin/alice").status == 404
         assert service.ask("GET", "/metrics").status == 404  # nothing of it where players are
         figures = read(port)
+    hide()
     entries = 'hkoji_requests_total{method="POST",route="/v1/games/{game}/entries",status="%s"}'
     assert {status: figures[entries % status] for status in (200, 201, 409)} == {200: 1, 201: 5, 409: 1}
     assert figures[f'hkoji_requests_total{{method="GET",route="{OTHER}",status="404"}}'] == 2
     assert figures['hkoji_appends_total{outcome="taken"}'] == 5
     assert figures['hkoji_request_seconds_count{route="/v1/games/{game}/entries"}'] == 7
     assert figures['hkoji_store_seconds_count{call="append"}'] == 5
-    resident = [value for name, value in figures.items() if name.startswith("hkoji_resident_bytes")]
-    assert len(resident) == 2
-    assert all(10**7 < value < 10**9 for value in resident)
+    assert figures["hkoji_connections"] == 3
+    assert 10**7 < figures["hkoji_resident_bytes"] < 10**10
     names = " ".join(figures)
     for each in ("alice", "bob", game, game[:8], alice.token):
         assert each not in names

@@ -27,6 +27,7 @@ from hkoji_server.process.workers import Workers
 
 from hkoji.errors import StorageError
 from hkoji.log.keys import PrivateKey
+from tests.support.figures import free_port, read
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.service import HKOJI, Player, Service, begin, serving, start
@@ -59,7 +60,9 @@ def alive(pid: int) -> bool:
 
 
 def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
-    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+    port = free_port()
+    options = ("--workers", "2", "--metrics", f"127.0.0.1:{port}")
+    service = start(tmp_path / "data", log_level="debug", options=options)
     ledger = Ledger()
     pairs = [Pair(number, Wire(lambda: service.port), ledger, random.Random(number)) for number in range(4)]
     unexpected: list[Exception] = []
@@ -78,6 +81,13 @@ def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -
     assert service.process.poll() is None
     before = sum(pair.accepted for pair in pairs)
     until(lambda: sum(pair.accepted for pair in pairs) >= before + 20)
+    living = {f'hkoji_resident_bytes{{pid="{pid}"}}' for pid in workers(service) if alive(pid)}
+    until(lambda: {name for name in read(port) if name.startswith("hkoji_resident_bytes")} == living)
+    figures = read(port)  # of all three, the one that has died included
+    accepted = 'hkoji_requests_total{method="POST",route="/v1/games/{game}/entries",status="201"}'
+    taken = figures['hkoji_appends_total{outcome="taken"}']
+    assert taken >= 40
+    assert abs(taken - figures[accepted]) <= 10  # some are being answered, and some were when the worker was killed
     service.stop()
     for thread in threads:
         thread.join(PATIENCE)

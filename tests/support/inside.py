@@ -16,6 +16,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from hkoji_server.app import create_app
+from hkoji_server.process.metrics import Metrics
 from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
 
@@ -111,11 +112,18 @@ class Inside:
 
 
 @contextmanager
-def inside(data: Path, *, seed: str = "one", **settings: Any) -> Iterator[Inside]:  # Any: settings by name
+def inside(
+    data: Path,
+    *,
+    seed: str = "one",
+    figures: Metrics | None = None,
+    **settings: Any,  # Any: settings by name
+) -> Iterator[Inside]:
     """A service for the length of a block."""
     clock = Clock()
     settings = {"log_level": "error", **settings} if "database" in settings else {"data": data, **settings}
-    app = create_app(Settings(**{"log_level": "error", **settings}), Ports(clock, drawn(seed)), address="http://inside")
+    chosen = Settings(**{"log_level": "error", **settings})
+    app = create_app(chosen, Ports(clock, drawn(seed)), address="http://inside", metrics=figures)
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)
         runner.run(lifespan.__aenter__())
