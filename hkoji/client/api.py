@@ -156,7 +156,7 @@ class Api:
                 after = None if page["next"] is None else _text(page["next"])
                 size += len(answer.body)
                 if after and (not page["games"] or size > MOST_BYTES):
-                    raise ValueError("its list of games does not end")
+                    raise errors.HkojiError(tell("its list of games does not end"))
             if not after:
                 return found
 

@@ -121,6 +121,7 @@ class Refusals:
 
     def keep(self, error: HkojiError, known: Sequence[Line], sent: Sequence[Line], view: Signed | None = None) -> None:
         """Keeps what of `sent` and `view` the service has signed; the hint of `error` then says so."""
+        error.hint = error.hint or tell("nothing was accepted")
         try:
             kept = self._keep(known, sent, view)
         except StorageError as failed:

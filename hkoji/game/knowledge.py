@@ -94,14 +94,21 @@ class Player:
         if seat != self.seat or not ruleset.hidden(action):
             return action
         if seq not in self.openings:
-            raise TrustError(tell("the opening of the own move at entry {seq} is missing", seq=seq))
+            raise TrustError(
+                tell("the opening of the own move at entry {seq} is missing", seq=seq),
+                hint=tell(
+                    "nothing was accepted; restore the game's secrets.json from a backup, or ask the host of the "
+                    "service, which has the opening too and has not given it"
+                ),
+            )
         return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
 
     def _cards(self, round_number: int, start: int, count: int) -> tuple[str, ...]:
         cards = self.dealt[round_number - 1][start : start + count] if round_number <= len(self.dealt) else ()
         if len(cards) != count:
             raise NotShownError(
-                tell("the service has not shown all own cards of round {round_number}", round_number=round_number)
+                tell("the service has not shown all own cards of round {round_number}", round_number=round_number),
+                hint=tell("nothing was accepted; try again, or ask the host of the service"),
             )
         return cards
 

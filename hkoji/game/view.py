@@ -22,7 +22,9 @@ from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 from hkoji.text import tell
 
-_EVIDENCE = tell("keep the game's folder: the log and the signed view there prove it")
+_EVIDENCE = tell(
+    "nothing was accepted; keep the game's folder: what you have seen is signed. Compare with your opponent"
+)
 
 
 def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> Seat | None:

@@ -327,6 +327,26 @@ def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(alice: Seat, bob: Seat,
     assert alice.client.move(game, notation).seq == 5
 
 
+def test_every_refusal_says_what_is_unchanged(alice: Seat, bob: Seat, desk: Desk) -> None:
+    """Also where the service gives a player whose files are lost other openings than the player's, or too few cards."""
+    game = begin(alice, bob)
+    secret = next(action for action in alice.client.position(game).legal if action[0] == "1")
+    alice.client.move(game, secret)
+    bob.client.position(game)
+    for name in ("log.jsonl", "view.json", "views.signed", "secrets.json"):
+        (alice.folder(game) / name).unlink()
+    lies: dict[str, Callable[[dict[str, Any]], None]] = {
+        "the opening of the own move at entry 5 is missing": lambda value: value.update(openings=[]),
+        "not shown all own cards": lambda value: value.update(view=signed_view(desk, game, dealt=())),
+        "another seat, game or moment": lambda value: value.update(view=signed_view(desk, game, seq=4)),
+    }
+    for reason, lie in lies.items():
+        on_view(desk, lie)
+        assert refused(alice, game, reason).hint.startswith("nothing was accepted; ")
+    desk.tamper = lambda _m, _p, answer: answer
+    assert alice.client.position(game).course.seq == 5
+
+
 # --- views ------------------------------------------------------------------------------------------------------------
 
 
