@@ -342,6 +342,8 @@ def main() -> None:
             kills += told.kills
             numbers += told.numbers
             wrong += told.wrong
+            for line in told.wrong:
+                print(line, file=sys.stderr)
             print(f"{done} of {len(tasks)} folders, {kills.total():,} kills, {len(wrong)} wrong", file=sys.stderr)
     for line in wrong[:_SHOWN]:
         print(line)
