@@ -2,6 +2,7 @@
 
     python -m scripts.measure_races --submissions 20000              a look at it, in a minute
     python -m scripts.measure_races --submissions 1000000 --jobs 2   all of it
+    python -m scripts.measure_races --store postgres                 on a PostgreSQL server of its own
     python -m scripts.measure_races --submissions 2000 --planted "no compare-and-swap"     must find it
 
 Two real `hkoji serve` processes on one database. Clients play many games at once; for each place of each game they
@@ -28,6 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -36,6 +38,7 @@ import uvloop
 
 from hkoji.game.keyring import Pins
 from hkoji.log.keys import PrivateKey, parse_public_key
+from tests.support.cluster import cluster
 from tests.support.load import Wire
 from tests.support.pipes import connect
 from tests.support.races import Party, Racer, Told
@@ -54,7 +57,7 @@ class Task(NamedTuple):
     """What one client process does: with which processes of the service, how much, and with which numbers."""
 
     ports: tuple[int, ...]
-    database: Path
+    database: Path | str
     submissions: int
     seed: int
     job: int
@@ -84,8 +87,8 @@ class Raced(Protocol):
 class Served:
     """A `hkoji serve` of its own."""
 
-    def __init__(self, data: Path) -> None:
-        self._service = start(data, log_level="error")
+    def __init__(self, data: Path, database: str | None) -> None:
+        self._service = start(data, log_level="error", database=database)
         self.port = self._service.port
 
     def stop(self) -> int | None:
@@ -145,7 +148,7 @@ def race(task: Task) -> Done:
     return uvloop.run(_race(task))
 
 
-def judge(database: Path, keys: Mapping[str, str], told: dict[str, Told]) -> list[str]:
+def judge(database: Path | str, keys: Mapping[str, str], told: dict[str, Told]) -> list[str]:
     """Judges some of the games."""
     pins: Pins = {name: parse_public_key(key) for name, key in keys.items()}
     return list(judged(asking(database), told, pins))
@@ -157,10 +160,14 @@ def _split(told: Mapping[str, Told], parts: int) -> list[dict[str, Told]]:
 
 
 def raced(
-    services: Sequence[Raced], data: Path, submissions: int, seed: int = 1, jobs: int = 1, racers: int = _RACERS
+    services: Sequence[Raced],
+    database: Path | str,
+    submissions: int,
+    seed: int = 1,
+    jobs: int = 1,
+    racers: int = _RACERS,
 ) -> Done:
-    """Races against running services, stops them, and judges."""
-    database = data / _FILE
+    """Races against running services on a database, stops them, and judges."""
     ports = tuple(service.port for service in services)
     wire = Wire(lambda: ports[0])
     server = wire.ask("GET", "/v1/service").json["key"]
@@ -189,19 +196,29 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="client processes")
     parser.add_argument("--racers", type=int, default=_RACERS, help="games at once of each client process")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--planted", choices=sorted(PLANTS), help="a fault in the service, to be found")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="hkoji-races-"))
     began = time.monotonic()
     data = folder / "data"
     services: list[Raced] = []
+    stack = ExitStack()
+    database: Path | str = data / _FILE
+    url: str | None = None
+    if given.planted and given.store != "sqlite":
+        parser.error("faults are planted into the store on SQLite")
+    if given.store == "postgres":
+        server = stack.enter_context(cluster())
+        database = url = server.url(server.create())
     try:
         for _ in range(2):
-            services.append(Forked(data, given.planted) if given.planted else Served(data))
-        done = raced(services, data, given.submissions, given.seed, given.jobs, given.racers)
+            services.append(Forked(data, given.planted) if given.planted else Served(data, url))
+        done = raced(services, database, given.submissions, given.seed, given.jobs, given.racers)
     finally:
         for service in services:
             service.stop()
+        stack.close()
         shutil.rmtree(folder)
     counts = done.counts
     seconds = max(1, counts.pop("seconds", 0) / given.jobs)

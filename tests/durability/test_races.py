@@ -19,7 +19,7 @@ from tests.support.unfair import Forked
 def _raced(folder: Path, submissions: int, fault: str | None = None) -> Done:
     services = [Forked(folder / "data", fault) for _ in range(2)]
     try:
-        return raced(services, folder / "data", submissions, seed=5, racers=3)
+        return raced(services, folder / "data" / "hkoji.sqlite3", submissions, seed=5, racers=3)
     finally:
         for service in services:
             service.stop()

@@ -14,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from hkoji.game.audit import audit
 from hkoji.game.keyring import Pins
 from tests.support.ledger import Dump, half_done
@@ -30,10 +32,13 @@ _TABLES = {
 }
 
 
-def asking(path: Path) -> Ask:
-    """Reads a SQLite file."""
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    return lambda query, values: connection.execute(query, values).fetchall()
+def asking(where: Path | str) -> Ask:
+    """Reads an SQLite file, or the PostgreSQL database at a URL."""
+    if isinstance(where, Path):
+        connection = sqlite3.connect(f"file:{where}?mode=ro", uri=True)
+        return lambda query, values: connection.execute(query, values).fetchall()
+    server = psycopg.connect(where.replace("+psycopg", "", 1), autocommit=True)
+    return lambda query, values: server.execute(query.replace("?", "%s").encode(), values).fetchall()
 
 
 def strays(ask: Ask, told: Mapping[str, Told]) -> Iterator[str]:
@@ -78,7 +83,8 @@ def _heads(game: str, texts: list[str], known: Told) -> Iterator[str]:
 def _dump(ask: Ask, game: str) -> Dump:
     found: Dump = {"service": {}}
     for table, (width, columns) in _TABLES.items():
-        rows = ask(f"SELECT {columns} FROM {table} WHERE game = ?", (game,))
+        order = ", ".join(map(str, range(1, width + 1)))
+        rows = ask(f"SELECT {columns} FROM {table} WHERE game = ? ORDER BY {order}", (game,))
         found[table] = {row[:width]: tuple(map(_plain, row[width:])) for row in rows}
     return found
 
