@@ -1,0 +1,134 @@
+"""One rule book: what the referee takes everybody can read, and what an audit takes the referee would have taken.
+
+A sample of what `python -m scripts.measure_agreement` tries as often as one likes.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hkoji import errors
+from hkoji.arena.plan import Plan
+from hkoji.arena.scribe import Scribe
+from hkoji.game import bodies
+from hkoji.game.audit import audit
+from hkoji.log.line import format_log
+from hkoji.rules.hanamikoji import actions
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.agreement import assert_agreed, offered, play_on, refereed
+from tests.support.desk import Desk, begin, seated
+from tests.support.desk import play_on as play_at
+from tests.support.drafts import draft, pins, seal
+from tests.support.mutants import NEW, STRANGER, finished, mutant, position, retold
+from tests.support.rules import GAMES, Game, every_game
+from tests.support.stock import by_hkoji, by_script, missing_tools
+from tests.support.table import Table, new_game, whole_game
+
+
+@every_game
+@pytest.mark.parametrize("seed", range(3))
+def test_what_the_referee_takes_everybody_can_read(game: Game, seed: int) -> None:
+    rng = random.Random(f"{game.name} {seed}")
+    table = position(rng, game)
+    assert_agreed(table)
+    taken = []
+    for _ in range(40):
+        _, submission = mutant(rng, table)
+        after = offered(table, submission, (*NEW, STRANGER)) if submission else None
+        if after is not None:
+            taken.append(after)
+    for after in rng.sample(taken, min(2, len(taken))):
+        assert_agreed(after, table)
+    if taken:
+        assert_agreed(play_on(taken[0], rng))
+
+
+@every_game
+@pytest.mark.parametrize("seed", range(2))
+def test_what_an_audit_takes_the_referee_would_have_taken(game: Game, seed: int) -> None:
+    rng = random.Random(f"{game.name} {seed}")
+    table = finished(rng, game)
+    assert refereed(table.text.encode()) == []
+    for _ in range(4):
+        log, _ = retold(rng, table)
+        result = audit(log)
+        if result.ok and result.finished:
+            assert refereed(log) == []
+
+
+def test_the_script_agrees_on_a_game_told_otherwise(tmp_path: Path) -> None:
+    if missing := missing_tools():
+        pytest.fail(missing)
+    rng = random.Random(1)
+    table = finished(rng, GAMES[0])
+    for number in range(2):
+        log, _ = retold(rng, table)
+        path = tmp_path / str(number)
+        path.write_bytes(log)
+        assert by_script(path, pins(table)).agrees(by_hkoji(log, pins(table)))
+
+
+def _lenient(self: Hanamikoji, action: str, cards: tuple[str, ...]) -> str:
+    """Counts no `X`."""
+    if not self.hidden(action) and not cards:
+        return action
+    completed = action[0] + cards[0]
+    actions.read(completed)
+    return completed
+
+
+def test_a_referee_that_counts_no_hidden_cards_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the laws above would fail if somebody saw what others do not."""
+    table = new_game(3)
+    honest = table.move(next(action for action in table.course.state.legal_actions() if action[0] == "2"))
+    commits = tuple(opening.commitment(table.game) for opening in honest.opening)
+    miscounted = table.entry(0, bodies.Move("2X", commits))._replace(opening=honest.opening)
+    assert offered(table, miscounted) is None
+    monkeypatch.setattr(Hanamikoji, "complete", _lenient)
+    monkeypatch.setattr(Hanamikoji, "public", lambda _, action: "2X" if action == "2X" else actions.public(action))
+    taken = offered(table, miscounted)
+    assert taken is not None
+    with pytest.raises((AssertionError, errors.HkojiError)):
+        assert_agreed(taken, table)
+
+
+def test_a_log_with_another_answer_of_the_referee_is_found_out() -> None:
+    table = whole_game(1)
+    drafts = draft(table)
+    second = next(it for it in drafts if it.kind == "move" and "commit" in it.body)
+    second.body["commit"] = ["ab" * 32]
+    assert refereed(seal(drafts)) != []
+
+
+# --- the same referee elsewhere ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ruleset", [Hanamikoji("random", 1, "charm"), GAMES[1].rulesets[-1]])
+def test_an_arena_keeps_to_the_same_rule_book(ruleset: Ruleset) -> None:
+    plan = Plan(("one", "other"), ruleset, 1, "7")
+    for table in "ab":
+        scribe = Scribe(plan, 0, table)
+        scribe.begin()
+        rng = random.Random(table)
+        while scribe.state.outcome is None:
+            scribe.decide(rng.choice(scribe.state.legal_actions()))
+        log = scribe.unseal().encode()
+        assert audit(log).finished
+        assert refereed(log) == []
+
+
+def test_local_play_keeps_to_the_same_rule_book(tmp_path: Path) -> None:
+    desk = Desk()
+    players = (seated(desk, "alice", tmp_path / "alice"), seated(desk, "bob", tmp_path / "bob"))
+    game = begin(*players, Hanamikoji("host", 1))
+    play_at(players, game, 60)
+    kept = desk.games[game]
+    assert kept.hosted.course.finished
+    assert refereed(format_log(kept.lines).encode()) == []
+    table = Table(Hanamikoji("host", 1))
+    table.lines, table.hosted, table.game, table.server = kept.lines, kept.hosted, game, desk.key
+    assert_agreed(table)
