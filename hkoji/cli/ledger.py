@@ -12,15 +12,15 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from hkoji.errors import StorageError
-from hkoji.game.archive import Bond, Claims, Conflict, covers, extends, fork, other_seed
+from hkoji.game.archive import Bond, Claims, Conflict, covers, extends, fork, other_seed, two_receipts
 from hkoji.text import tell
 
 _TABLES: Final = """
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     CREATE TABLE text (digest BLOB PRIMARY KEY, file TEXT, line INTEGER) WITHOUT ROWID;
-    CREATE TABLE course (id INTEGER PRIMARY KEY, game TEXT, heads BLOB, vouched BLOB, server TEXT, named TEXT,
-        file TEXT, line INTEGER);
+    CREATE TABLE course (id INTEGER PRIMARY KEY, game TEXT, heads BLOB, times BLOB, vouched BLOB, server TEXT,
+        named TEXT, file TEXT, line INTEGER);
     CREATE INDEX game ON course (game);
     CREATE TABLE bond (server TEXT, deal TEXT, seed_commit TEXT, file TEXT, line INTEGER,
         PRIMARY KEY (server, deal)) WITHOUT ROWID;
@@ -81,13 +81,13 @@ class Ledger:
 
     def _course(self, claims: Claims, place: Place) -> tuple[Place | None, list[Contradiction]]:
         rows = self._base.execute(
-            "SELECT id, heads, vouched, server, named, file, line FROM course WHERE game = ? ORDER BY id",
+            "SELECT id, heads, times, vouched, server, named, file, line FROM course WHERE game = ? ORDER BY id",
             (claims.game,),
         )
         kin: list[tuple[int, Claims, Place]] = []
         rivals: list[tuple[Claims, Place]] = []
-        for number, heads, vouched, server, named, file, line in rows:
-            other, there = Claims(claims.game, heads, vouched, server, named, None), Place(file, line)
+        for number, heads, times, vouched, server, named, file, line in rows:
+            other, there = Claims(claims.game, heads, times, vouched, server, named, None), Place(file, line)
             if covers(other, claims):
                 return there, []
             if extends(other, claims) or extends(claims, other):
@@ -97,16 +97,24 @@ class Ledger:
         for number, other, _there in kin:
             if covers(claims, other):
                 self._base.execute("DELETE FROM course WHERE id = ?", (number,))
-        values = (claims.game, claims.heads, claims.vouched, claims.server, claims.named)
+        values = (claims.game, claims.heads, claims.times, claims.vouched, claims.server, claims.named)
         self._base.execute(
-            "INSERT INTO course (game, heads, vouched, server, named, file, line) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO course (game, heads, times, vouched, server, named, file, line) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*values, *place),
         )
-        earlier = next((there for _number, other, there in kin if extends(other, claims)), None)
+        twice = [(conflict, other, there) for _, other, there in kin if (conflict := two_receipts(claims, other))]
+        same = [(other, there) for _, other, there in kin if not two_receipts(claims, other)]
+        earlier = next((there for other, there in same if extends(other, claims)), None)
         found = [
             Contradiction(there, place, claims.game, conflict)
             for rival, there in rivals
             if not _known(conflict := fork(claims, rival), rival, (other for _number, other, _there in kin))
+        ]
+        found += [
+            Contradiction(there, place, claims.game, conflict)
+            for conflict, other, there in twice
+            if not any((known := two_receipts(each, other)) and known.entry == conflict.entry for each, _ in same)
         ]
         # Of several one that convicts somebody is told.
         found.sort(key=lambda each: each.conflict.signer is None)

@@ -22,6 +22,7 @@ from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.forgery import later_receipt
 from tests.support.shell import Done, run
 from tests.support.table import Table, new_game, whole_game
 
@@ -263,6 +264,28 @@ def test_a_fork_is_told_once_and_with_receipts_if_there_are_any(tmp_path: Path) 
     ]
     # Without receipts nobody is convicted; the log that has them does it.
     assert found == [(["1", "2"], False), (["2", "5"], True)]
+
+
+def test_two_receipts_of_one_entry_are_found_and_told_once(tmp_path: Path) -> None:
+    """However many copies there are of either, and whether they end there or before."""
+    table = new_game(73, ROW).play(3)
+    late = format_log(later_receipt(table))
+    texts = {
+        "1": format_log(table.lines[:-1]),
+        "2": table.text,
+        "3": late,
+        "4": format_log(table.lines, receipts=False),
+        "5": late,
+        "6": table.play(1).text,
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    logs, summary = told(run("audit", str(tmp_path), "--key", f"server={table.server.public.text}", "--json"))
+    (found,) = [log for log in logs if "contradiction" in log]
+    assert [Path(place["file"]).stem for place in found["logs"]] == ["2", "3"]
+    assert (found["contradiction"], found["entry"], found["signer"]) == ("receipt", late.count("\n") - 1, "server")
+    assert [Path(log["file"]).stem for log in logs if "repeats" in log] == ["4", "5"]
+    assert (summary["contradictions"], summary["broken"], summary["repeated"], summary["ok"]) == (1, 0, 2, False)
 
 
 def test_a_log_that_goes_on_without_receipts_brings_no_news_of_a_fork(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ import random
 
 import pytest
 
-from hkoji.game.archive import Against, Claims, claims, covers, extends, fork, other_seed
+from hkoji.game.archive import Against, Claims, claims, covers, extends, fork, other_seed, two_receipts
 from hkoji.game.audit import audit
 from hkoji.log.keys import PublicKey
 from hkoji.log.line import Line, format_log
 from tests.support.docs import DOCS
+from tests.support.forgery import later_receipt
 from tests.support.table import Table, new_game, whole_game
 
 DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
@@ -49,7 +50,7 @@ def test_a_longer_log_extends_a_shorter_one_and_covers_it_if_it_has_its_receipts
 
 
 @pytest.mark.parametrize("moves", [0, 3, 7])
-def test_two_receipts_for_one_place_convict_the_service(moves: int) -> None:
+def test_two_entries_with_receipts_for_one_place_convict_the_service(moves: int) -> None:
     one, other = branches(moves)
     first = next(n for n, (a, b) in enumerate(zip(one.lines, other.lines, strict=False)) if a.entry != b.entry)
     pins = {"server": one.server.public}
@@ -58,6 +59,30 @@ def test_two_receipts_for_one_place_convict_the_service(moves: int) -> None:
     assert f"entry {first}" in found.reason
     unpinned = fork(said(one.lines), said(other.lines)).signer
     assert unpinned == f"server with the unpinned key {one.server.public.fingerprint}"
+
+
+def test_two_receipts_for_one_entry_convict_the_service() -> None:
+    """Each log holds, and one has its entry a minute later."""
+    table = new_game(5).play(3)
+    late = later_receipt(table)
+    pins = {"server": table.server.public}
+    assert audit(format_log(late), pins).ok
+    mine, theirs, before, bare = (
+        said(table.lines, pins=pins),
+        said(late, pins=pins),
+        said(table.lines[:-1], pins=pins),
+        said(table.lines, receipts=False, pins=pins),
+    )
+    for one, other in ((mine, theirs), (theirs, mine)):
+        found = two_receipts(one, other)
+        assert found is not None
+        last = len(late) - 1
+        assert (found.against, found.entry, found.signer) == (Against.RECEIPT, last, "server")
+        assert not covers(one, other)
+        assert covers(one, before)
+        assert covers(one, bare)
+    for one, other in ((mine, mine), (mine, before), (before, theirs), (mine, bare), (bare, theirs)):
+        assert two_receipts(one, other) is None
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [(True, False), (False, True), (False, False)])

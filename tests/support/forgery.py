@@ -71,3 +71,13 @@ def append(table: Table, body: bodies.Body) -> None:
     receipt = make_receipt(at=AT, game=entry.game, head=entry.head, seq=entry.seq)
     signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
     table.lines.append(Line(entry, sign_entry(entry, table.server), signed))
+
+
+def later_receipt(table: Table) -> list[Line]:
+    """The log with another receipt of its last entry, as true as the first."""
+    *lines, last = table.lines
+    receipt = make_receipt(at="2026-11-20T23:59:59Z", game=table.game, head=last.entry.head, seq=last.entry.seq)
+    signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
+    assert last.receipt is not None
+    assert receipt.at > last.receipt.receipt.at
+    return [*lines, last._replace(receipt=signed)]

@@ -14,20 +14,21 @@ import pytest
 from hkoji import errors
 from hkoji.client.pins import Pins
 from hkoji.game import bodies, host
-from hkoji.game.archive import Against, claims, extends, fork
+from hkoji.game.archive import Against, claims, extends, fork, two_receipts
 from hkoji.game.audit import AuditStep, audit
 from hkoji.game.hidden import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, parse_submission
 from hkoji.game.terms import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.keys import PrivateKey
-from hkoji.log.line import format_log, parse_log, sign_entry
+from hkoji.log.line import SignedReceipt, format_log, parse_log, sign_entry
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.log.curve import encode_point, encodings, small_order
 from tests.support.adversary import (
     HostileDesk,
+    Telling,
     added,
     another_card,
     attack,
@@ -172,6 +173,39 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     assert proven(desk, bob, game) == set()
     caught(desk, bob, lambda: bob.client.position(game), "another one than you have seen", told(hers))
     assert proven(desk, bob, game) == {"server"}
+
+
+@attack(
+    "two receipts for one entry, so that each player is told another time",
+    who=SERVICE,
+    found="the audit of both copies",
+    named=SERVICE,
+    file=NOBODY,
+)
+def test_two_receipts_for_one_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """As whoever claims that a player was late. Each log holds by itself."""
+    game = unseen(alice, bob)
+
+    def lie(telling: Telling) -> None:
+        last = telling.lines[-1]
+        receipt = make_receipt(at="2026-11-20T23:59:59Z", game=game, head=last.entry.head, seq=last.entry.seq)
+        signed = SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message))
+        telling.lines[-1] = last._replace(receipt=signed)
+
+    with lying(desk, lie):
+        hers = alice.client.log(game)
+    his = bob.client.log(game)
+    assert [line.entry for line in hers] == [line.entry for line in his]
+    audits = [audit(format_log(lines), {"server": desk.key.public}) for lines in (hers, his)]
+    assert all(each.ok for each in audits)
+    one, other = map(claims, audits)
+    assert one
+    assert other
+    conflict = two_receipts(one, other)
+    assert conflict
+    assert (conflict.against, conflict.entry, conflict.signer) == (Against.RECEIPT, 7, "server")
+    assert two_receipts(one, one) is None
+    assert proven(desk, alice, game) == proven(desk, bob, game) == set()
 
 
 @attack("an entry left out", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
