@@ -228,6 +228,11 @@ def _brought(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
     }
 
 
+def _taken(line: Line) -> str:
+    """The time of record of an entry; its own is its author's claim."""
+    return line.receipt.receipt.at if line.receipt else line.entry.at
+
+
 def _summary(course: Course, lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
     """A game in a list of games."""
     names, outcome = course.setup.names, course.outcome
@@ -243,7 +248,7 @@ def _summary(course: Course, lines: tuple[Line, ...]) -> dict[str, Any]:  # Any:
         "round": course.state.round,
         "actor": course.actor,
         "to_move": names[course.actor] if course.actor is not None else None,
-        "created": lines[0].entry.at,
-        "updated": lines[-1].entry.at,
+        "created": _taken(lines[0]),
+        "updated": _taken(lines[-1]),
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
     }

@@ -5,6 +5,7 @@ A sample of what `python -m scripts.measure_agreement` tries as often as one lik
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -132,3 +133,15 @@ def test_local_play_keeps_to_the_same_rule_book(tmp_path: Path) -> None:
     table = Table(Hanamikoji("host", 1))
     table.lines, table.hosted, table.game, table.server = kept.lines, kept.hosted, game, desk.key
     assert_agreed(table)
+
+
+def test_a_list_has_the_time_of_record_not_what_an_author_claims(tmp_path: Path) -> None:
+    desk = Desk()
+    recorded = "2026-11-20T13:00:00Z"
+    desk._now = lambda: recorded  # the service's clock; those of players say noon
+    alice = seated(desk, "alice", tmp_path / "alice")
+    game = alice.client.new(Hanamikoji()).course.setup.game
+    assert desk.games[game].lines[-1].entry.at != recorded
+    status, listed, *_ = desk.answer("GET", "/v1/games", None, None)
+    assert status == 200
+    assert [(each["created"], each["updated"]) for each in json.loads(listed)["games"]] == [(recorded, recorded)]
