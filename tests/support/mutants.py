@@ -25,9 +25,11 @@ from hkoji.log.entry import make_entry
 from hkoji.log.keychange import proof_message
 from hkoji.log.keys import PrivateKey, parse_public_key
 from hkoji.log.line import sign_entry
+from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from tests.support.agreement import play_on
 from tests.support.drafts import Draft, draft, seal
+from tests.support.forgery import append
 from tests.support.rules import GAMES, Game, choose
 from tests.support.table import AT, Table
 
@@ -168,7 +170,7 @@ def _spell(rng: random.Random, table: Table, text: str) -> str:
     names = _names(table, text[1:])
     state = table.course.state
     some = [*_actions(table), text]
-    match rng.randrange(15):
+    match rng.choice([*range(15), 4, 4, 4]):
         case 0:
             return rng.choice([text.lower(), text.upper(), f" {text}", f"{text} ", text.replace("", " ").strip()])
         case 1:
@@ -404,6 +406,16 @@ MUTATIONS: dict[str, Mutation] = {
 _OFTEN = ("another action", "another move", "other openings", "other commitments")
 
 
+def sort_of(did: str, submission: Submission, table: Table) -> str:
+    """What of many that are taken is the same for all readers: the shape of an action, with a ?, or what was done."""
+    action = submission.entry.body.get("action")
+    if not isinstance(action, str):
+        return did
+    for kind in table.ruleset.pack.kinds:
+        action = action.replace(kind, "?")
+    return f"?{action}"
+
+
 def mutant(rng: random.Random, table: Table) -> tuple[str, Submission | None]:
     """What was done to something valid, and what came of it; None if no entry can say that."""
     it = start(table, rng)
@@ -427,9 +439,23 @@ def mutant(rng: random.Random, table: Table) -> tuple[str, Submission | None]:
 def finished(rng: random.Random, game: Game | None = None) -> Table:
     """A table that has come to its end, mostly soon: what follows a changed move then seldom depends on it."""
     table = position(rng, game)
-    if table.course.stage is Stage.PLAY and rng.random() < 0.8:
+    if table.course.actor is not None and rng.random() < 0.3:
+        time_out(table)
+    elif table.course.stage is Stage.PLAY and rng.random() < 0.8:
         table.send(table.entry(rng.randrange(2), bodies.Resign()))
     return play_on(table, rng)
+
+
+def time_out(table: Table) -> None:
+    """The seat that is to act has been too late, and loses."""
+    course, hosted = table.course, table.hosted
+    assert course.actor is not None
+    append(table, bodies.Timeout(course.actor, AT))
+    due = {(card.seq, card.part) for card in course.face_down}
+    openings = tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
+    seed = None if course.setup.offer.terms.seals else hosted.seed
+    append(table, bodies.End(openings, Outcome("timeout", 1 - course.actor), seed))
+    table.hosted = host.resume(table.lines, hosted.seed, hosted.openings)
 
 
 def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
@@ -439,7 +465,9 @@ def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
     drafts = draft(table)
     for each in drafts:
         each.receipt = {"at": AT}
-    number = rng.choice([number for number, it in enumerate(drafts) if it.value["by"] != "server"])
+    players = [number for number, it in enumerate(drafts) if it.value["by"] != "server"]
+    hiding = [number for number in players if "commit" in drafts[number].body]
+    number = rng.choice(hiding if hiding and rng.random() < 0.5 else players)
     it = drafts[number]
     opened = [opening for each in drafts for opening in each.body.get("openings", ()) if opening["seq"] == number]
     before = copy.copy(table)
