@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import time
@@ -31,13 +32,22 @@ def listening(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
                 connection, _ = listener.accept()
                 with connection:
                     for answer in answers:
-                        got.append(connection.recv(65536))
+                        got.append(_request(connection))
                         connection.sendall(answer)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}", got
         thread.join(300)
+
+
+def _request(connection: socket.socket) -> bytes:
+    """A whole request: head and body may come apart."""
+    request = connection.recv(65536)
+    announced = re.search(rb"Content-Length: ([0-9]+)\r\n", request)
+    while request and len(request.partition(b"\r\n\r\n")[2]) < (int(announced[1]) if announced else 0):
+        request += connection.recv(65536)
+    return request
 
 
 def test_a_connection_is_kept() -> None:

@@ -482,6 +482,7 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
     document = service.ask("GET", "/openapi.json").json
     assert set(document["paths"]) == {
         "/healthz",
+        "/readyz",
         "/v1/service",
         "/v1/players",
         "/v1/players/{name}",

@@ -271,6 +271,8 @@ def readable(service: Inside, reader: Player | None, game: str) -> list[str]:
     if reader is not None:
         asked += [service.ask("GET", path, token=reader.token) for path in (f"/v1/games/{game}/view", "/v1/me/games")]
     assert {answer.status for answer in asked} == {200}
+    numbers = [answer.headers.pop("x-request-id") for answer in asked]
+    assert len(set(numbers)) == len(asked)  # drawn for each request: no two runs have the same
     return [answer.body.decode() + json.dumps(answer.headers) for answer in asked]
 
 

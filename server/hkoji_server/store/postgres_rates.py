@@ -70,7 +70,7 @@ class PostgresRates:
 
     def _open(self) -> psycopg.Connection:
         connection = psycopg.connect(**self._arguments, autocommit=True)  # type: ignore[arg-type] # texts by name
-        with suppress(psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):  # another has just made it
+        with suppress(psycopg.Error):  # another is making it, which PostgreSQL says in several ways; what follows sees
             connection.execute(rates.TABLE.format(unlogged="UNLOGGED ").encode())
         return connection
 
