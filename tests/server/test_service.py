@@ -504,5 +504,5 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/v1/games/{game}/view",
     }
     entries = document["paths"]["/v1/games/{game}/entries"]["post"]["responses"]
-    assert set(entries) == {"200", "201", "400", "403", "404", "409", "413", "415", "422", "503"}
+    assert set(entries) == {"200", "201", "400", "403", "404", "409", "413", "415", "422", "429", "503"}
     assert "application/problem+json" in entries["409"]["content"]
