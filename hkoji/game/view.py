@@ -68,7 +68,13 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
     known = revealed(lines)
     if not isinstance(known, Everything):
         return sound(replay(lines, player_knowledge(lines, seat, view, openings)))
-    result = sound(replay(lines, known))
+    result = replay(lines, known)
+    if result.stop is not None:
+        # False openings make other entries fail, even the player's own. Known step by step, the false ones do.
+        stepwise = replay(lines, player_knowledge(lines, seat, view, openings))
+        if stepwise.stop is not None and not isinstance(stepwise.stop, TrustError):
+            result = stepwise
+    result = sound(result)
     course = result.course
     if course is not None and course.stage is Stage.OVER and view is not None:
         _verify_shown(course, seat, view)

@@ -588,7 +588,8 @@ def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     end = bodies.parse_body("end", lines[-1].entry.body)
     assert isinstance(end, bodies.End)
     assert end.openings
-    reason = "the opening of entry 5 is missing"
+    # Not entry 5, the player's own, which cannot be read without its opening.
+    reason = f"entry {len(lines) - 1} of the log does not hold: it opens other cards than those that are due"
     lie = instead_of(len(lines) - 1, end._replace(openings=()))
     caught(desk, alice, lambda: alice.client.position(game), reason, lie)
     assert proven(desk, alice, game) == {"server"}
