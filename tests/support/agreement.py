@@ -87,6 +87,7 @@ def assert_tells_no_cards(table: Table, submission: Submission, error: errors.Hk
     """An error names no card but those that its reader has sent, has on hand, or sees on the table."""
     pack, state = table.ruleset.pack, table.course.state
     known = f"{submission.entry.text} {submission.opening} {getattr(state, 'offer', '')} {getattr(state, 'left', '')}"
+    known += re.sub(r"[\s,/]", "", submission.entry.text).upper()  # as it is read where it is read leniently
     seat = table.course.actor
     if seat is not None and submission.entry.by == table.names[seat]:
         known += " " + pack.decode(state.hands[seat])
