@@ -76,14 +76,21 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
 
 
 def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
-    """What the service has just given receipts for must be in the log that it sends then. Raises `TrustError`."""
-    heads = {line.entry.seq: line.entry.head for line in lines}
+    """What the service has just given receipts for must be in the log that it sends then, with the same receipts.
+
+    Raises `TrustError`.
+    """
+    shown = {line.entry.seq: line for line in lines}
     for line in taken:
-        if heads.get(line.entry.seq) != line.entry.head:
+        seq, then = line.entry.seq, shown.get(line.entry.seq)
+        if then is None or then.entry.head != line.entry.head:
             raise TrustError(
-                tell("the service's log has no entry {seq} as it has just confirmed it", seq=line.entry.seq),
-                hint=_EVIDENCE,
+                tell("the service's log has no entry {seq} as it has just confirmed it", seq=seq), hint=_EVIDENCE
             )
+        given, again = line.receipt, then.receipt
+        # One for another entry does not hold, which has been said.
+        if given and again and given.receipt != again.receipt and given.receipt.head == line.entry.head:
+            raise TrustError(tell("the service has given two receipts for entry {seq}", seq=seq), hint=_EVIDENCE)
 
 
 def _verify_time(line: Line, before: Line) -> None:

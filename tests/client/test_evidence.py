@@ -148,6 +148,26 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, al
     assert proven(desk, bob, game) == {"server"}
 
 
+def test_a_receipt_is_the_same_in_the_log_that_follows(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+    """The same entries, and another time for one of them than the service has just given."""
+    game = begin(alice, bob)
+    alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "3"))
+    answer = bob.client.position(game).legal[0]
+
+    def later(telling: Telling) -> None:
+        if len(desk.games[game].lines) > 6 and not telling.brought:
+            number = next(at for at, line in enumerate(telling.lines) if line.entry.seq == 6)
+            line = telling.lines[number]
+            made = make_receipt(at="2026-11-21T00:00:00Z", game=game, head=line.entry.head, seq=6)
+            signed = SignedReceipt(made, desk.key.sign(sshsig.RECEIPT, made.message))
+            telling.lines[number] = line._replace(receipt=signed)
+
+    with lying(desk, later), pytest.raises(TrustError, match="has given two receipts for entry 6"):
+        bob.client.move(game, answer)
+    assert proven(desk, bob, game) == {"server"}
+    assert bob.client.move(game, answer).seq == 6
+
+
 def test_an_answer_that_is_better_the_second_time_is_kept_and_said(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """The end that a resignation brings comes with a receipt for another one; asked again the service is honest."""
     game = begin(alice, bob)
