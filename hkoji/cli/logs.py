@@ -184,7 +184,9 @@ def audit_text(result: Audit) -> str:
     for party in result.parties:
         lines.append(f"  {party.name:10} {party.key.fingerprint}  {_standing(result, party)}")
     if result.ok:
-        if result.finished:
+        if not result.entries:
+            lines.append(_("There is no log in the file; what is in it does not contradict itself."))
+        elif result.finished:
             lines.append(_("All {n} entries hold; the game is finished.", n=result.entries))
         else:
             lines.append(_("All {n} entries hold; the game is still running.", n=result.entries))

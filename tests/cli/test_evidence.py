@@ -9,9 +9,10 @@ import pytest
 
 from hkoji.cli.exits import Exit
 from hkoji.game import bodies
-from hkoji.game.evidence import is_evidence, parse_evidence
+from hkoji.game.evidence import format_evidence, is_evidence, parse_evidence
 from tests.support.adversary import HostileDesk, instead_of, lying
 from tests.support.desk import AT, begin
+from tests.support.framing import evidence, stories
 from tests.support.shell import Shell, run
 
 
@@ -75,6 +76,16 @@ def test_honest_evidence_holds_and_says_so(
     assert done.code == 0
     assert "2 views, 0 statements refused: nothing contradicts" in done.out
     assert "10 prove" in alice("--lang", "it", "audit", str(file)).out
+
+
+def test_views_without_a_log_are_no_running_game(tmp_path: Path) -> None:
+    told, _ = stories()[0]
+    file = tmp_path / "views.jsonl"
+    file.write_text(format_evidence(evidence(told, log="")))
+    done = run("audit", str(file))
+    assert done.code == 0
+    assert "There is no log in the file; what is in it does not contradict itself." in done.out
+    assert "entries hold" not in done.out
 
 
 def test_what_a_player_keeps_is_an_archive(alice: Shell, bob: Shell, desk: HostileDesk, game: str) -> None:
