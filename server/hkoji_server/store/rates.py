@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic, sleep, time
 from typing import Final, Protocol
 
 import structlog
@@ -27,6 +27,7 @@ log = structlog.get_logger("hkoji")
 MICRO: Final = 1_000_000
 FORGET_EVERY: Final = 60.0
 _BUSY_SECONDS: Final = 2
+_PAUSE: Final = 0.01
 _MOST_JOBS: Final = 256
 
 TABLE: Final = "CREATE {unlogged}TABLE IF NOT EXISTS rate (name TEXT PRIMARY KEY, due BIGINT NOT NULL)"
@@ -118,7 +119,7 @@ class SqliteRates:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            return _prepared(self._path)
+            return _prepared_in_time(self._path)
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:  # torn by a power cut, which it is not guarded against
@@ -131,6 +132,18 @@ class SqliteRates:
         if database is not None:
             with suppress(sqlite3.Error):
                 database.close()
+
+
+def _prepared_in_time(path: Path) -> sqlite3.Connection:
+    """The database, also where others make it at the same time: SQLite does not wait for who changes a file's mode."""
+    end = monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return _prepared(path)
+        except sqlite3.OperationalError:
+            if monotonic() > end:
+                raise
+            sleep(_PAUSE)
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
