@@ -30,7 +30,7 @@ from typing import Final
 import uvloop
 
 from scripts.benchmarks.memory import report_memory
-from scripts.benchmarks.store import _plan
+from scripts.benchmarks.planned import plan
 from tests.support.ledger import Ledger, dumped, half_done, lines_told, lost
 from tests.support.pipes import Pipe, Reply, connect, got, posted
 from tests.support.service import Player, Service, begin, start
@@ -118,7 +118,7 @@ def _prepared(service: Service, moves: int) -> tuple[tuple[Player, Player], dict
     plans: dict[str, list[tuple[str, bytes]]] = {}
     while sum(map(len, plans.values())) < moves:
         game = begin(*players)
-        plans[game] = _plan(service, *players, game)
+        plans[game] = plan(service, *players, game)
     return players, plans
 
 

@@ -6,12 +6,13 @@ import os
 import platform
 import sys
 
-from scripts.benchmarks import audits, command, counting, rules, scale, store, views
+from scripts.benchmarks import audits, command, counting, moves, rules, scale, store, views
 
 BENCHMARKS = {
     "rules": rules.run,
     "audit": audits.run,
     "store": store.run,
+    "moves": moves.run,
     "views": views.run,
     "command": command.run,
     "stats": counting.run,

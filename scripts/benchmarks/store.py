@@ -1,181 +1,95 @@
-"""A durable move in the store, and over HTTP with many connections, against a raw sqlite3 transaction of its bytes."""
+"""A durable move in the store, against a raw sqlite3 transaction of the same rows in a file with the same tables.
+
+The moves are real ones of 32 games: every contender writes all of them, into a fresh copy of the file each round.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import http.client
-import json
-import sqlite3
+import shutil
 import tempfile
-import threading
-import time
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
+from time import perf_counter, process_time
 
-from hkoji_server.service.games import summarise
-from hkoji_server.store.contract import Append, NewGame
+from hkoji_server.store.contract import Append, Store
 from hkoji_server.store.sqlite import SqliteStore
 
-from hkoji.game import host as referee
-from hkoji.log.keys import PrivateKey
-from hkoji.log.line import Line
-from scripts.benchmarks.measure import report, speeds
-from tests.support.service import Player, Service, begin, serving
-from tests.support.table import new_game
+from scripts.benchmarks.moves import KEY, in_turn, make_database
+from scripts.benchmarks.prepared import prepare
+from scripts.benchmarks.raw import RawMoves, rows_of
 
-_MOVES = 1500
-
-
-def _raw(folder: Path, line: Line) -> sqlite3.Connection:
-    connection = sqlite3.connect(folder / "raw.sqlite3", isolation_level=None)
-    connection.execute("PRAGMA journal_mode = wal")
-    connection.execute("PRAGMA synchronous = full")
-    connection.execute("CREATE TABLE game (game TEXT PRIMARY KEY, seq INTEGER, head TEXT, summary TEXT) WITHOUT ROWID")
-    connection.execute(
-        "CREATE TABLE entry (game TEXT, seq INTEGER, text TEXT, sig BLOB, receipt TEXT, receipt_sig BLOB,"
-        " PRIMARY KEY (game, seq)) WITHOUT ROWID"
-    )
-    connection.execute("INSERT INTO game VALUES (?, 0, ?, '')", (line.entry.game, "0" * 64))
-    return connection
+_GAMES = 128
+_ROUNDS = 5
+_WAITING = 32
 
 
 def run() -> None:
-    """Prints moves a second, and the latency over HTTP."""
-    with tempfile.TemporaryDirectory(prefix="hkoji-bench-") as name:
-        folder = Path(name)
-        table = new_game(1).play(1)
-        line = table.lines[-1]
-        assert line.receipt is not None
-        text, receipt = line.entry.text, line.receipt.receipt.text
-        connection = _raw(folder, line)
-        place = 0
+    """Prints moves a second, and the processor time of each."""
+    games = prepare(_GAMES, KEY)
+    appends = [[move.append for move in game.moves] for game in games]
+    number = sum(map(len, appends))
+    rows = [rows_of(append) for append in in_turn(appends)]
 
-        def raw_move() -> int:
-            nonlocal place
-            for _ in range(_MOVES):
-                assert line.receipt is not None
-                connection.execute("BEGIN IMMEDIATE")
-                changed = connection.execute(
-                    "UPDATE game SET seq = ?, head = ?, summary = ? WHERE game = ? AND seq = ?",
-                    (place + 1, line.entry.head, text[:200], line.entry.game, place),
-                )
-                assert changed.rowcount == 1
-                connection.execute(
-                    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)",
-                    (line.entry.game, place + 1, text, line.sig, receipt, line.receipt.sig),
-                )
-                connection.execute("COMMIT")
-                place += 1
-            return _MOVES
+    def raw(path: Path) -> tuple[float, float]:
+        floor = RawMoves(path)
+        started, spent = perf_counter(), process_time()
+        floor.write(rows)
+        took = perf_counter() - started, process_time() - spent
+        floor.close()
+        return took
 
-        store = SqliteStore(folder / "store.sqlite3")
-        games = _prepare(store)
+    def stored(path: Path, at_once: int) -> tuple[float, float]:
+        async def write() -> tuple[float, float]:
+            started, spent = perf_counter(), process_time()
+            await append_all(store, appends, at_once)
+            return perf_counter() - started, process_time() - spent
 
-        def store_moves(at_once: int) -> int:
-            return asyncio.run(_append_all(store, games, at_once))
+        store = SqliteStore(path)
+        try:
+            return asyncio.run(write())
+        finally:
+            store.close()
 
-        contenders = {
-            "raw sqlite3 move": raw_move,
-            "store, one at a time": lambda: store_moves(1),
-            "store, 32 waiting": lambda: store_moves(32),
-        }
-        report("A durable move in the store", "/s", speeds(contenders, 5), "raw sqlite3 move")
-        store.close()
-        _http(folder, speeds({"raw sqlite3 move": raw_move}, 5)["raw sqlite3 move"])
-        connection.close()
-
-
-def _prepare(store: SqliteStore) -> dict[str, int]:
-    async def add() -> dict[str, int]:
-        found = {}
-        for seed in range(32):
-            table = new_game(seed)
-            summary = summarise(table.hosted, created=table.hosted.at)
-            game = f"{seed:032x}"
-            first = table.lines[0]
-            entry = first.entry
-            stored = Line(entry._replace(game=game), first.sig, first.receipt)
-            await store.add_game(NewGame(replace(summary, game=game, seq=0, head="0"), stored, "0" * 64, "alice"))
-            found[game] = 0
-        return found
-
-    return asyncio.run(add())
+    contenders: dict[str, Callable[[Path], tuple[float, float]]] = {
+        "raw sqlite3 move": raw,
+        "store, one at a time": partial(stored, at_once=1),
+        f"store, {_WAITING} waiting": partial(stored, at_once=_WAITING),
+    }
+    took: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
+    with tempfile.TemporaryDirectory(prefix="hkoji-bench-") as folder:
+        master = Path(folder) / "master.sqlite3"
+        make_database(master, games)
+        for turn in range(_ROUNDS):
+            for name, contender in contenders.items():
+                copy = Path(folder) / f"{turn} {name}"
+                copy.mkdir()
+                took[name].append(contender(Path(shutil.copy(master, copy))))
+                shutil.rmtree(copy)
+    print(f"\nA durable move in the store ({number:,} moves, medians of {_ROUNDS} rounds; ratios of each round)")
+    floor = took["raw sqlite3 move"]
+    for name, each in took.items():
+        ratio = median(raw_seconds / seconds for (seconds, _), (raw_seconds, _) in zip(each, floor, strict=True))
+        spent = median(spent for _, spent in each) / number * 1e6
+        speed = number / median(seconds for seconds, _ in each)
+        print(
+            f"  {name:24} {speed:8,.0f} /s   {ratio:.2f} of the floor   {spent:.0f} us of processor a move", flush=True
+        )
 
 
-async def _append_all(store: SqliteStore, games: dict[str, int], at_once: int) -> int:
-    table = new_game(1).play(1)
-    line = table.lines[-1]
-    summary = summarise(table.hosted, created="")
-    each = _MOVES // at_once
+async def append_all(store: Store, games: Sequence[Sequence[Append]], at_once: int) -> None:
+    """Appends all moves, those of so many games at the same time."""
+    rest = iter(games)
 
-    async def work(game: str) -> None:
-        for _ in range(each):
-            seq = games[game]
-            entry = line.entry._replace(game=game, seq=seq + 1)
-            head = "0" if seq == 0 else line.entry.head
-            after = replace(summary, game=game, seq=seq + 1, head=line.entry.head)
-            await store.append(
-                Append(game, seq, head, (Line(entry, line.sig, line.receipt),), (), after, outline=False)
-            )
-            games[game] = seq + 1
+    async def work() -> None:
+        for game in rest:
+            for append in game:
+                await store.append(append)
 
-    await asyncio.gather(*(work(game) for game in list(games)[:at_once]))
-    return each * at_once
-
-
-def _http(folder: Path, raw: float) -> None:
-    """Real moves, signed beforehand, over kept connections."""
-    with serving(folder / "http", log_level="error") as service:
-        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
-        games = [begin(host, guest) for _ in range(64)]
-        found: dict[int, tuple[float, float, float]] = {}
-        for connections in (16, 32):
-            plans = [_plan(service, host, guest, games.pop()) for _ in range(connections)]
-            times: list[float] = []
-            threads = [threading.Thread(target=_drive, args=(service.port, bodies, times)) for bodies in plans]
-            started = time.perf_counter()
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            took = time.perf_counter() - started
-            found[connections] = (len(times) / took, median(times), quantiles(times, n=100)[98])
-        print("\nSigned durable moves over HTTP (the load is made by one Python process on the same two cores)")
-        for connections, (speed, p50, p99) in found.items():
-            print(
-                f"  {connections} connections: {speed:,.0f} /s, {speed / raw:.2f} of {raw:,.0f} raw moves/s; "
-                f"p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, p99/p50 {p99 / p50:.1f}"
-            )
-
-
-def _plan(service: Service, host: Player, guest: Player, game: str) -> list[tuple[str, bytes]]:
-    """Signed moves of a game's first round, in order: made ahead of time with a referee of the same seed."""
-    database = sqlite3.connect(service.data / "hkoji.sqlite3")
-    (seed,) = database.execute("SELECT seed FROM secret WHERE game = ?", (game,)).fetchone()
-    (text,) = database.execute("SELECT private_key FROM service").fetchone()
-    database.close()
-    signer = PrivateKey.from_openssh(text.encode())
-    hosted = referee.resume(host.lines(game), seed, ())
-    bodies: list[tuple[str, bytes]] = []
-    while hosted.course.state.round == 1 and hosted.course.actor is not None:
-        mover = (host, guest)[hosted.course.actor]
-        move = mover.make_move(hosted.course, hosted.course.state.legal_actions()[0])
-        bodies.append((f"/v1/games/{game}/entries", json.dumps(move.to_json()).encode()))
-        accepted = referee.accept(hosted, move, signer=signer, at=hosted.at)
-        if len(accepted.lines) > 1:
-            break  # the service's own entries carry its own time: later moves cannot be signed ahead
-        hosted = accepted.hosted
-    return bodies
-
-
-def _drive(port: int, bodies: list[tuple[str, bytes]], times: list[float]) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    for path, body in bodies:
-        started = time.perf_counter()
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        response.read()
-        times.append(time.perf_counter() - started)
-        assert response.status == 201
-    connection.close()
+    if at_once == 1:  # in the order of the raw loop
+        for append in in_turn(games):
+            await store.append(append)
+        return
+    await asyncio.gather(*(work() for _ in range(at_once)))

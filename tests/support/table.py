@@ -41,10 +41,12 @@ class Table:
     deal: tuple[str, str] | None = None
     """Deal id and seed of dealer `duplicate/v1`; without them the dealer is `server/v1`."""
     names: tuple[str, str] = NAMES
+    host_key: PrivateKey | None = None
+    """The host's key, if it is not to be one of the table's own."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
-        self.server = PrivateKey.from_seed(self.bytes(32))
+        self.server = self.host_key or PrivateKey.from_seed(self.bytes(32))
         self.keys = (PrivateKey.from_seed(self.bytes(32)), PrivateKey.from_seed(self.bytes(32)))
         self.every_key = list(self.keys)
         self.game = self.bytes(16).hex()
@@ -166,9 +168,12 @@ class Table:
         commit = entropy_commit(self.game, 1, self.entropy[1])
         self.send(self.entry(1, bodies.Join(commit, self.keys[1].public)))
 
+    def reveal_seed(self, seat: int) -> None:
+        self.send(self.entry(seat, bodies.Seed(self.entropy[seat])))
+
     def reveal_seeds(self) -> None:
         for seat in (1, 0):
-            self.send(self.entry(seat, bodies.Seed(self.entropy[seat])))
+            self.reveal_seed(seat)
 
     def begin(self) -> Table:
         """Up to the first decision."""

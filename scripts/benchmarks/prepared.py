@@ -1,0 +1,98 @@
+"""Games ready to be played: refereed and signed beforehand, so that a benchmark only has to give their moves.
+
+All are Hanamikoji up to the first decision, and the moves are those of the first round: what the service writes at its
+end has the service's own time, so that later moves cannot be signed ahead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from hkoji_server.service.games import summarise
+from hkoji_server.store.contract import Append, NewGame, Store
+
+from hkoji.game.course import Stage
+from hkoji.game.submission import Submission
+from hkoji.log.keys import PrivateKey
+from tests.support.table import Table
+
+_AT_ONCE = 64
+_OUTLINE = ("status", "host", "guest", "invite", "reason", "winner")
+
+
+class Move(NamedTuple):
+    """What a player sends, and what the referee makes of it."""
+
+    submission: Submission
+    append: Append
+
+
+class Prepared(NamedTuple):
+    """A game: how it began, the entries up to its first decision, and the moves that are to come."""
+
+    new: NewGame
+    begun: tuple[Append, ...]
+    moves: tuple[Move, ...]
+
+
+def prepare(number: int, signer: PrivateKey, *, first: int = 0) -> list[Prepared]:
+    """So many games of a service whose key is `signer`, each between players of its own."""
+    return [_prepare(seed, signer) for seed in range(first, first + number)]
+
+
+def _prepare(seed: int, signer: PrivateKey) -> Prepared:
+    table = Table(seed=seed, names=(f"host-{seed}", f"guest-{seed}"), host_key=signer)
+    new = NewGame(summarise(table.hosted, created=table.hosted.at), table.lines[0], table.hosted.seed, table.names[0])
+    begun = [
+        _append(table, table.open),
+        _append(table, table.join),
+        _append(table, partial(table.reveal_seed, 1)),
+        _append(table, partial(table.reveal_seed, 0)),
+    ]
+    moves = []
+    while table.course.stage is Stage.PLAY and table.course.state.round == 1:
+        submission = table.move(table.random.choice(table.course.state.legal_actions()))
+        moves.append(Move(submission, _append(table, partial(table.send, submission))))
+    return Prepared(new, tuple(begun), tuple(moves))
+
+
+def _append(table: Table, step: Callable[[], object]) -> Append:
+    """What the store is given for a step of the table."""
+    before = table.hosted
+    step()
+    after = table.hosted
+    old, new = (summarise(hosted, created="") for hosted in (before, after))
+    return Append(
+        game=table.game,
+        seq=old.seq,
+        head=old.head,
+        lines=tuple(table.lines[old.seq + 1 :]),
+        openings=after.openings[len(before.openings) :],
+        summary=new,
+        outline=any(getattr(old, name) != getattr(new, name) for name in _OUTLINE),
+    )
+
+
+async def fill(store: Store, games: Iterable[Prepared]) -> None:
+    """Brings the games into a store, up to their first decision."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def bring(game: Prepared) -> None:
+        async with gate:
+            await store.add_game(game.new)
+            for append in game.begun:
+                await store.append(append)
+
+    await asyncio.gather(*map(bring, games))
+
+
+def requests(game: Prepared) -> Iterator[bytes]:
+    """The HTTP requests that make the game's moves."""
+    for move in game.moves:
+        body = json.dumps(move.submission.to_json()).encode()
+        head = f"POST /v1/games/{game.new.summary.game}/entries HTTP/1.1\r\nHost: hkoji\r\n"
+        yield f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
