@@ -112,7 +112,7 @@ class Folder:
             self._live_whole()
             return
         point = point or self.rng.choice((_MOMENT, _MOMENT, *self.points))
-        counts = {"amid the start": 12 if self.cluster else 60, "amid a clean stop": 40, "at a write to the log": 200}
+        counts = {"amid the start": 27 if self.cluster else 60, "amid a clean stop": 40, "at a write to the log": 200}
         count = count or self.rng.randrange(1, counts.get(point, 25))
         if point in STRIKES:
             self._live_struck(point)

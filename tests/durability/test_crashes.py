@@ -34,6 +34,7 @@ def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledg
             folder.live(point, count)
         for strike in STRIKES:
             folder.live(strike)
+        folder.live("amid the start", 60)  # who has seen its start is not killed by what it is asked afterwards
         folder.finish()
     finally:
         folder.close()
@@ -41,6 +42,7 @@ def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledg
     assert {point: count for point, count in folder.kills.items() if "random" not in point} == dict.fromkeys(
         (*points, *STRIKES), 1
     )
+    assert folder.numbers["clean stops"] == 1
     assert folder.numbers["entries"] >= 8
 
 

@@ -68,6 +68,15 @@ class Doom:
                 if self._left <= 0:
                     os.kill(os.getpid(), signal.SIGKILL)
 
+    def arm(self) -> None:
+        """From now on it counts."""
+        self.armed = self._point != "amid the start"
+
+    def born(self) -> None:
+        """The start is over. Who has lived to see it is not to die under whoever looks at it."""
+        if self._point == "amid the start":
+            self.armed = False
+
     def before_call(self, what: str, sql: str) -> None:
         self.reach("amid the start", "amid a clean stop")
         if what == "execute" and sql.startswith("BEGIN IMMEDIATE"):
@@ -109,9 +118,18 @@ class Road:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and scope["path"] == ARM:
-            self._doom.armed = True
+            self._doom.arm()
             await send({"type": "http.response.start", "status": 204, "headers": []})
             await send({"type": "http.response.body"})
+            return
+
+        async def started(message: Any) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self._doom.born()
+            await send(message)
+
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, started)
             return
 
         async def doomed(message: Any) -> None:
