@@ -299,13 +299,15 @@ class Folder:
                 self.wrong.append(f"{game}: {result.findings}")
 
 
-def _task(given: tuple[int, int, int, bool]) -> Told:
-    seed, lives, whole, postgres = given
+def _task(given: tuple[int, int, int, bool, float]) -> Told:
+    seed, lives, whole, postgres, until = given
+    if time.time() > until:
+        return Told(Counter(), Counter(), [])
     shared = Path("/dev/shm")
     path = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
     folder = Folder(path, seed, whole, postgres=postgres)
     try:
-        while folder.kills.total() < lives and not folder.wrong:
+        while folder.kills.total() < lives and not folder.wrong and time.time() < until:
             folder.live()
         if not folder.wrong:
             folder.finish()
@@ -328,10 +330,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="after so many it ends, with fewer kills")
     given = parser.parse_args()
     started = time.monotonic()
+    until = time.time() + given.minutes * 60
+    postgres = given.store == "postgres"
     tasks = [
-        (given.seed * 10_000 + number, min(given.lives, given.kills - begun), given.whole, given.store == "postgres")
+        (given.seed * 10_000 + number, min(given.lives, given.kills - begun), given.whole, postgres, until)
         for number, begun in enumerate(range(0, given.kills, given.lives))
     ]
     kills: Counter[str] = Counter()
