@@ -23,9 +23,12 @@ def is_file(source: str) -> bool:
     return source == "-" or Path(source).is_file()
 
 
-def export(client: Client, out: Output, game: str) -> None:
-    """A finished game with receipts."""
+def export(client: Client, out: Output, game: str, *, kept: bool) -> None:
+    """A finished game with receipts; or any game as it is `kept` here, whatever the service says of it now."""
     game = client.find(game)
+    if kept:
+        out.lines(format_log(client.kept(game)))
+        return
     lines = client.log(game)
     if not lines or lines[-1].entry.kind not in ("end", "unseal"):
         raise IllegalError(

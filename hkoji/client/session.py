@@ -295,6 +295,13 @@ class Client:
             table.current()
             return table.lines()
 
+    def kept(self, game: str) -> tuple[Line, ...]:
+        """The public log as it is kept here, as far as it can be read. Asks no service. Raises `NotFoundError`."""
+        vault = self._vault(game)
+        if not vault.exists:
+            raise NotFoundError(tell("game"), game, hint=self._known())
+        return vault.readable_lines()
+
     def evidence(self, game: str, *, cards: bool = False) -> Written:
         """What is kept of a game as a file for others; while it runs with the views only if `cards` are wanted.
 

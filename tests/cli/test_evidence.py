@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hkoji.cli.exits import Exit
 from hkoji.game import bodies
 from hkoji.game.evidence import format_evidence, is_evidence, parse_evidence
+from hkoji.log.line import format_log
 from tests.support.adversary import HostileDesk, instead_of, lying
 from tests.support.desk import AT, begin
 from tests.support.framing import evidence, stories
@@ -142,3 +144,22 @@ def test_a_game_of_which_all_was_refused_has_evidence_too(
 def test_a_game_that_is_not_known_here(alice: Shell, game: str) -> None:
     done = alice("evidence", "f" * 32)
     assert (done.code, done.out) == (Exit.USAGE, "")
+
+
+def test_a_log_that_the_service_has_lost_is_exported_as_it_was_kept(
+    desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
+) -> None:
+    before = replace(desk.games[game])
+    assert alice("move", game, alice("show", game, "--json").json["legal"][0]).code == 0
+    kept = format_log(desk.games[game].lines)
+    desk.games[game] = before  # as after the restoring of a backup
+    refused = alice("export", game)
+    assert (refused.code, refused.out) == (Exit.AUDIT, "")
+    found = alice("export", game[:8], "--kept")
+    assert (found.code, found.out, found.err) == (0, kept, "")
+    file = tmp_path / "kept.jsonl"
+    file.write_text(found.out)
+    assert run("audit", str(file), *pin(desk)).code == 0
+    nobody = alice("export", "0" * 32, "--kept")
+    assert (nobody.code, nobody.out) == (Exit.USAGE, "")
+    assert "games known here" in nobody.err

@@ -181,12 +181,18 @@ def log(game: Game, json: Json = False) -> None:
 
 
 @commands.command(epilog="Example: hkoji export 2714 > game.jsonl")
-def export(game: Game, json: Json = False) -> None:
+def export(
+    game: Game,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="As it is kept on this machine, finished or not; no service is asked.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Print a finished game with receipts, one JSON object a line."""
     from hkoji.cli import logs
 
     out.json = json
-    logs.export(client(), out, game)
+    logs.export(client(), out, game, kept=kept)
 
 
 @commands.command(epilog="Example: hkoji evidence 2714 --output evidence.jsonl && hkoji audit evidence.jsonl")
