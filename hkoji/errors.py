@@ -398,5 +398,7 @@ class StorageError(HkojiError):
 
 def shorten(text: str, width: int = 60) -> str:
     """`text` for use in a message: at most `width` characters, printable ASCII only."""
+    if len(text) <= width and text.isascii() and text.isprintable():
+        return text
     plain = "".join(c if " " <= c <= "~" else "?" for c in text[: width + 1])
     return plain if len(plain) <= width else plain[: width - 1] + "~"

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.exits import exit_code
@@ -96,6 +97,15 @@ class Output:
             sys.stderr.write(f"  {_('legal moves look like: {moves}', moves='  '.join(shape))}\n")
         if error.hint:
             sys.stderr.write(f"  {translate(error.hint)}\n")
+
+
+class Settled(dict[str, Any]):  # Any: JSON
+    """A result that stays as it is: the lines of a batch that show the same write it as text once."""
+
+    @cached_property
+    def text(self) -> str:
+        """What `encode` makes of it."""
+        return encode(self)
 
 
 def encode(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hkoji.cli import cards
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import Output, Settled
 from hkoji.client import Client, Position
 from hkoji.client.position import action_of
 from hkoji.errors import CancelledError, StorageError, UsageError, shorten
@@ -116,16 +116,16 @@ def _listing(client: Client, out: Output, games: list[dict[str, Any]], empty: st
     out.result(games, text)
 
 
-_encoded: dict[str, tuple[Position, dict[str, Any]]] = {}  # Any: JSON
+_encoded: dict[str, tuple[Position, Settled]] = {}
 
 
-def position_json(position: Position) -> dict[str, Any]:  # Any: JSON
+def position_json(position: Position) -> Settled:
     """A position for programs. docs/cli.md, "show"."""
     # A batch often asks for a game in which nothing has happened since: then the client gives the very same value.
     game = position.course.setup.game
     held = _encoded.get(game)
     if held is None or held[0] is not position:
-        held = _encoded[game] = (position, _encode(position))
+        held = _encoded[game] = (position, Settled(_encode(position)))
     return held[1]
 
 

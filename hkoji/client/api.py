@@ -77,6 +77,8 @@ class Api:
         self.transport: Final = transport
         self._say = say
         self._pause = pause
+        self._shown: Final[dict[str, tuple[bytes, Shown]]] = {}
+        """The last view of each game, and the bytes that it was read from."""
 
     def about(self) -> About:
         """What the service is."""
@@ -186,17 +188,11 @@ class Api:
     def view(self, game: str, after: int, token: str) -> Shown:
         """The own view, with the log's lines after an entry."""
         answer = self._request("GET", f"/v1/games/{game}/view?after={after}", token=token, game=game)
-        with _understood(answer):
-            value = answer.json()
-            if type(value["seq"]) is not int:
-                raise TypeError("seq is not a number")
-            return Shown(
-                value["seq"],
-                _text(value["head"]),
-                read_signed(value["view"], "view"),
-                tuple(parse_opening(each) for each in value["openings"]),
-                tuple(read_line(each) for each in value["lines"]),
-            )
+        body, shown = self._shown.get(game, (None, None))
+        if shown is None or body != answer.body:
+            shown = _read_shown(answer)
+            self._shown[game] = (answer.body, shown)
+        return shown
 
     def submit(self, submission: Submission) -> tuple[Line, ...]:
         """Sends an entry. All lines that it has brought. Raises one of `REFUSALS` if it is not taken."""
@@ -337,6 +333,20 @@ def _understood(answer: Answer) -> Iterator[None]:
             tell("the service's answer is not understood: {reason}", reason=reason),
             hint=tell("is it an hkoji service, and of this version? Nothing was changed here"),
         ) from error
+
+
+def _read_shown(answer: Answer) -> Shown:
+    with _understood(answer):
+        value = answer.json()
+        if type(value["seq"]) is not int:
+            raise TypeError("seq is not a number")
+        return Shown(
+            value["seq"],
+            _text(value["head"]),
+            read_signed(value["view"], "view"),
+            tuple(parse_opening(each) for each in value["openings"]),
+            tuple(read_line(each) for each in value["lines"]),
+        )
 
 
 def _earlier(answer: Answer) -> tuple[EarlierKey, ...]:

@@ -112,9 +112,8 @@ def text_or_none(value: object) -> str | None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """While this lasts, no other process that asks for the same changes `folder`. Not to be nested."""
-    make_folder(folder)
     try:
-        handle = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
+        handle = _open_lock(folder)
     except OSError as error:
         raise StorageError(
             tell("cannot use {folder}: {reason}", folder=folder, reason=error.strerror),
@@ -125,6 +124,15 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _open_lock(folder: Path) -> int:
+    file = f"{folder}/lock"
+    try:
+        return os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        make_folder(folder)
+        return os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
 
 
 def _sync(folder: Path) -> None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
-import threading
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Generator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from hkoji import __version__
+from hkoji.client.deadline import TimedConnection, TimedTlsConnection
 from hkoji.errors import NetworkError, UsageError
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.text import tell
@@ -30,7 +29,6 @@ LONGEST: Final = 300.0
 """Seconds for a whole answer, and what it may keep waiting for its beginning."""
 _PORTS: Final = {"http": 80, "https": 443}
 _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that are no host's
-_SLOW: Final = tell("the answer comes too slowly")
 
 
 class Answer(NamedTuple):
@@ -48,31 +46,6 @@ class Answer(NamedTuple):
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
-
-
-@contextmanager
-def _at_most(seconds: float, sock: socket.socket) -> Iterator[None]:
-    """Ends whatever waits for a socket after so many seconds. Raises `TimeoutError`."""
-    late = threading.Event()
-
-    def end() -> None:
-        late.set()
-        with suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except _FAILURES as error:
-        if not late.is_set():
-            raise
-        raise TimeoutError(_SLOW) from error
-    finally:
-        timer.cancel()
-    if late.is_set():  # what has come looks like an answer, without its end
-        raise TimeoutError(_SLOW)
 
 
 def parse_url(text: str) -> str:
@@ -113,7 +86,7 @@ class Transport:
         self._port: Final = parts.port
         self._base: Final = parts.path
         self._secure: Final = parts.scheme == "https"
-        self._connection: http.client.HTTPConnection | None = None
+        self._connection: TimedConnection | None = None
         self.patience = TIMEOUT
         """For so many seconds may nothing come before a request has failed."""
 
@@ -124,7 +97,7 @@ class Transport:
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
         """Sends a request and reads the answer. Raises `NetworkError`."""
-        headers = _headers(token)
+        headers = request_headers(token)
         if body is not None:
             headers["Content-Type"] = "application/json"
         kept = self._connection is not None
@@ -149,7 +122,7 @@ class Transport:
         when the answer does, or breaks; raise `NetworkError` if nothing comes for `patience` seconds, or one is too
         long; and close the connection when they are closed.
         """
-        headers = {**_headers(token), "Accept": "text/event-stream", "Cache-Control": "no-store"}
+        headers = {**request_headers(token), "Accept": "text/event-stream", "Cache-Control": "no-store"}
         if place is not None:
             headers["Last-Event-ID"] = place
         connection = self._connect(patience)
@@ -192,17 +165,20 @@ class Transport:
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         if self._connection is None:
-            self._connection = self._connect(self.patience)
+            kind = TimedTlsConnection if self._secure else TimedConnection
+            self._connection = kind(self._host, self._port, timeout=self.patience)
         elif self._connection.sock is not None:
             self._connection.sock.settimeout(self.patience)
         self._connection.request(method, self._base + path, body, dict(headers))
-        with _at_most(LONGEST + self.patience, self._connection.sock):
-            response = self._connection.getresponse()
-            data = response.read(MOST_BYTES + 1)
-            if len(data) > MOST_BYTES:
-                raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
-            if response.length:  # what was announced and has not come; read(n) does not mind
-                raise http.client.IncompleteRead(data, response.length)
+        self._connection.due = time.monotonic() + LONGEST + self.patience
+        response = self._connection.getresponse()
+        data = response.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
+        if response.length:  # what was announced and has not come; read(n) does not mind
+            raise http.client.IncompleteRead(data, response.length)
+        if response.status in (200, 201):
+            return Answer(response.status, data)
         wait = response.headers.get("Retry-After", "")
         seconds = int(wait) if wait.isdigit() and len(wait) < 7 and wait.isascii() else None
         return Answer(response.status, data, response.headers.get("Location", ""), seconds)
@@ -214,7 +190,7 @@ class Transport:
         )
 
 
-def _headers(token: str | None) -> dict[str, str]:
+def request_headers(token: str | None) -> dict[str, str]:
     headers = {"Accept": "application/json", "User-Agent": f"hkoji/{__version__}"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
