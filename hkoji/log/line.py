@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, fields
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, fields, message
 from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
 from hkoji.log.keys import PublicKey, Signer
 from hkoji.log.receipt import Receipt, parse_receipt
@@ -48,6 +49,24 @@ class Line(NamedTuple):
     entry: Entry
     sig: bytes
     receipt: SignedReceipt | None = None
+
+
+class Written(NamedTuple):
+    """A line with its receipt as it was written, and not read: exact texts and SSHSIG blobs."""
+
+    text: str
+    sig: bytes
+    receipt: str
+    receipt_sig: bytes
+
+    @property
+    def head(self) -> str:
+        """The SHA-256 of its entry's message in hex, which the next entry names as its `prev`."""
+        return sha256(message(self.text)).hexdigest()
+
+    def read(self) -> Line:
+        """The line. Raises `MalformedError` or `NotUnderstoodError`."""
+        return Line(parse_entry(self.text), self.sig, SignedReceipt(parse_receipt(self.receipt), self.receipt_sig))
 
 
 def entry_namespace(entry: Entry) -> str:
@@ -88,6 +107,15 @@ def format_line(line: Line, *, receipts: bool = True) -> str:
         sig = encode_base64(line.receipt.sig)
         receipt = f'"receipt":{{"sig":"{sig}","text":{_quote(line.receipt.receipt.text)}}},'
     return f'{{"entry":{_quote(line.entry.text)},{receipt}"sig":"{encode_base64(line.sig)}"}}'
+
+
+def format_written(written: Written) -> str:
+    """The text of a line that was not read: what `format_line` makes of it once it is."""
+    text, sig, receipt, receipt_sig = written
+    return (
+        f'{{"entry":{_quote(text)},"receipt":{{"sig":"{encode_base64(receipt_sig)}","text":{_quote(receipt)}}},'
+        f'"sig":"{encode_base64(sig)}"}}'
+    )
 
 
 def format_log(lines: Iterable[Line], *, receipts: bool = True) -> str:

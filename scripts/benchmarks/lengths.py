@@ -1,4 +1,4 @@
-"""What a move, a view and a log cost in short games and in very long ones, through the use cases and the store."""
+"""What a move, a view and a log cost in short games and in very long ones: use cases, store, and the answer's bytes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from hkoji_server.routes.reads import Reads
 from hkoji_server.service.games import Games, summarise
+from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite import SqliteStore
 
 from hkoji.game.course import Stage
-from hkoji.log.line import format_log
 from tests.support.table import AT, Table, new_game
 
 _LENGTHS: Final = (20, 200, 2_000)
@@ -45,6 +46,7 @@ def measure_lengths() -> None:
 
 async def _measure(folder: Path) -> None:
     store = SqliteStore(folder / "hkoji.sqlite3")
+    players = Players(store, Ports(), origin="", token_lifetime=60, challenge_lifetime=60)
     found: dict[str, dict[int, list[float]]] = {}
     tables = {length: long_game(length, seed) for seed, length in enumerate(_LENGTHS)}
     for table in tables.values():
@@ -52,19 +54,15 @@ async def _measure(folder: Path) -> None:
     for _ in range(_ROUNDS):
         for length, table in tables.items():
             games = Games(store, Ports(), table.server, cached=10)
-            game, names = table.game, table.names
-            whole = await _time(games.log(game, -1))
-            _, lines = await games.log(game, -1)
-            started = time.process_time()
-            format_log(lines)
-            whole += time.process_time() - started
-            last = table.course.seq - 1
+            reads = Reads(players, games)
+            game, names, last = table.game, table.names, table.course.seq - 1
             timings = {
-                "whole log, as text": whole,
-                "log, the last entry": await _time(games.log(game, last)),
-                "own view, first look at the game": await _time(games.view(game, names[0], last)),
-                "own view, seen before": await _time(games.view(game, names[0], last)),
-                "own view with the whole log": await _time(games.view(game, names[0], -1)),
+                "whole log": await _time(reads.log(game, -1, None)),
+                "log, the last entry": await _time(reads.log(game, last, None)),
+                "own view, first look at the game": await _time(reads.view(game, names[0], last)),
+                "own view, game seen before": await _time(reads.view(game, names[1], last)),
+                "own view again": await _time(reads.view(game, names[0], last)),
+                "own view with the whole log": await _time(reads.view(game, names[0], -1)),
                 "a move": await _moves(games, table),
             }
             for what, took in timings.items():

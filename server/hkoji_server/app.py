@@ -35,6 +35,7 @@ from hkoji_server.routes.limits import BodyLimit
 from hkoji_server.routes.measured import Measured
 from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.rates import AddressLimit
+from hkoji_server.routes.reads import Reads, ReadsRoad
 from hkoji_server.routes.waiting import make_waiting_router
 from hkoji_server.service.games import Games
 from hkoji_server.service.keys import Keys
@@ -108,10 +109,12 @@ def create_app(
             games = Games(store, ports, key, cached=settings.cached_games, limits=limits)
             hub = Hub(store, most=settings.max_waiting)
             app.state.stopping = hub.stop
-            app.state.submit = make_submit(games)
+            app.state.submit, app.state.reads = make_submit(games), Reads(players, games)
             app.include_router(make_players_router(players, keys))
             app.include_router(
-                api.make_router(players, games, hub, ports, app.state.submit, origin=origin, key=key.public.text)
+                api.make_router(
+                    players, games, app.state.reads, hub, ports, app.state.submit, origin=origin, key=key.public.text
+                )
             )
             app.include_router(make_waiting_router(players, hub, store, ports))
             gc.collect()
@@ -148,6 +151,7 @@ def create_app(
         await ready.verify()
         return {"status": "ok"}
 
+    app.add_middleware(ReadsRoad)
     app.add_middleware(EntriesRoad)
     app.add_middleware(BodyLimit, limit=settings.max_body)
     if settings.limit_address:

@@ -19,6 +19,7 @@ import structlog
 from hkoji_server.routes import api, models
 from hkoji_server.service import games
 from hkoji_server.service.games import Games
+from hkoji_server.service.shown import OwnView
 from starlette.responses import Response
 
 from hkoji.errors import ForbiddenError, IllegalError
@@ -143,7 +144,7 @@ def etag_of_the_whole_position() -> Iterator[None]:
 @contextmanager
 def padding() -> Iterator[None]:
     """A body that is longer or shorter by what the deck begins with."""
-    true, seen = api._dumps, games._seen
+    true, seen = models.json_bytes, games._seen
     last: list[int] = [0]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -152,7 +153,7 @@ def padding() -> Iterator[None]:
 
     with (
         patch.object(games, "_seen", remember),
-        patch.object(api, "_dumps", lambda value: true(value) + b" " * last[0]),
+        patch.object(models, "json_bytes", lambda value: true(value) + b" " * (last[0] * isinstance(value, dict))),
     ):
         yield
 
@@ -161,10 +162,10 @@ def padding() -> Iterator[None]:
 def a_card_in_the_log() -> Iterator[None]:
     true = Games.view
 
-    async def view(self: Games, game: str, player: str, after: int) -> Any:
+    async def view(self: Games, game: str, *given: Any) -> Any:
         course = (await self._current(game)).course
         structlog.get_logger("hkoji").error("viewed", hands=str(course.state.to_json()["hands"]))
-        return await true(self, game, player, after)
+        return await true(self, game, *given)
 
     with patch.object(Games, "view", view):
         yield
@@ -186,12 +187,14 @@ def the_seed_in_the_log() -> Iterator[None]:
 def legal_actions_in_another_order() -> Iterator[None]:
     true = Games.view
 
-    async def view(self: Games, game: str, player: str, after: int) -> Any:
-        own = await true(self, game, player, after)
-        key = digest((await self._current(game)).course)
-        return dataclasses.replace(
-            own, legal=tuple(sorted(own.legal, key=lambda each: sha256((key + each).encode()).digest()))
-        )
+    async def view(self: Games, game: str, player: str, after: int, form: Callable[[OwnView], bytes]) -> Any:
+        def sorted_form(own: OwnView) -> bytes:
+            key = digest(course)
+            legal = sorted(own.legal, key=lambda each: sha256((key + each).encode()).digest())
+            return form(dataclasses.replace(own, legal=tuple(legal)))
+
+        course = (await self._current(game)).course
+        return await true(self, game, player, after, sorted_form)
 
     with patch.object(Games, "view", view):
         yield

@@ -74,6 +74,7 @@ async def every_method(store: Store) -> None:
     await store.head(table.game)
     await store.summary(table.game)
     await store.lines(table.game, 1)
+    await store.written(table.game, 1)
     await store.history(table.game)
     for query in QUERIES:
         await store.games(query)

@@ -119,14 +119,14 @@ def test_a_store_that_fails_for_a_while_keeps_nobody_from_being_told() -> None:
 
     room = Room(random.Random(1))
     fails = True
-    lines = room.lines
+    written = room.written
 
     async def failing(game: str, after: int = -1) -> Any:  # Any: lines
         if fails:
             raise StorageError("no")
-        return await lines(game, after)
+        return await written(game, after)
 
-    room.lines = failing  # type: ignore[method-assign] # it fails
+    room.written = failing  # type: ignore[method-assign] # it fails
 
     async def work() -> None:
         nonlocal fails

@@ -13,11 +13,12 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import structlog
 from hkoji_server import app
-from hkoji_server.service.games import Games, OwnView
+from hkoji_server.service.games import Games
 from hkoji_server.service.ports import Ports
 
 from hkoji.cli.main import main
@@ -48,9 +49,9 @@ def plant() -> None:
     """From now on every view writes both hands into the log."""
     true = Games.view
 
-    async def view(self: Games, game: str, player: str, after: int) -> OwnView:
+    async def view(self: Games, game: str, *given: Any) -> Any:
         structlog.get_logger("hkoji").info("view", hands=(await self._current(game)).course.state.to_json()["hands"])
-        return await true(self, game, player, after)
+        return await true(self, game, *given)
 
     patch.object(Games, "view", view).start()
 

@@ -17,7 +17,8 @@ from hkoji_server.store.contract import Hint, Notice, Place
 
 from hkoji.client.events import read_events
 from hkoji.log.entry import make_entry
-from hkoji.log.line import Line, parse_line
+from hkoji.log.line import Written, parse_line
+from hkoji.log.receipt import make_receipt
 
 AT = "2026-11-20T12:00:00Z"
 
@@ -29,7 +30,7 @@ class Room:
     chance: random.Random
     heard: float = 1.0
     """The share of hints that arrive, at each hub."""
-    logs: dict[str, list[Line]] = field(default_factory=dict)
+    logs: dict[str, list[Written]] = field(default_factory=dict)
     players: dict[str, set[str]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -41,7 +42,8 @@ class Room:
         self.players.setdefault(game, set()).update(players)
         kind = "end" if end else "move"
         entry = make_entry(at=Ports().at(), body={}, by="alice", game=game, kind=kind, prev="0" * 64, seq=len(log))
-        log.append(Line(entry, b"signature"))
+        receipt = make_receipt(at=entry.at, game=game, head=entry.head, seq=entry.seq)
+        log.append(Written(entry.text, b"signature", receipt.text, b"signature"))
         if end:
             self.ended[game] = Ports().at()
         for notice in self.notices:
@@ -52,7 +54,7 @@ class Room:
         for _ in range(self.chance.randrange(3)):
             await asyncio.sleep(0)
 
-    async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
+    async def written(self, game: str, after: int = -1) -> tuple[Written, ...]:
         await self._turns()
         found = tuple(self.logs.get(game, ())[after + 1 :])
         await self._turns()
@@ -60,7 +62,7 @@ class Room:
 
     async def head(self, game: str) -> tuple[int, str] | None:
         await self._turns()
-        return (len(self.logs[game]) - 1, self.logs[game][-1].entry.head) if game in self.logs else None
+        return (len(self.logs[game]) - 1, self.logs[game][-1].head) if game in self.logs else None
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         self.asked.append(len(games))

@@ -4,19 +4,19 @@ Entries authenticate themselves, so posting one needs no login; private reads ne
 Answers on the hot paths are built as JSON directly: the models document them, and tests hold the two together.
 """
 
-import json
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from hkoji import __version__
-from hkoji.log.line import format_log, line_to_json
+from hkoji.log.line import line_to_json
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import models
 from hkoji_server.routes.entries import Submit
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
+from hkoji_server.routes.reads import JSON_LINES, MOST_AFTER, Reads, log_answer
 from hkoji_server.routes.waiting import LongPoll
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
@@ -24,21 +24,14 @@ from hkoji_server.service.ports import Ports
 from hkoji_server.service.waiting import Hub
 from hkoji_server.store import contract
 
-JSON_LINES: Final = "application/jsonl"
-_MOST_AFTER: Final = 2**31
-
-After = Annotated[int, Query(ge=-1, le=_MOST_AFTER, description="Only entries after the one with this number")]
+After = Annotated[int, Query(ge=-1, le=MOST_AFTER, description="Only entries after the one with this number")]
 Wait = Annotated[int, Query(ge=0, description="Wait at most so many seconds, and at most 60, for an entry to come")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", description="`next` of the page before")]
 
 
-def _dumps(value: Any) -> bytes:  # Any: JSON
-    return json.dumps(value, separators=(",", ":")).encode()
-
-
 def make_router(
-    players: Players, games: Games, hub: Hub, ports: Ports, take: Submit, *, origin: str, key: str
+    players: Players, games: Games, reads: Reads, hub: Hub, ports: Ports, take: Submit, *, origin: str, key: str
 ) -> APIRouter:
     """The endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
@@ -106,7 +99,7 @@ def make_router(
         """A game as a spectator sees it."""
         summary, state = await games.spectate(game)
         shown = {**models.summary_json(summary), "state": state.to_json(), "shape": list(state.shape())}
-        return Response(_dumps(shown), media_type="application/json", headers=NO_STORE)
+        return Response(models.json_bytes(shown), media_type="application/json", headers=NO_STORE)
 
     @router.get(
         "/games/{game}/log",
@@ -125,17 +118,12 @@ def make_router(
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         """The public log, as one JSON object a line. Its `ETag` is its head."""
-        head, lines = await games.log(game, after)
-
-        def answer(newer: str | None, text: str) -> Response:
-            headers = {"ETag": f'"{newer or head}"', "Cache-Control": "no-cache"}
-            if if_none_match == headers["ETag"]:
-                return Response(status_code=304, headers=headers)
-            return Response(text, media_type=JSON_LINES, headers=headers)
-
-        if lines or not wait:
-            return answer(None, format_log(lines))
-        return LongPoll(hub, game, after, wait, answer)
+        answer, any_lines = await reads.log(game, after, if_none_match)
+        if any_lines or not wait:
+            return answer
+        return LongPoll(
+            hub, game, after, wait, lambda head, text: log_answer(head, text, if_none_match) if head else answer
+        )
 
     @router.post(
         "/games/{game}/entries",
@@ -180,20 +168,6 @@ def make_router(
     )
     async def view(game: models.GameId, player: me, after: After = -1) -> Response:
         """The game as the caller sees it: own cards, signed, and the log's new lines."""
-        own = await games.view(game, player, after)
-        shown = {
-            "game": game,
-            "seat": own.view.seat,
-            "seq": own.course.seq,
-            "head": own.course.head,
-            "status": own.course.status,
-            "actor": own.course.actor,
-            "legal": list(own.legal),
-            "state": own.state.to_json(),
-            "view": models.signed_json(own.view.text, own.sig),
-            "openings": [opening.to_json() for opening in own.openings],
-            "lines": [line_to_json(line) for line in own.lines],
-        }
-        return Response(_dumps(shown), media_type="application/json", headers=NO_STORE)
+        return await reads.view(game, player, after)
 
     return router

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hkoji.log.canonical import encode_base64
-from hkoji.log.line import Line, line_to_json
+from hkoji.log.line import Line, Written, line_to_json
+from hkoji_server.service.shown import OwnView
 from hkoji_server.store.contract import Player, Retired, Summary
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
@@ -203,6 +204,40 @@ class ViewModel(_Model):
 def signed_json(text: str, sig: bytes) -> dict[str, str]:
     """The object of `Signed`."""
     return {"text": text, "sig": encode_base64(sig)}
+
+
+def json_bytes(value: Any) -> bytes:  # Any: JSON
+    """JSON as it is sent."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def written_json(written: Written) -> dict[str, Any]:  # Any: JSON
+    """The object of `LineModel`, of a line that nobody has to read."""
+    text, sig, receipt, receipt_sig = written
+    return {
+        "entry": text,
+        "sig": encode_base64(sig),
+        "receipt": {"sig": encode_base64(receipt_sig), "text": receipt},
+    }
+
+
+def view_bytes(own: OwnView) -> bytes:
+    """The object of `ViewModel`, as it is sent when it has no lines."""
+    course = own.course
+    shown = {
+        "game": own.view.game,
+        "seat": own.view.seat,
+        "seq": course.seq,
+        "head": course.head,
+        "status": course.status,
+        "actor": course.actor,
+        "legal": list(own.legal),
+        "state": own.state.to_json(),
+        "view": signed_json(own.view.text, own.sig),
+        "openings": [opening.to_json() for opening in own.openings],
+        "lines": [],
+    }
+    return json_bytes(shown)
 
 
 def submitted_json(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON

@@ -70,7 +70,7 @@ class LongPoll(Response):
             news = await self._hub.news(self._waiter, asyncio.get_running_loop().time() + self._wait)
             if self._waiter.left:
                 return
-        answer = self._answer(news[-1].head if news else None, "".join(f"{each.text}\n" for each in news))
+        answer = self._answer(news[-1].written.head if news else None, "".join(f"{each.text}\n" for each in news))
         await answer(scope, receive, send)
 
 

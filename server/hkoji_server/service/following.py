@@ -63,7 +63,8 @@ class Reader(Followed):
     async def backlog(self) -> AsyncIterator[tuple[News, ...]]:
         """The entries that there are."""
         self.stale.clear()
-        news = tuple(map(news_of, await self._store.lines(self._game, self.seen[self._game])))
+        after = self.seen[self._game]
+        news = news_of(self._game, after, await self._store.written(self._game, after))
         if news:
             self.seen[self._game] = news[-1].seq
             yield news
@@ -108,7 +109,8 @@ class Follower(Followed):
         """What has come since they left, game by game."""
         for game in sorted(self.stale):
             self.stale.discard(game)
-            news = tuple(map(news_of, await self._store.lines(game, self.seen[game])))
+            after = self.seen[game]
+            news = news_of(game, after, await self._store.written(game, after))
             if news:
                 self._take(news)
                 yield news
@@ -153,8 +155,8 @@ class Follower(Followed):
     def _take(self, news: tuple[News, ...]) -> None:
         for each in news:
             self.seen[each.game] = each.seq
-            if each.over:
-                self._end(each.game, each.at)
+            if each.ended:
+                self._end(each.game, each.ended)
 
     def _end(self, game: str, at: str) -> None:
         self._ended[game] = at

@@ -8,7 +8,7 @@ at once. A game that has fallen behind is caught up from the store and tried aga
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from hkoji.errors import ConflictError, ForbiddenError, HkojiError, MalformedErr
 from hkoji.game import bodies, host
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
-from hkoji.game.hidden import Opening
 from hkoji.game.keys import Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
@@ -24,13 +23,13 @@ from hkoji.log.canonical import decode_base64, encode
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.keychange import parse_revocation
 from hkoji.log.keys import PublicKey, Signer, parse_public_key
-from hkoji.log.line import Line
-from hkoji.log.statement import View
+from hkoji.log.line import Line, Written
 from hkoji.rules.protocol import Ruleset, State
 from hkoji.text import tell
 from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
 from hkoji_server.service.referee import Referee
+from hkoji_server.service.shown import OwnView, Shown
 from hkoji_server.store.contract import Append, NewGame, Query, Retired, Store, Summary
 from hkoji_server.store.keychanges import verify_counts
 
@@ -40,19 +39,6 @@ class Submitted(NamedTuple):
 
     lines: tuple[Line, ...]
     fresh: bool
-
-
-@dataclass(frozen=True, slots=True)
-class OwnView:
-    """What a seat may see: the signed statement of its cards, its position, its openings, and the log's new lines."""
-
-    view: View
-    sig: bytes
-    course: Course
-    state: State
-    legal: tuple[str, ...]
-    openings: tuple[Opening, ...]
-    lines: tuple[Line, ...]
 
 
 class Games:
@@ -67,6 +53,7 @@ class Games:
         self._signer = signer
         self._cached = cached
         self._cache: OrderedDict[str, host.Hosted] = OrderedDict()
+        self._shown = Shown(cached)
         self._referee = Referee()
 
     def close(self) -> None:
@@ -183,23 +170,40 @@ class Games:
             summary = await self.summary(game)
         return summary, _seen(course, None)
 
-    async def log(self, game: str, after: int) -> tuple[str, tuple[Line, ...]]:
+    async def log(self, game: str, after: int) -> tuple[str, tuple[Written, ...]]:
         """The head and the lines after entry number `after`. Raises `NotFoundError`."""
         while True:
-            lines = await self._store.lines(game, after)
+            lines = await self._store.written(game, after)
             if lines:
-                return lines[-1].entry.head, lines
+                return lines[-1].head, lines
             head = await self._store.head(game)
             if head is None:
                 raise NotFoundError(tell("game"), game)
             if head[0] <= after:  # else it has moved on between the two
                 return head[1], ()
 
-    async def view(self, game: str, player: str, after: int) -> OwnView:
-        """What `player` may see of their game. Raises `NotFoundError`, `ForbiddenError` for who does not play in it."""
-        hosted = await self._current(game)
+    async def view(
+        self, game: str, player: str, after: int, form: Callable[[OwnView], bytes]
+    ) -> tuple[bytes, tuple[Written, ...]]:
+        """What `player` may see of their game, in a `form` that is kept while it is true; and the lines after `after`.
+
+        The lines end where the view does. Raises `NotFoundError`, `ForbiddenError` for who does not play in the game.
+        """
+        at = await self._store.head(game)
+        if at is None:
+            raise NotFoundError(tell("game"), game)
+        seq, head = at
+        shown = self._shown.get(game, head, player)
+        if shown is None:
+            hosted = await self._at(game, head)
+            seq, head = hosted.course.seq, hosted.course.head
+            shown = form(self._own_view(hosted, player))
+            self._shown.keep(game, head, player, shown)
+        return shown, (await self._store.written(game, after))[: seq - after] if after < seq else ()
+
+    def _own_view(self, hosted: host.Hosted, player: str) -> OwnView:
         course = hosted.course
-        seat = course.setup.seat_of(player)
+        game, seat = course.setup.game, course.setup.seat_of(player)
         if seat is None:
             raise ForbiddenError(
                 f"{player} does not play in game {game[:8]}", hint=tell("anyone may see its public log")
@@ -207,7 +211,6 @@ class Games:
         view = host.view(hosted, seat)
         state = _seen(course, seat)
         decides = course.stage is Stage.PLAY and course.actor == seat
-        lines = await self._store.lines(game, after)
         return OwnView(
             view=view,
             sig=self._signer.sign(sshsig.VIEW, view.message),
@@ -215,7 +218,6 @@ class Games:
             state=state,
             legal=state.legal_actions() if decides else (),
             openings=host.own_openings(hosted, seat),
-            lines=tuple(line for line in lines if line.entry.seq <= course.seq),
         )
 
     async def games(self, query: Query) -> tuple[Summary, ...]:
@@ -243,6 +245,11 @@ class Games:
         if current or await self._store.head(game) == (hosted.course.seq, hosted.course.head):
             return hosted
         return await self._refresh(hosted)
+
+    async def _at(self, game: str, head: str) -> host.Hosted:
+        """A game as it stood at `head`, which the store has just told, or later."""
+        hosted, current = await self._recall(game)
+        return hosted if current or hosted.course.head == head else await self._refresh(hosted)
 
     async def _refresh(self, hosted: host.Hosted) -> host.Hosted:
         game = hosted.course.setup.game

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import structlog
 
 from hkoji.errors import BusyError, HkojiError
-from hkoji.log.line import Line, format_line
+from hkoji.log.line import Written, format_written
 from hkoji_server.service.deadlines import Deadlines
 from hkoji_server.store.contract import Hint, Store
 
@@ -32,6 +32,7 @@ _LINGERS: Final = 300
 _TOGETHER: Final = 400
 _READERS: Final = 4
 _IN_A_ROW: Final = 20
+_END: Final = '"kind":"end"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +50,27 @@ class Pace:
 
 
 class News(NamedTuple):
-    """An entry that has come: its place, its line as JSON, when it was received, and whether it ended the game."""
+    """An entry that has come: its place, its line as JSON, and if it has ended the game when it was received."""
 
     game: str
     seq: int
-    head: str
+    written: Written
     text: str
-    at: str
-    over: bool
+    ended: str | None
 
 
-def news_of(line: Line) -> News:
-    """A line as it is told."""
-    entry = line.entry
-    at = line.receipt.receipt.at if line.receipt else entry.at
-    return News(entry.game, entry.seq, entry.head, format_line(line), at, entry.kind == "end")
+def news_of(game: str, after: int, written: Iterable[Written]) -> tuple[News, ...]:
+    """What follows entry number `after` of a game, as it is told."""
+    return tuple(
+        News(game, seq, each, format_written(each), _ended(each)) for seq, each in enumerate(written, after + 1)
+    )
+
+
+def _ended(written: Written) -> str | None:
+    """When the game ended, if this is its end. Entries are read only if they look like one."""
+    if _END not in written.text or (line := written.read()).entry.kind != "end":
+        return None
+    return line.receipt.receipt.at if line.receipt else line.entry.at
 
 
 class Waiter:
@@ -238,7 +245,7 @@ class Hub:
         if not asking:
             return
         after = min(asking)
-        news = tuple(map(news_of, await self._store.lines(game, after)))
+        news = news_of(game, after, await self._store.written(game, after))
         for waiter in tuple(self._games.get(game, ())):
             known = waiter.seen[game]
             if known < after:  # they have come while it was read

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from hkoji.game.hidden import Opening
-from hkoji.log.line import Line
+from hkoji.log.line import Line, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +241,9 @@ class Store(Protocol):
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
+
+    async def written(self, game: str, after: int = -1) -> tuple[Written, ...]:
+        """The same lines as they were written, for those who only pass them on."""
 
     async def history(self, game: str, after: int = -1) -> History | None:
         """A game's lines after number `after` and its secrets, of one moment."""

@@ -32,7 +32,7 @@ from sqlalchemy.pool import NullPool
 
 from hkoji.errors import ConflictError, StorageError
 from hkoji.game.hidden import Opening
-from hkoji.log.line import Line
+from hkoji.log.line import Line, Written
 from hkoji_server.store import keychanges, lists, readiness, statements
 from hkoji_server.store.contract import (
     Append,
@@ -259,8 +259,11 @@ class SqliteStore:
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
-        rows = self._rows(statements.LINES_OF, {"b_game": game, "b_after": after})
-        return tuple(statements.read_line(row) for row in rows)
+        return tuple(each.read() for each in await self.written(game, after))
+
+    async def written(self, game: str, after: int = -1) -> tuple[Written, ...]:
+        """The same lines as they were written, for those who only pass them on."""
+        return tuple(map(Written._make, self._rows(statements.LINES_OF, {"b_game": game, "b_after": after})))
 
     async def history(self, game: str, after: int = -1) -> History | None:
         """A game's lines after number `after` and its secrets, of one moment."""

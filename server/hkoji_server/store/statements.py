@@ -13,9 +13,7 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlmodel import SQLModel
 
 from hkoji.errors import HkojiError
-from hkoji.log.entry import parse_entry
-from hkoji.log.line import Line, SignedReceipt
-from hkoji.log.receipt import parse_receipt
+from hkoji.log.line import Line, Written
 from hkoji_server.store.contract import Append, Summary
 from hkoji_server.store.tables import (
     ChallengeRecord,
@@ -142,5 +140,4 @@ def entry_values(line: Line) -> Values:
 
 def read_line(row: Row) -> Line:
     """A line from a row of `LINES_OF`."""
-    text, sig, receipt, receipt_sig = row
-    return Line(parse_entry(text), sig, SignedReceipt(parse_receipt(receipt), receipt_sig))
+    return Written._make(row).read()

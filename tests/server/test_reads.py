@@ -1,0 +1,236 @@
+"""Views and logs: kept while they are true, each for its own eyes; by whichever road, the same answer to the byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hkoji_server.routes import models, reads
+from hkoji_server.routes.reads import ReadsRoad
+from hkoji_server.service.shown import Shown
+
+from hkoji.game import bodies, host
+from hkoji.log.line import Written, format_line, format_log, format_written, line_to_json, parse_log
+from hkoji.log.statement import View
+from hkoji.rules.registry import RULESETS
+from tests.support.inside import Inside, inside
+from tests.support.service import Answer, Player, begin, play
+from tests.support.table import Table
+
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+PLAIN = ("", "?after=-1", "?after=0", "?after=4", "?after=999")
+
+
+@dataclass
+class Tables:
+    """A service in two processes, as far as they can tell, and a game of alice's and bob's; carol looks on."""
+
+    one: Inside
+    two: Inside
+    alice: Player
+    bob: Player
+    carol: Player
+    game: str
+
+    def view(self, player: Player, *, of: Inside | None = None, query: str = "") -> Answer:
+        return (of or self.one).ask("GET", f"/v1/games/{self.game}/view{query}", token=player.token)
+
+
+@contextmanager
+def tables(folder: Path, **settings: Any) -> Iterator[Tables]:
+    with inside(folder / "data", **settings) as one, inside(folder / "data", seed="two", **settings) as two:
+        alice, bob, carol = (Player(one, name).register() for name in ("alice", "bob", "carol"))
+        game = begin(alice, bob)
+        play(alice, bob, game, 3)
+        yield Tables(one, two, alice, bob, carol, game)
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+    with tables(tmp_path_factory.mktemp("reads")) as found:
+        yield found
+
+
+def whole(answer: Answer) -> tuple[int, dict[str, str], bytes]:
+    """All of an answer but the request's own number, which is in no body of these."""
+    headers = dict(answer.headers)
+    assert headers.pop("x-request-id").encode() not in answer.body
+    return answer.status, headers, answer.body
+
+
+# --- one answer, whichever road -----------------------------------------------------------------------------------
+
+
+def test_both_roads_answer_the_same(room: Tables) -> None:
+    """The router alone, and the road before it, which must have taken what is plain and nothing else."""
+    statuses = set()
+    tokens = {"alice": room.alice.token, "carol": room.carol.token, "nobody": None, "no login": "ab" * 32, "?": "x y"}
+    head = room.one.ask("GET", f"/v1/games/{room.game}/log").headers["etag"]
+    asked: list[tuple[str, str | None, dict[str, str]]] = []
+    for token, query, what in product(
+        tokens.values(), (*PLAIN, "?after=04", "?after=x", "?after=1&wait=0", "?x=1"), ("view", "log")
+    ):
+        for game in (room.game, "0" * 32):
+            asked.append((f"/v1/games/{game}/{what}{query}", token, {}))
+    for known in (head, f'"{"0" * 64}"', "*", "x"):
+        asked.append((f"/v1/games/{room.game}/log", None, {"if-none-match": known}))
+    for path, login, headers in asked:
+        with patch.object(ReadsRoad, "__call__", lambda self, *given: self._app(*given)):
+            expected = room.one.ask("GET", path, token=login, headers=headers)
+        assert whole(room.one.ask("GET", path, token=login, headers=headers)) == whole(expected), path
+        statuses.add(expected.status)
+    assert statuses == {200, 304, 400, 401, 403, 404}
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "headers", "taken"),
+    [
+        *((f"view{query}", "ab" * 32, {}, True) for query in PLAIN),
+        *((f"log{query}", None, {}, True) for query in PLAIN),
+        ("log", None, {"if-none-match": "x"}, True),
+        ("log?after=0&wait=1", None, {}, False),
+        ("log?after=+1", None, {}, False),
+        ("log?after=9999999999", None, {}, False),
+        ("view", None, {}, False),
+        ("view", "ab cd", {}, False),
+        ("entries", None, {}, False),
+    ],
+)
+def test_the_road_takes_what_is_plain(
+    room: Tables, path: str, token: str | None, headers: dict[str, str], taken: bool
+) -> None:
+    """Else every answer could come from the router, and the road be for nothing."""
+    real, answered = reads._answer, []
+
+    async def noted(*given: Any) -> Any:  # Any: whatever it takes
+        answered.append(await real(*given))
+        return answered[-1]
+
+    with patch.object(reads, "_answer", noted):
+        room.one.ask("GET", f"/v1/games/{room.game}/{path}", token=token, headers=headers)
+    assert [each is not None for each in answered] == [taken] or (not answered and not taken)
+
+
+def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
+    """What stands in the rows is what reading it and writing it again gives, for every form that a line can have."""
+    logs = [parse_log(path.read_bytes()) for path in sorted(VECTORS.glob("games/**/*.jsonl"))]
+    logs += [tuple(Table(ruleset(), seed=7).begin().play().lines) for ruleset in RULESETS.values()]
+    lines = [line for log in logs for line in log if line.receipt is not None]
+    assert {line.entry.kind for line in lines} >= {"offer", "open", "join", "seed", "chance", "move", "reveal", "end"}
+    for line in lines:
+        assert line.receipt is not None
+        written = Written(line.entry.text, line.sig, line.receipt.receipt.text, line.receipt.sig)
+        assert format_written(written) == format_line(line)
+        assert models.json_bytes(models.written_json(written)) == models.json_bytes(line_to_json(line))
+        assert (written.head, written.read()) == (line.entry.head, line)
+    text = room.one.ask("GET", f"/v1/games/{room.game}/log").body
+    assert text.decode() == format_log(parse_log(text))
+    shown = room.view(room.alice).json
+    assert shown["lines"] == [line_to_json(line) for line in parse_log(text)]
+    assert list(shown)[-1] == "lines"
+    assert room.view(room.alice).body == models.json_bytes(shown)
+
+
+# --- kept views ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def counted() -> Iterator[list[object]]:
+    """Counts the views that are made."""
+    made: list[object] = []
+    real = host.view
+
+    def view(hosted: host.Hosted, seat: int) -> View:
+        made.append((hosted.course.head, seat))
+        return real(hosted, seat)
+
+    with patch.object(host, "view", view):
+        yield made
+
+
+def test_a_view_is_made_once_for_each_head_and_seat(room: Tables) -> None:
+    with counted() as made:
+        for player in (room.alice, room.bob, room.bob, room.alice):
+            for query in PLAIN:
+                assert room.view(player, query=query).status == 200
+    assert len(made) <= 2
+
+
+def test_nothing_stale_is_shown_whoever_has_moved(tmp_path: Path) -> None:
+    """Each process keeps views, and each sees at once what the other has taken."""
+    with tables(tmp_path) as room:
+        for number in range(6):
+            for player, process in product((room.alice, room.bob), (room.one, room.two)):
+                room.view(player, of=process)
+            mover = room.alice, room.bob
+            for each in mover:
+                each.service = (room.one, room.two)[number % 2]
+            course = play(room.alice, room.bob, room.game, 1)
+            for player, process in product(mover, (room.two, room.one)):
+                shown = room.view(player, of=process, query="?after=5").json
+                assert (shown["seq"], shown["head"]) == (course.seq, course.head)
+                assert [json.loads(each["entry"])["seq"] for each in shown["lines"]] == list(range(6, course.seq + 1))
+                assert json.loads(shown["view"]["text"])["head"] == course.head
+        room.alice.send(room.alice.entry(room.game, room.alice.head(room.game), bodies.Resign()))
+        assert [room.view(room.bob, of=each).json["status"] for each in (room.one, room.two)] == ["finished"] * 2
+
+
+def test_a_kept_view_is_for_no_other_eyes(room: Tables) -> None:
+    """Whatever is kept, and in whichever order it is asked for."""
+    own: dict[str, bytes] = {}
+    for player in (room.alice, room.bob, room.alice, room.bob):
+        shown = room.view(player)
+        own.setdefault(player.name, shown.body)
+        assert shown.body == own[player.name]
+        assert (
+            shown.json["seat"] == json.loads(shown.json["view"]["text"])["seat"] == ("alice", "bob").index(player.name)
+        )
+    assert own["alice"] != own["bob"]
+    with inside(room.one.data, seed="three") as fresh:
+        for player in (room.alice, room.bob):
+            assert room.view(player, of=fresh).body == own[player.name]
+    assert room.view(room.carol).status == 403
+    refused = room.one.ask("GET", f"/v1/games/{room.game}/view")
+    assert refused.status == 401
+    assert b"state" not in refused.body
+
+
+def test_who_is_logged_in_no_more_is_shown_nothing_that_is_kept(tmp_path: Path) -> None:
+    with tables(tmp_path, token_lifetime=60) as room:
+        assert room.view(room.alice).status == room.view(room.bob).status == 200
+        assert room.two.ask("POST", "/v1/logout", token=room.alice.token).status == 204
+        assert room.view(room.alice).status == 401
+        assert room.bob.ask("/v1/players/bob/revocation", room.bob.revoking()).status == 200
+        assert room.view(room.bob).status == 401
+        room.alice.login()
+        assert room.view(room.alice).status == 200
+        room.one.clock.pass_by(61)
+        assert room.view(room.alice).status == 401
+
+
+def test_what_is_kept_is_bounded_and_of_one_head() -> None:
+    shown = Shown(2)
+    shown.keep("a", "1", "alice", b"a1")
+    shown.keep("a", "1", None, b"a1 of all")
+    shown.keep("b", "1", "alice", b"b1")
+    assert shown.get("a", "1", "alice") == b"a1"
+    assert (shown.get("a", "1", None), shown.get("a", "1", "bob"), shown.get("a", "2", "alice")) == (
+        b"a1 of all",
+        None,
+        None,
+    )
+    shown.keep("c", "1", "alice", b"c1")
+    assert (shown.get("b", "1", "alice"), shown.get("a", "1", "alice")) == (None, b"a1")
+    shown.keep("a", "2", "bob", b"a2")
+    assert (shown.get("a", "1", "alice"), shown.get("a", "2", "alice"), shown.get("a", "2", "bob")) == (
+        None,
+        None,
+        b"a2",
+    )
