@@ -15,6 +15,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import URL
+
 from hkoji.checkup import Check
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.log.keys import PrivateKey, PublicKey
@@ -167,7 +169,9 @@ def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
     if os.path.lexists(target):
         raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another"))
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    url = location.set(drivername="postgresql", password=None)
+    # The password goes by the environment: arguments can be seen in the list of processes.
+    where = {"host": location.host, "port": location.port, "database": location.database, "query": location.query}
+    url = URL.create("postgresql", username=location.username, **where)
     environment = {**os.environ, **({"PGPASSWORD": location.password} if location.password else {})}
     try:
         with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:

@@ -39,6 +39,14 @@ def test_a_call_that_fails_leaves_nothing_half_done(clean: Scenario, kind: str, 
     assert judge(scenario, clean.verdicts) == []
 
 
+def test_a_stop_ends_well_though_its_tidying_up_fails(tmp_path: Path) -> None:
+    calls = run_with(tmp_path / "without", "driver").fault.names
+    checkpoint = next(number for number, name in enumerate(calls, 1) if "wal_checkpoint" in name)  # a stop's last act
+    at = max(number for number, name in enumerate(calls[:checkpoint], 1) if name.startswith("rollback"))
+    scenario = run_with(tmp_path / "with", "driver", at)
+    assert (scenario.fault.hit, scenario.complaints) == (calls[at - 1], [])
+
+
 def _careless(self: Writer, connection: Connection, batch: list[Job[Work]]) -> None:
     """Without a transaction: the statements of a move stand each for itself."""
     for job in batch:

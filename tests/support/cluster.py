@@ -79,6 +79,11 @@ class Cluster:
         """What `hkoji serve --database` is given."""
         return f"postgresql+psycopg://{_USER}@/{database}?host={self.folder}"
 
+    @property
+    def programs(self) -> Path:
+        """The folder of `pg_dump` and the others."""
+        return self._programs
+
     def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
         """A connection beside the store's."""
         return psycopg.connect(host=str(self.folder), user=_USER, dbname=database, autocommit=True)

@@ -101,9 +101,9 @@ class SqliteStore:
         """Finishes what was begun, moves the write-ahead log into the file, and closes it."""
         self._hints.close()
         self._writer.close()
-        with self._lock:
+        # The rest is tidying up: what is in the write-ahead log is safe there, and is read from there at a start.
+        with self._lock, suppress(DBAPIError):
             self._read.close()
-        # Only to leave one tidy file: what is in the write-ahead log is safe there, and is read from there at a start.
         with suppress(DBAPIError), self._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         self._engine.dispose()
