@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 
 from hkoji.errors import HkojiError, StorageError
 from scripts.measure_faults import judge
-from tests.support.faults import KINDS, Scenario, run_with
+from tests.support.faults import Scenario, run_with
+from tests.support.faults_sqlite import KINDS
 
 
 @pytest.fixture(scope="module")

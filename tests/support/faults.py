@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import re
-import sqlite3
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from unittest.mock import patch
 
 from hkoji_server.app import create_app
 from hkoji_server.routes.problems import Problem
 from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
-from hkoji_server.store import sqlite as module
 
 from hkoji.errors import StorageError
 from hkoji.game import bodies
@@ -34,141 +28,46 @@ from hkoji.game.audit import audit
 from hkoji.game.hidden import entropy_commit
 from hkoji.log.keys import PrivateKey, parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.driver_calls import driver_watched
+from tests.support.fault import BrokenError, Fault
+from tests.support.faults_sqlite import OnSqlite
 from tests.support.inside import drawn
-from tests.support.ledger import Ledger, dumped, half_done, lines_told, lost, openings_told
+from tests.support.ledger import Dump, Ledger, half_done, lines_told, lost, openings_told
 from tests.support.service import Answer, Player
-from tests.support.sqlite_files import BUSY, CANTOPEN, FULL, IOERR, Call, watched
 
-KINDS: Final = (
-    "driver",  # a call of the database driver raises instead of happening
-    "driver, after",  # it has happened, and raises
-    "file",  # a call of SQLite to the system fails
-    "disk full",  # from a write on there is no space, until somebody has been told
-    "system",  # the store's own calls about its folder fail
-    "send",  # the connection breaks while the answer goes out
-    "receive",  # or while the request comes in
-    "clock fails",
-    "clock back",  # by a day, and stays there
-    "clock ahead",  # by two days
-    "clock jumps",  # back and forth at every call from that one on
-)
-_DATABASE: Final = ("driver", "driver, after", "file", "disk full", "system")
-_DAY: Final = 24 * 3600
 _TRIES: Final = 4
 _LOGINS: Final = 12  # with a clock that jumps most challenges have expired
-
-
-class BrokenError(Exception):
-    """A connection that breaks, or a clock."""
 
 
 class DroppedError(Exception):
     """What a client sees of a connection that has broken."""
 
 
-@dataclass
-class Fault:
-    """Makes the `at`th call of its kind fail; 0 fails none, and counts them. `hit` says which call it was."""
+class Kept(Protocol):
+    """What the service keeps its games in."""
 
-    kind: str = ""
-    at: int = 0
-    count: int = 0
-    hit: str = ""
-    paused: bool = False
-    calls: Counter[str] = field(default_factory=Counter)
-    names: list[str] = field(default_factory=list)
-    """The calls of its kind, in order."""
-    _full: bool = False
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Calls of which kinds are its own; that they fail is told as a failure of storage."""
 
-    def due(self, kind: str, shown: str) -> bool:
-        """Whether this call fails."""
-        if self.paused:
-            return False
-        self.calls[kind] += 1
-        if kind != self.kind:
-            return False
-        self.count += 1
-        self.names.append(shown)
-        if self.count == self.at:
-            self.hit = shown
-            return True
-        return False
+    @property
+    def settings(self) -> Settings:
+        """Of a service on it."""
 
-    def heal(self) -> None:
-        """There is space again."""
-        self._full = False
+    def watched(self, fault: Fault) -> AbstractContextManager[None]:
+        """Lets `fault` choose which call fails."""
 
-    # --- the database's driver ------------------------------------------------------------------------------------
+    async def settle(self) -> None:
+        """Returns when nothing goes on that a request has begun, so that calls are made in the same order each time."""
 
-    def before_call(self, what: str, sql: str) -> None:
-        if self.due("driver", f"{what} {sql[:60]}"):
-            raise sqlite3.OperationalError("disk I/O error")
-
-    def after_call(self, what: str, sql: str) -> None:
-        if self.due("driver, after", f"{what} {sql[:60]}"):
-            raise sqlite3.OperationalError("disk I/O error")
-
-    # --- SQLite's calls to the system -----------------------------------------------------------------------------
-
-    def before(self, call: Call) -> int:
-        if call.what in ("close", "folder"):
-            return 0  # their failures are passed over by SQLite
-        codes = {"lock": BUSY, "open": CANTOPEN}
-        if self.due("file", f"{call.what} {call.name}"):
-            return codes.get(call.what, IOERR)
-        if call.what == "write" and self.due("disk full", f"{call.what} {call.name}"):
-            self._full = True
-        return FULL if self._full and call.what == "write" and not self.paused else 0
-
-    def after(self, call: Call) -> None:
-        return
-
-    # --- the clock ------------------------------------------------------------------------------------------------
-
-    def clock(self) -> datetime:
-        """The time now."""
-        now = datetime(2026, 11, 20, 12, tzinfo=UTC) + timedelta(seconds=self.calls["clock"])
-        self.calls["clock"] += not self.paused
-        if self.due("clock fails", "clock"):
-            raise BrokenError("the clock is broken")
-        for kind in ("clock back", "clock ahead", "clock jumps"):
-            self.due(kind, "clock")
-        if not self.hit:
-            return now
-        if self.kind == "clock back":
-            return now - timedelta(seconds=_DAY)
-        if self.kind == "clock ahead":
-            return now + timedelta(seconds=2 * _DAY)
-        if self.kind == "clock jumps":
-            return now + timedelta(seconds=random.choice((-_DAY, 0, 0, 0, 2 * _DAY)))
-        return now
-
-
-class _System:
-    """Stands in for `os` in the store."""
-
-    def __init__(self, fault: Fault) -> None:
-        self._fault = fault
-
-    def __getattr__(self, name: str) -> Any:  # Any: whatever `os` has
-        real = getattr(os, name)
-        if name not in ("open", "fsync"):
-            return real
-
-        def call(*given: Any) -> Any:  # Any: the arguments of that function
-            if self._fault.due("system", name):
-                raise OSError(28, "No space left on device")
-            return real(*given)
-
-        return call
+    def dumped(self) -> Dump | None:
+        """All that is kept; None before there are tables."""
 
 
 class Scenario:
     """The game. `complaints` are what was not as it must be; `verdicts` what the service has decided."""
 
-    def __init__(self, data: Path, fault: Fault) -> None:
-        self.data = data
+    def __init__(self, kept: Kept, fault: Fault) -> None:
+        self.kept = kept
         self.fault = fault
         self.complaints: list[str] = []
         self.verdicts: list[tuple[str, int]] = []
@@ -184,18 +83,14 @@ class Scenario:
         self._app: Any = None  # Any: ASGI
         self._lifespan: Any = None
 
-    @property
-    def path(self) -> Path:
-        return self.data / "hkoji.sqlite3"
-
     def run(self) -> None:
         """All of it."""
         with ExitStack() as stack:
             stack.enter_context(self._runner)
-            stack.enter_context(patch("gc.freeze"))  # there are many services in this process, one after another
-            stack.enter_context(watched(self.fault))
-            stack.enter_context(driver_watched(self.fault))
-            stack.enter_context(patch.object(module, "os", _System(self.fault)))
+            # There are many services in this process, one after another.
+            stack.enter_context(patch("gc.freeze"))
+            stack.enter_context(patch("gc.collect"))
+            stack.enter_context(self.kept.watched(self.fault))
             self.start()
             try:
                 self._play()
@@ -204,7 +99,7 @@ class Scenario:
             finally:
                 self.stop()
         with self._quiet():
-            self._check(self.ledger)
+            self._check()
 
     # --- the service ----------------------------------------------------------------------------------------------
 
@@ -212,7 +107,7 @@ class Scenario:
         """Starts, a second time if the first fails."""
         for _ in range(_TRIES):
             app = create_app(
-                Settings(data=self.data, log_level="error"),
+                self.kept.settings,
                 Ports(self.fault.clock, self.entropy),
                 address="http://inside",
             )
@@ -310,6 +205,7 @@ class Scenario:
             # A service writes it to its log and goes on; what the client has got, it has got.
             if not broken and not isinstance(error, BrokenError):
                 self.complaints.append(f"{method} {path} raised {type(error).__name__}: {error}")
+        await self.kept.settle()
         if broken or not said:
             raise DroppedError(path)
         found = {name.decode().lower(): value.decode() for name, value in said[0]["headers"]}
@@ -324,19 +220,21 @@ class Scenario:
         if answer is not None:
             document = answer.json
             Problem.model_validate(document)
-            expected = (503, "storage") if self.fault.kind in _DATABASE else (500, "internal")
+            expected = (503, "storage") if self.fault.kind in self.kept.kinds else (500, "internal")
             if (answer.status, document["code"]) != expected or not document.get("hint"):
                 self.complaints.append(f"the failure is told as {answer.status} {document}")
         with self._quiet():
-            if self.path.exists():
-                self._check(None)
+            self._check()
 
-    def _check(self, ledger: Ledger | None) -> None:
+    def _check(self) -> None:
         try:
-            dump = dumped(self.path)
-        except sqlite3.OperationalError as error:
-            if ledger is not None or "no such table" not in str(error):
-                self.complaints.append(f"the database cannot be read: {error}")
+            dump = self.kept.dumped()
+        except Exception as error:
+            self.complaints.append(f"the database cannot be read: {error}")
+            return
+        if dump is None:
+            if self.ledger.facts:
+                self.complaints.append("the tables are gone")
             return
         self.complaints += half_done(dump, self.ledger.sent.__contains__)
         self.complaints += lost(dump, self.ledger.facts)
@@ -439,9 +337,14 @@ class Scenario:
         raise AssertionError("nobody is to move")
 
 
-def run_with(folder: Path, kind: str = "", at: int = 0) -> Scenario:
-    """The scenario in a new folder, with the `at`th call of a kind failing."""
+def run_on(kept: Kept, kind: str = "", at: int = 0) -> Scenario:
+    """The scenario, with the `at`th call of a kind failing."""
     random.seed(1)
-    scenario = Scenario(folder / "one" / "data", Fault(kind, at))
+    scenario = Scenario(kept, Fault(kind, at))
     scenario.run()
     return scenario
+
+
+def run_with(folder: Path, kind: str = "", at: int = 0) -> Scenario:
+    """The same on SQLite in a new folder."""
+    return run_on(OnSqlite(folder / "one" / "data"), kind, at)
