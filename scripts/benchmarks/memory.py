@@ -1,7 +1,8 @@
-"""What a process holds, as the system counts it."""
+"""What a process holds and has used, as the system counts it."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -19,3 +20,18 @@ def report_memory(when: str, pid: int) -> None:
     """Prints it."""
     resident, share = memory(pid)
     print(f"memory of the service, {when}: {resident:.0f} MB resident, {share:.0f} MB proportional")
+
+
+def processor_seconds(pid: int) -> float:
+    """What all threads of a process have used so far."""
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in Path(f"/proc/{pid}/task").iterdir()) / 1e9
+
+
+def server_seconds(pid: int) -> float:
+    """The same of a PostgreSQL server and the processes that it has now."""
+    children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    found = processor_seconds(pid)
+    for child in children:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += processor_seconds(child)
+    return found

@@ -27,6 +27,7 @@ from typing import TypeVar
 from hkoji_server.store.sqlite import SqliteStore
 
 from hkoji.log.keys import PrivateKey
+from scripts.benchmarks.memory import processor_seconds
 from scripts.benchmarks.prepared import Prepared, fill, prepare, requests
 from scripts.benchmarks.raw import RawMoves, rows_of
 from scripts.benchmarks.volley import Fire, generator
@@ -72,11 +73,6 @@ def in_turn(games: Iterable[Sequence[T]]) -> list[T]:
         taken.extend(value for _, value in turn)
         rest = [each for each, _ in turn]
     return taken
-
-
-def processor_seconds(pid: int) -> float:
-    """What all threads of a process have used so far."""
-    return sum(int((each / "schedstat").read_text().split()[0]) for each in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
 def make_database(path: Path, games: Sequence[Prepared]) -> None:

@@ -1,12 +1,14 @@
 """Large databases: what reads, lists and moves cost with ten times as many entries, and with longer games.
 
-    scripts/bench scale                                              200,000 entries against 20,000: a look at it
+    scripts/bench scale                                              a million entries against 100,000: a look at it
     scripts/bench scale --games 200000 --entries 10000000            against a tenth of that; 12 GB in the folder
     python -m scripts.benchmarks.scale --folder FOLDER --keep        the databases are left there, and used again
+    scripts/bench scale --store postgres                             the same on a PostgreSQL server of its own
 
 The smaller database is written in the order in which a service would (scripts/benchmarks/large.py), the larger one is
 made of ten copies of it. Figures are microseconds, medians of interleaved rounds: of reads the processor time, which
-other work on the machine disturbs little (the files are in the system's memory), of moves the time on the clock.
+other work on the machine disturbs little (the files are in the system's memory), of moves also the time on the clock.
+Processor time is that of the process that asks and, on PostgreSQL, of all processes of the server.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji_server.store.contract import Append, Query, Store, Summary
 from hkoji_server.store.sqlite import SqliteStore
@@ -29,25 +32,47 @@ from hkoji.game.audit import audit
 from hkoji.log.line import Line, format_log
 from scripts.benchmarks import large
 from scripts.benchmarks.lengths import measure_lengths
+from tests.support.races_judged import Ask as AskPlainly
+from tests.support.races_judged import asking
 from tests.support.table import new_game
 
-_TIMES: Final = 10
-_STOCK: Final = 160
+TIMES: Final = 10
+STOCK: Final = 160
 _ROUNDS: Final = 9
 _EACH: Final = 60
 _TABLES: Final = ("entry", "opening", "game", "secret", "player")
 
+WAITING: Final = "SELECT game FROM game WHERE to_move = ? AND status != 'offered' ORDER BY created DESC LIMIT 50"
+"""The statement of "waiting for me" for ids alone."""
+
 Ask = Callable[[Store, str], Awaitable[object]]
+
+
+class Held(NamedTuple):
+    """A database: as a store, as plain tables, and how to measure it."""
+
+    store: Store
+    plain: AskPlainly
+    spent: Callable[[], float]
+    """Seconds of processor time so far, of all that work on it."""
+    alone: Callable[[Sequence[str]], float]
+    """What `WAITING` takes for each of these players, in microseconds of the database's processor time."""
 
 
 def run(arguments: Sequence[str] = ()) -> None:
     """Builds, measures and prints."""
     parser = argparse.ArgumentParser(prog="scale", description=__doc__)
-    parser.add_argument("--games", type=int, default=4_000)
-    parser.add_argument("--entries", type=int, default=200_000)
+    parser.add_argument("--games", type=int, default=20_000)
+    parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="where the databases are made")
     parser.add_argument("--keep", action="store_true", help="leave them there, and use those that are there")
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     given = parser.parse_args(arguments)
+    if given.store == "postgres":
+        from scripts.benchmarks.scale_postgres import measure_postgres
+
+        measure_postgres(given.folder, planned(given.games, given.entries), TIMES)
+        return
     measure_lengths()
     if given.keep and given.folder:
         given.folder.mkdir(parents=True, exist_ok=True)
@@ -57,15 +82,19 @@ def run(arguments: Sequence[str] = ()) -> None:
         _measure(Path(name), given.games, given.entries)
 
 
+def planned(games: int, entries: int) -> large.Plan:
+    """The smaller one, if the larger one has so many."""
+    return large.Plan(games // TIMES, entries // TIMES, max(10, games // TIMES // TIMES))
+
+
 def _measure(folder: Path, games: int, entries: int) -> None:
     paths = {name: folder / f"{name}.sqlite3" for name in ("small", "large")}
-    made = large.stock(_STOCK)
+    made = large.stock(STOCK)
     if not paths["small"].exists():
-        plan = large.Plan(games // _TIMES, entries // _TIMES, max(10, games // _TIMES // _TIMES))
-        large.fill_sqlite(paths["small"], plan, made)
+        large.fill_sqlite(paths["small"], planned(games, entries), made)
         _sizes(paths["small"])
     if not paths["large"].exists():
-        large.enlarge_sqlite(paths["small"], paths["large"], _TIMES)
+        large.enlarge_sqlite(paths["small"], paths["large"], TIMES)
         connection = sqlite3.connect(paths["small"])
         connection.execute("VACUUM")  # as the other one is
         connection.close()
@@ -73,8 +102,15 @@ def _measure(folder: Path, games: int, entries: int) -> None:
         _sizes(path)
     stores = {name: SqliteStore(path) for name, path in paths.items()}  # which brings them to the newest schema
     try:
-        asyncio.run(_audit(stores["large"], made))
-        asyncio.run(_compare(stores, paths))
+        asyncio.run(audited(stores["large"], made))
+        asyncio.run(
+            compare(
+                {
+                    name: Held(store, asking(paths[name]), time.process_time, partial(_alone, paths[name]))
+                    for name, store in stores.items()
+                }
+            )
+        )
     finally:
         for store in stores.values():
             store.close()
@@ -99,7 +135,7 @@ def _sizes(path: Path) -> None:
     )
 
 
-async def _audit(store: Store, made: Sequence[large.Stock]) -> None:
+async def audited(store: Store, made: Sequence[large.Stock]) -> None:
     """The stock is in there as it was played."""
     for given in made[:20]:
         result = audit(format_log(await store.lines(given.game)))
@@ -107,10 +143,11 @@ async def _audit(store: Store, made: Sequence[large.Stock]) -> None:
     print(f"  {min(20, len(made))} games of the stock audited: they hold")
 
 
-async def _compare(stores: dict[str, SqliteStore], paths: dict[str, Path]) -> None:
-    chosen = {name: _sample(path) for name, path in paths.items()}
+async def compare(both: dict[str, Held]) -> None:
+    """Measures `small` and `large`, and prints."""
+    chosen = {name: _sample(held.plain) for name, held in both.items()}
     busy = large.BUSY
-    cursors = {name: _cursors(path) for name, path in paths.items()}
+    cursors = {name: _cursors(held.plain) for name, held in both.items()}
 
     def lists(name: str) -> dict[str, Query]:
         middle, end, end_finished, end_busy = cursors[name]
@@ -148,65 +185,60 @@ async def _compare(stores: dict[str, SqliteStore], paths: dict[str, Path]) -> No
     print(f"\n{'microseconds':40} {'small':>10} {'large':>10}   ratio")
     taken: dict[tuple[str, str], list[float]] = {}
     for _ in range(_ROUNDS):
-        for name, store in stores.items():
-            games = random.sample([each.game for each in chosen[name]], _EACH)
+        for name, held in both.items():
+            games = random.choices([each.game for each in chosen[name]], k=_EACH)
             for what, point in points.items():
-                taken.setdefault((what, name), []).append(await _time(store, games, point))
+                taken.setdefault((what, name), []).append(await _time(held, games, point))
             for what, query in lists(name).items():
-                taken.setdefault((what, name), []).append(await _time(store, games[:8], ask(query)))
+                taken.setdefault((what, name), []).append(await _time(held, games[:8], ask(query)))
             for what, at_once in (("a durable move, one at a time", 1), ("a durable move, 32 waiting", 32)):
-                taken.setdefault((what, name), []).append(await _append(store, chosen[name], at_once))
-            raw = _raw(paths[name], [movers[game] for game in games])
-            taken.setdefault(("waiting for me, by the statement alone", name), []).append(raw)
+                clock, spent = await _append(held, chosen[name], at_once)
+                taken.setdefault((what, name), []).append(clock)
+                taken.setdefault((f"{what}: processor", name), []).append(spent)
+            alone = held.alone([movers[game] for game in games])
+            taken.setdefault(("waiting for me, by the statement alone", name), []).append(alone)
     for what in dict.fromkeys(what for what, _ in taken):
         few, many = (median(taken[what, name]) for name in ("small", "large"))
         print(f"  {what:38} {few:10,.1f} {many:10,.1f}   {many / few:.2f}", flush=True)
 
 
-async def _time(store: Store, games: Sequence[str], ask: Ask) -> float:
-    started = time.thread_time()
+async def _time(held: Held, games: Sequence[str], ask: Ask) -> float:
+    started = held.spent()
     for game in games:
-        await ask(store, game)
-    return (time.thread_time() - started) / len(games) * 1e6
+        await ask(held.store, game)
+    return (held.spent() - started) / len(games) * 1e6
 
 
-def _sample(path: Path) -> list[Summary]:
+def _sample(plain: AskPlainly) -> list[Summary]:
     """Games that go on, wherever they lie."""
-    connection = sqlite3.connect(path)
     names = ", ".join(Summary.__dataclass_fields__)
-    rows = connection.execute(
+    rows = plain(
         f"SELECT {names} FROM game WHERE status = 'playing' AND to_move != ? ORDER BY random() LIMIT 2000",
         (large.BUSY,),
     )
-    found = [Summary(*row) for row in rows]
-    connection.close()
-    return found
+    return [Summary(*row) for row in rows]
 
 
-def _cursors(path: Path) -> tuple[str, str, str, str]:
+def _cursors(plain: AskPlainly) -> tuple[str, str, str, str]:
     """Where pages in the middle and at the end begin: of all games, of the finished, of those of the busy player."""
-    connection = sqlite3.connect(path)
     shown = "status != 'offered'"
 
-    def cursor(which: str, offset: int) -> str:
-        ((text,),) = connection.execute(
-            f"SELECT created || '~' || game FROM game WHERE {which} ORDER BY created, game LIMIT 1 OFFSET ?", (offset,)
+    def cursor(which: str, most: int | None = None) -> str:
+        ((count,),) = plain(f"SELECT count(*) FROM game WHERE {which}", ())
+        place = count // 2 if most is None else min(most, count // 2)
+        ((text,),) = plain(
+            f"SELECT created || '~' || game FROM game WHERE {which} ORDER BY created, game LIMIT 1 OFFSET ?", (place,)
         )
         return str(text)
 
-    ((count,),) = connection.execute(f"SELECT count(*) FROM game WHERE {shown}")
-    found = (
-        cursor(shown, count // 2),
-        cursor(shown, 50),
-        cursor("status = 'finished'", 50),
-        cursor(f"host = '{large.BUSY}'", 50),
-    )
-    connection.close()
-    return found
+    return cursor(shown), cursor(shown, 50), cursor("status = 'finished'", 50), cursor(f"host = '{large.BUSY}'", 50)
 
 
-async def _append(store: SqliteStore, games: list[Summary], at_once: int) -> float:
-    """Appends a line of a usual length to games of the sample, and remembers how far they have come."""
+async def _append(held: Held, games: list[Summary], at_once: int) -> tuple[float, float]:
+    """Appends a line of a usual length to games of the sample, and remembers how far they have come.
+
+    Microseconds for each: on the clock, and of processor time.
+    """
     each = 8
     places = random.sample(range(len(games)), at_once)
 
@@ -219,26 +251,26 @@ async def _append(store: SqliteStore, games: list[Summary], at_once: int) -> flo
                 | {"seq": game.seq + 1, "head": _LINE.entry.head}
             )
             lines = (Line(entry, _LINE.sig, _LINE.receipt),)
-            await store.append(Append(game.game, game.seq, game.head, lines, (), after, outline=False))
+            await held.store.append(Append(game.game, game.seq, game.head, lines, (), after, outline=False))
             games[place] = after
 
-    started = time.perf_counter()
+    started, before = time.perf_counter(), held.spent()
     await asyncio.gather(*map(append, places))
-    return (time.perf_counter() - started) / (each * at_once) * 1e6
+    number = each * at_once
+    return (time.perf_counter() - started) / number * 1e6, (held.spent() - before) / number * 1e6
 
 
 _LINE: Final = new_game(1).play(1).lines[-1]
 
 
-def _raw(path: Path, players: list[str]) -> float:
-    """The statement of "waiting for me", given to the driver: its rows' ids."""
+def _alone(path: Path, players: Sequence[str]) -> float:
+    """`WAITING`, given to the driver."""
     connection = sqlite3.connect(path)
-    statement = "SELECT game FROM game WHERE to_move = ? AND status != 'offered' ORDER BY created DESC LIMIT 50"
     for player in players:  # what is asked for is in memory
-        connection.execute(statement, (player,)).fetchall()
+        connection.execute(WAITING, (player,)).fetchall()
     started = time.thread_time()
     for player in players:
-        connection.execute(statement, (player,)).fetchall()
+        connection.execute(WAITING, (player,)).fetchall()
     took = time.thread_time() - started
     connection.close()
     return took / len(players) * 1e6

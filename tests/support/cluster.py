@@ -47,9 +47,11 @@ def programs() -> Path:
 class Cluster:
     """A server with any number of databases."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, *, within: Path | None = None, **settings: str) -> None:
+        """`within` is the folder in which the server gets its own: in memory, if it is not said."""
         shared = Path("/dev/shm")
-        self.folder = Path(tempfile.mkdtemp(prefix="hkoji-pg-", dir=shared if os.access(shared, os.W_OK) else None))
+        within = within or (shared if os.access(shared, os.W_OK) else None)
+        self.folder = Path(tempfile.mkdtemp(prefix="hkoji-pg-", dir=within))
         self._settings = {**_SETTINGS, **settings}
         self._programs = programs()
         self._who: dict[str, Any] = {}  # Any: arguments of Popen
@@ -198,9 +200,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(**settings: str) -> Iterator[Cluster]:
+def cluster(*, within: Path | None = None, **settings: str) -> Iterator[Cluster]:
     """A server for the length of a block."""
-    made = Cluster(**settings)
+    made = Cluster(within=within, **settings)
     try:
         yield made
     finally:
