@@ -6,7 +6,7 @@ what is on disk has been checked and is only replayed. `accept` and `refresh` ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hkoji.client.api import Shown
@@ -35,6 +35,8 @@ class Known(NamedTuple):
     replay: Replay
     seat: Seat | None
     view: View | None
+    openings: tuple[Opening, ...]
+    """Those made here for entries of the log."""
     position: Position
 
 
@@ -106,7 +108,7 @@ class Record:
             self.vault.keep_view(shown.view)
         if new:
             self.vault.append(new)
-        return self._remember(self.vault.stamp(), lines, result, seat, view)
+        return self._remember(self.vault.stamp(), lines, result, seat, view, self.vault.openings())
 
     def _seat(self, lines: Sequence[Line]) -> Seat | None:
         """The player's seat: by a key that is here, or by one that they have lost."""
@@ -159,21 +161,33 @@ class Record:
         # Taken before reading: what another command writes meanwhile is read the next time. Writers put the view
         # in place before the log, so a log that is read first never needs cards that the view read next lacks.
         stamp = self.vault.stamp()
-        if self._memory is not None and self._memory.stamp == stamp:
+        if self._memory is not None and self._still_so(self._memory, stamp):
             return self._memory
         lines = self.vault.lines()
         if not lines:
             return None
         seat = self._seat(lines)
         view = self.vault.view()
+        openings = self.vault.openings()
         try:
-            result = self._replay(None, lines, len(lines), seat, view, self.vault.openings())
+            result = self._replay(None, lines, len(lines), seat, view, openings)
         except TrustError as error:
             raise StorageError(
                 tell("the files in {folder} do not go together: {reason}", folder=self.vault.folder, reason=error),
                 hint=tell("move log.jsonl and view.json there away: they are fetched and verified anew"),
             ) from error
-        return self._remember(stamp, lines, result, seat, view)
+        return self._remember(stamp, lines, result, seat, view, openings)
+
+    def _still_so(self, memory: Known, stamp: Stamp) -> bool:
+        """Whether what is on disk makes what is in memory. Openings of entries to come change nothing."""
+        if memory.stamp == stamp:
+            return True
+        if memory.stamp._replace(secrets=stamp.secrets) != stamp:
+            return False
+        if _made_for(memory.lines, self.vault.openings()) != memory.openings:
+            return False
+        self._memory = memory._replace(stamp=stamp)
+        return True
 
     def require(self) -> Known:
         """What is kept here. Raises `NotFoundError` if nothing is."""
@@ -184,10 +198,22 @@ class Record:
         return known
 
     def _remember(
-        self, stamp: Stamp, lines: tuple[Line, ...], result: Replay, seat: Seat | None, view: View | None
+        self,
+        stamp: Stamp,
+        lines: tuple[Line, ...],
+        result: Replay,
+        seat: Seat | None,
+        view: View | None,
+        openings: tuple[Opening, ...],
     ) -> Known:
-        self._memory = Known(stamp, lines, result, seat, view, read_position(result, seat))
+        made = _made_for(lines, openings)
+        self._memory = Known(stamp, lines, result, seat, view, made, read_position(result, seat))
         return self._memory
+
+
+def _made_for(lines: Sequence[Line], openings: Iterable[Opening]) -> tuple[Opening, ...]:
+    """Those openings that may be of entries in the log."""
+    return tuple(each for each in openings if each.seq <= lines[-1].entry.seq)
 
 
 def _own(openings: tuple[Opening, ...], course: Course) -> tuple[Opening, ...]:

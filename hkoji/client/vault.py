@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hkoji.client.files import intact, locked, read_json, remove_file, text_or_none, write_file, write_json
 from hkoji.errors import HkojiError, StorageError
@@ -20,7 +20,15 @@ from hkoji.log.line import Line, Signed, format_log, parse_lines, parse_log, rea
 from hkoji.log.statement import View, parse_view
 from hkoji.text import tell
 
-Stamp = tuple[tuple[int, int, int], ...]
+_Stamp = tuple[int, int, int]
+
+
+class Stamp(NamedTuple):
+    """Changes whenever a file does: files are replaced, never written over."""
+
+    log: _Stamp
+    view: _Stamp
+    secrets: _Stamp
 
 
 class Vault:
@@ -44,8 +52,8 @@ class Vault:
         return self._secrets.exists()
 
     def stamp(self) -> Stamp:
-        """Changes whenever a file here does: files are replaced, never written over."""
-        return tuple(_stamp(file) for file in (self._log, self._secrets, self._outbox, self._view))
+        """The files here that say how the game stands."""
+        return Stamp(_stamp(self._log), _stamp(self._view), _stamp(self._secrets))
 
     @property
     def server(self) -> str | None:
@@ -170,7 +178,7 @@ class Vault:
         write_json(self._view, {"text": signed.text, "sig": encode_base64(signed.sig)})
 
 
-def _stamp(file: Path) -> tuple[int, int, int]:
+def _stamp(file: Path) -> _Stamp:
     try:
         status = file.stat()
     except FileNotFoundError:
