@@ -386,9 +386,13 @@ def driver(connection: Connection) -> sqlite3.Connection:
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:
     connection.isolation_level = None  # transactions are begun by hand: the driver's own guesses break savepoints
-    connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")  # of a new file; an old one keeps its own
-    for name, value in _PRAGMAS.items():
-        connection.execute(f"PRAGMA {name} = {value}")
+    try:
+        connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")  # of a new file; an old one keeps its own
+        for name, value in _PRAGMAS.items():
+            connection.execute(f"PRAGMA {name} = {value}")
+    except sqlite3.Error:
+        connection.close()  # the pool forgets it as it is, with whatever it holds locked
+        raise
 
 
 def _check_settings(connection: Connection) -> None:
