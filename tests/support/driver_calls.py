@@ -41,14 +41,24 @@ def _call(what: str, sql: str) -> Iterator[None]:
 
 class _Cursor(sqlite3.Cursor):
     def execute(self, sql: str, parameters: Any = (), /) -> _Cursor:
-        with _told("execute", sql):
+        with self._told(sql):
             super().execute(sql, parameters)
         return self
 
     def executemany(self, sql: str, parameters: Any, /) -> _Cursor:
-        with _told("execute", sql):
+        with self._told(sql):
             super().executemany(sql, parameters)
         return self
+
+    @contextmanager
+    def _told(self, sql: str) -> Iterator[None]:
+        """As after a failure of SQLite's own, no statement is left half way, holding locks."""
+        try:
+            with _told("execute", sql):
+                yield
+        except Exception:
+            self.close()
+            raise
 
     def fetchone(self) -> Any:
         with _told("fetch"):
