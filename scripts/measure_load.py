@@ -2,6 +2,7 @@
 
     python -m scripts.measure_load --rate 200 --seconds 20
     python -m scripts.measure_load --rate 100 --seconds 20 --kills 3      nothing acknowledged may be lost
+    python -m scripts.measure_load --store postgres                       on a PostgreSQL server of its own
 
 Requests begin at fixed times, however long earlier ones take: of ten six are views, two logs, one a list and one a
 move, signed ahead. Latency counts from the time at which a request was due, so that one which had to wait for others is
@@ -23,6 +24,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
@@ -31,6 +33,7 @@ import uvloop
 
 from scripts.benchmarks.memory import report_memory
 from scripts.benchmarks.planned import plan
+from tests.support.cluster import cluster
 from tests.support.ledger import Ledger, dumped, half_done, lines_told, lost
 from tests.support.pipes import Pipe, Reply, connect, got, posted
 from tests.support.service import Player, Service, begin, start
@@ -132,7 +135,9 @@ async def _loaded(service: Service, load: Load, rate: float, seconds: float, kil
     for at in _kills(kills, seconds):
         await asyncio.sleep(max(0.0, began + at - time.monotonic()))
         await asyncio.to_thread(service.kill)
-        service = await asyncio.to_thread(start, service.data, port=load.port, log_level="error")
+        service = await asyncio.to_thread(
+            start, service.data, port=load.port, log_level="error", database=service.database
+        )
     await running
     return service
 
@@ -144,10 +149,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     given = parser.parse_args()
     random.seed(given.seed)
     folder = Path(tempfile.mkdtemp(prefix="hkoji-load-"))
-    service = start(folder / "data", log_level="error")
+    stack = ExitStack()
+    database = None
+    if given.store == "postgres":
+        server = stack.enter_context(cluster(within=Path(tempfile.gettempdir())))
+        database = server.url(server.create())
+    service = start(folder / "data", log_level="error", database=database)
     try:
         report_memory("idle", service.process.pid)
         players, plans = _prepared(service, int(given.rate * given.seconds / len(_MIX)) + 1)
@@ -159,12 +170,13 @@ def main() -> int:
         service = uvloop.run(_loaded(service, load, given.rate, given.seconds, given.kills))
         report_memory("after the load", service.process.pid)
         service.stop()
-        dump = dumped(folder / "data" / _FILE)
+        dump = dumped(database or folder / "data" / _FILE)
         sent = {fact.row[0] for fact in known.facts} | load.ledger.sent
         facts = list(itertools.chain(known.facts, load.ledger.facts))
         wrong = [*load.wrong, *lost(dump, facts), *half_done(dump, sent.__contains__)]
     finally:
         service.kill()
+        stack.close()
         shutil.rmtree(folder)
     print(f"{given.rate:g} requests a second for {given.seconds:g} s, {given.kills} kills; {load.again} asked again")
     for what, took in sorted(load.took.items()):

@@ -15,8 +15,8 @@ import argparse
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -29,7 +29,7 @@ from hkoji_server.store.sqlite import SqliteStore
 from hkoji.log.keys import PrivateKey
 from scripts.benchmarks.memory import processor_seconds
 from scripts.benchmarks.prepared import Prepared, fill, prepare, requests
-from scripts.benchmarks.raw import RawMoves, rows_of
+from scripts.benchmarks.raw import Floor, RawMoves, rows_of
 from scripts.benchmarks.volley import Fire, generator
 from tests.support.service import Service, serving
 
@@ -37,6 +37,7 @@ KEY = PrivateKey.from_seed(bytes(range(32)))
 CONNECTIONS = (16, 32)
 
 T = TypeVar("T")
+Playing = AbstractContextManager[tuple[Service, Floor]]
 
 
 @dataclass
@@ -47,6 +48,8 @@ class Found:
     speeds: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
     """Of the server, seconds a move."""
+    database: list[float] = field(default_factory=list)
+    """The same of a database server beside it."""
     load: list[float] = field(default_factory=list)
     """The same of the load generator."""
     latencies: list[float] = field(default_factory=list)
@@ -55,10 +58,11 @@ class Found:
         """Prints it."""
         ratio = median(speed / raw for speed, raw in zip(self.speeds, self.raw, strict=True))
         p50, p99 = median(self.latencies), quantiles(self.latencies, n=100)[98]
+        beside = f", database {median(self.database) * 1e6:.0f}" if any(self.database) else ""
         print(
             f"  {connections:3} connections: {median(self.speeds):7,.0f} moves/s, {ratio:.2f} of"
             f" {median(self.raw):,.0f} raw moves/s; server {median(self.processor) * 1e6:.0f} us of processor a move"
-            f" (load {median(self.load) * 1e6:.0f});"
+            f"{beside} (load {median(self.load) * 1e6:.0f});"
             f" p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, p99/p50 {p99 / p50:.1f}; {len(self.latencies):,} moves",
             flush=True,
         )
@@ -90,7 +94,7 @@ def make_database(path: Path, games: Sequence[Prepared]) -> None:
 @contextmanager
 def playing(
     folder: Path, games: Sequence[Prepared], options: Sequence[str] = (), log_level: str = "error"
-) -> Iterator[tuple[Service, RawMoves]]:
+) -> Iterator[tuple[Service, Floor]]:
     """A service with these games, and a raw loop with the same."""
     (folder / "data").mkdir()
     make_database(folder / "data" / "hkoji.sqlite3", games)
@@ -101,23 +105,26 @@ def playing(
     raw.close()
 
 
-def one_round(service: Service, raw: RawMoves, fire: Fire, plans: Sequence[Sequence[Prepared]], found: Found) -> None:
+def one_round(service: Service, raw: Floor, fire: Fire, plans: Sequence[Sequence[Prepared]], found: Found) -> None:
     """Every connection plays its games one after another; before that the raw loop plays the same."""
     order = in_turn([rows_of(move.append) for game in plan for move in game.moves] for plan in plans)
     sent = [[request for game in plan for request in requests(game)] for plan in plans]
     started = perf_counter()
     number = raw.write(order)
     found.raw.append(number / (perf_counter() - started))
-    before = processor_seconds(service.process.pid)
+    before, beside = processor_seconds(service.process.pid), raw.database_seconds()
     fired = fire(service.port, sent)
     found.processor.append((processor_seconds(service.process.pid) - before) / number)
+    found.database.append((raw.database_seconds() - beside) / number)
     found.speeds.append(number / fired.seconds)
     found.load.append(fired.processor / number)
     found.latencies.extend(fired.latencies)
 
 
-def measure(rounds: int, games: int, options: Sequence[str] = ()) -> dict[int, Found]:
-    """`games` a connection in each round."""
+def measure(
+    rounds: int, games: int, options: Sequence[str] = (), playing: Callable[..., Playing] = playing
+) -> dict[int, Found]:
+    """`games` a connection in each round, on whatever `playing` brings."""
     prepared = iter(prepare((rounds * sum(CONNECTIONS) + max(CONNECTIONS)) * games, KEY))
 
     def take(connections: int) -> list[list[Prepared]]:

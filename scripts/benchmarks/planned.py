@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 
 from hkoji.game import host as referee
 from hkoji.log.keys import PrivateKey
+from tests.support.races_judged import asking
 from tests.support.service import Player, Service
 
 
 def plan(service: Service, host: Player, guest: Player, game: str) -> list[tuple[str, bytes]]:
     """Signed moves of a game's first round, in order: made ahead of time with a referee of the same seed."""
-    database = sqlite3.connect(service.data / "hkoji.sqlite3")
-    (seed,) = database.execute("SELECT seed FROM secret WHERE game = ?", (game,)).fetchone()
-    (text,) = database.execute("SELECT private_key FROM service").fetchone()
-    database.close()
+    ask = asking(service.database or service.data / "hkoji.sqlite3")
+    ((seed,),) = ask("SELECT seed FROM secret WHERE game = ?", (game,))
+    ((text,),) = ask("SELECT private_key FROM service", ())
     signer = PrivateKey.from_openssh(text.encode())
     hosted = referee.resume(host.lines(game), seed, ())
     bodies: list[tuple[str, bytes]] = []

@@ -9,16 +9,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from hkoji_server.store.contract import Append
 
-_ADVANCE = (
+ADVANCE = (
     "UPDATE game SET seq = ?, head = ?, round = ?, actor = ?, to_move = ?, updated = ?"
     " WHERE game = ? AND seq = ? AND head = ?"
 )
-_ADD_ENTRY = "INSERT INTO entry (game, seq, text, sig, receipt, receipt_sig) VALUES (?, ?, ?, ?, ?, ?)"
-_ADD_OPENING = "INSERT INTO opening (game, seq, part, cards, salt) VALUES (?, ?, ?, ?, ?)"
+ADD_ENTRY = "INSERT INTO entry (game, seq, text, sig, receipt, receipt_sig) VALUES (?, ?, ?, ?, ?, ?)"
+ADD_OPENING = "INSERT INTO opening (game, seq, part, cards, salt) VALUES (?, ?, ?, ?, ?)"
 
 
 class Rows(NamedTuple):
@@ -44,6 +44,16 @@ def rows_of(append: Append) -> Rows:
     return Rows((*place, game, append.seq, append.head), entries, openings)
 
 
+class Floor(Protocol):
+    """What writes moves with nothing around it."""
+
+    def write(self, moves: Iterable[Rows]) -> int:
+        """Writes moves, each in a durable transaction of its own. Returns how many."""
+
+    def database_seconds(self) -> float:
+        """The processor time that a database server beside the process has used so far."""
+
+
 class RawMoves:
     """Plain sqlite3 on a file that the store has made."""
 
@@ -57,14 +67,18 @@ class RawMoves:
         execute, number = self._connection.execute, 0
         for place, entries, openings in moves:
             execute("BEGIN IMMEDIATE")
-            assert execute(_ADVANCE, place).rowcount == 1
+            assert execute(ADVANCE, place).rowcount == 1
             for entry in entries:
-                execute(_ADD_ENTRY, entry)
+                execute(ADD_ENTRY, entry)
             for opening in openings:
-                execute(_ADD_OPENING, opening)
+                execute(ADD_OPENING, opening)
             execute("COMMIT")
             number += 1
         return number
+
+    def database_seconds(self) -> float:
+        """There is none."""
+        return 0.0
 
     def close(self) -> None:
         """Closes the file."""

@@ -6,13 +6,14 @@ import os
 import platform
 import sys
 
-from scripts.benchmarks import audits, command, counting, moves, rules, scale, store, views
+from scripts.benchmarks import audits, command, counting, moves, postgres, rules, scale, store, views
 
 BENCHMARKS = {
     "rules": rules.run,
     "audit": audits.run,
     "store": store.run,
     "moves": moves.run,
+    "postgres": postgres.run,
     "views": views.run,
     "command": command.run,
     "stats": counting.run,
