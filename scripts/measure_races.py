@@ -206,14 +206,12 @@ def main() -> int:
     stack = ExitStack()
     database: Path | str = data / _FILE
     url: str | None = None
-    if given.planted and given.store != "sqlite":
-        parser.error("faults are planted into the store on SQLite")
     if given.store == "postgres":
         server = stack.enter_context(cluster())
         database = url = server.url(server.create())
     try:
         for _ in range(2):
-            services.append(Forked(data, given.planted) if given.planted else Served(data, url))
+            services.append(Forked(data, given.planted, url) if given.planted else Served(data, url))
         done = raced(services, database, given.submissions, given.seed, given.jobs, given.racers)
     finally:
         for service in services:

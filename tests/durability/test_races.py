@@ -16,10 +16,10 @@ from tests.support.races_judged import asking, judged, strays
 from tests.support.unfair import Forked
 
 
-def _raced(folder: Path, submissions: int, fault: str | None = None) -> Done:
-    services = [Forked(folder / "data", fault) for _ in range(2)]
+def _raced(folder: Path, submissions: int, fault: str | None = None, database: str | None = None) -> Done:
+    services = [Forked(folder / "data", fault, database) for _ in range(2)]
     try:
-        return raced(services, folder / "data" / "hkoji.sqlite3", submissions, seed=5, racers=3)
+        return raced(services, database or folder / "data" / "hkoji.sqlite3", submissions, seed=5, racers=3)
     finally:
         for service in services:
             service.stop()
@@ -56,6 +56,17 @@ FAULTS = {
 def test_a_fault_of_the_service_is_seen(tmp_path: Path, fault: str) -> None:
     done = _raced(tmp_path, 200, fault)
     assert any(re.search(FAULTS[fault], complaint) for complaint in done.wrong), done.wrong
+
+
+@pytest.mark.parametrize("fault", [None, "no compare-and-swap"])
+def test_on_postgresql_one_wins_and_a_fault_is_seen(tmp_path: Path, postgres: str, fault: str | None) -> None:
+    done = _raced(tmp_path, 120, fault, postgres)
+    if fault is None:
+        assert done.counts["submissions"] >= 120
+        assert done.wrong == []
+        assert sum(each.accepted for each in done.told.values()) > 10
+    else:
+        assert any(re.search(FAULTS[fault], complaint) for complaint in done.wrong), done.wrong
 
 
 Tamper = Callable[[sqlite3.Connection, dict[str, Told]], None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -38,7 +39,12 @@ def asking(where: Path | str) -> Ask:
         connection = sqlite3.connect(f"file:{where}?mode=ro", uri=True)
         return lambda query, values: connection.execute(query, values).fetchall()
     server = psycopg.connect(where.replace("+psycopg", "", 1), autocommit=True)
-    return lambda query, values: server.execute(query.replace("?", "%s").encode(), values).fetchall()
+
+    def ask(query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        return server.execute(query.replace("?", "%s").encode(), values).fetchall()
+
+    weakref.finalize(ask, server.close)
+    return ask
 
 
 def strays(ask: Ask, told: Mapping[str, Told]) -> Iterator[str]:

@@ -30,6 +30,24 @@ def _no_compare_and_swap() -> None:
     patch.object(statements, "ADD_ENTRY", statements.ADD_ENTRY.replace("INSERT", "INSERT OR REPLACE", 1)).start()
 
 
+def _no_compare_and_swap_on_postgres() -> None:
+    """The same on PostgreSQL."""
+    from hkoji_server.store import postgres_statements
+
+    place = " AND game.seq = %(b_seq)s::INTEGER AND game.head = %(b_head)s::VARCHAR"
+    taken = ", ".join(f"{name} = excluded.{name}" for name in ("text", "sig", "receipt", "receipt_sig"))
+    instead = f" ON CONFLICT (game, seq) DO UPDATE SET {taken}"
+    opened, answered = "), \nopened AS", ")\n SELECT (SELECT"
+    for which, statement in postgres_statements._APPENDS.items():
+        assert place in statement
+        unfair = statement.replace(place, "")
+        if opened in unfair:
+            unfair = unfair.replace(answered, f" ON CONFLICT DO NOTHING{answered}").replace(opened, instead + opened)
+        else:
+            unfair = unfair.replace(answered, instead + answered)
+        patch.dict(postgres_statements._APPENDS, {which: unfair}).start()
+
+
 def _another_receipt() -> None:
     """An entry that comes again gets a receipt of its own."""
     repeat = Games._repeat
@@ -57,21 +75,26 @@ def _an_old_head() -> None:
     patch.object(entries, "problem", told).start()
 
 
+def _nowhere() -> None:
+    _no_compare_and_swap()
+    _no_compare_and_swap_on_postgres()
+
+
 PLANTS: Final[dict[str, Callable[[], None]]] = {
-    "no compare-and-swap": _no_compare_and_swap,
+    "no compare-and-swap": _nowhere,
     "another receipt": _another_receipt,
     "an old head": _an_old_head,
 }
 
 
 class Forked:
-    """A service on `data`, ready."""
+    """A service on `data` or a PostgreSQL database, ready."""
 
-    def __init__(self, data: Path, fault: str | None = None) -> None:
+    def __init__(self, data: Path, fault: str | None = None, database: str | None = None) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "uvloop", "uvicorn.protocols.http.auto"])
         log = data.parent / f"{data.name}-{time.monotonic_ns()}.log"
-        self._process = context.Process(target=_serve, args=(data, fault, log), daemon=True)
+        self._process = context.Process(target=_serve, args=(data, fault, log, database), daemon=True)
         self._process.start()
         end = time.monotonic() + 300
         while not (found := re.search(r"serving on http://[^:]+:(\d+),.*\n", log.read_text() if log.exists() else "")):
@@ -87,10 +110,10 @@ class Forked:
         return self._process.exitcode
 
 
-def _serve(data: Path, fault: str | None, log: Path) -> None:
+def _serve(data: Path, fault: str | None, log: Path, database: str | None) -> None:
     out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     os.dup2(out, 1)
     os.dup2(out, 2)
     if fault:
         PLANTS[fault]()
-    serve(data, "127.0.0.1", 0, log_level="error")
+    serve(None if database else data, "127.0.0.1", 0, log_level="error", database=database)
