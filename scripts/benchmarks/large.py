@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from hkoji_server.service.games import summarise
+from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import Summary
 from hkoji_server.store.sqlite import SqliteStore
 

@@ -11,7 +11,8 @@ from statistics import median
 from typing import Final
 
 from hkoji_server.routes.reads import Reads
-from hkoji_server.service.games import Games, summarise
+from hkoji_server.service.decision import summarise
+from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Append, NewGame
@@ -68,7 +69,6 @@ async def _measure(folder: Path) -> None:
             for what, took in timings.items():
                 if took is not None:
                     found.setdefault(what, {}).setdefault(length, []).append(took)
-            games.close()
     store.close()
     print(f"\n{'milliseconds, in a game of':40}" + "".join(f"{length:>10,} entries" for length in _LENGTHS))
     for what, by_length in found.items():

@@ -58,7 +58,7 @@ class RawMoves:
     """Plain sqlite3 on a file that the store has made."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         for pragma in ("journal_mode = wal", "synchronous = full", "foreign_keys = 1"):
             self._connection.execute(f"PRAGMA {pragma}")
 

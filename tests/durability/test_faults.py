@@ -7,8 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server.store.sqlite import SqliteStore
-from hkoji_server.store.worker import Job
-from hkoji_server.store.writer import Work, Writer
+from hkoji_server.store.writer import Prepared, Writer
 from sqlalchemy import Connection
 
 from hkoji.errors import HkojiError, StorageError
@@ -48,11 +47,11 @@ def test_a_stop_ends_well_though_its_tidying_up_fails(tmp_path: Path) -> None:
     assert (scenario.fault.hit, scenario.complaints) == (calls[at - 1], [])
 
 
-def _careless(self: Writer, connection: Connection, batch: list[Job[Work]]) -> None:
+def _careless(self: Writer, connection: Connection, batch: list[Prepared]) -> None:
     """Without a transaction: the statements of a move stand each for itself."""
-    for job in batch:
+    for job, work in batch:
         try:
-            job.result = job.work(connection)
+            job.result = work(connection)
         except Exception as error:
             job.error = error if isinstance(error, HkojiError) else StorageError("no", hint="no")
 

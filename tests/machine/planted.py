@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service import games as service
+from hkoji_server.service import decision
 from hkoji_server.service.games import Games, Submitted
 from hkoji_server.service.players import Players
 from hkoji_server.store.sqlite import SqliteStore
@@ -50,7 +50,7 @@ def _another_receipt() -> Any:
 
 
 def _waiting_for_the_other() -> Any:
-    real = service.summarise
+    real = decision.summarise
 
     def summary(hosted: Any, **more: Any) -> Any:
         from dataclasses import replace
@@ -60,11 +60,11 @@ def _waiting_for_the_other() -> Any:
             return replace(found, to_move=hosted.course.setup.names[1 - found.actor])
         return found
 
-    return patch.object(service, "summarise", summary)
+    return patch.object(decision, "summarise", summary)
 
 
 def _invited_does_not_wait() -> Any:
-    real = service.summarise
+    real = decision.summarise
 
     def summary(hosted: Any, **more: Any) -> Any:
         from dataclasses import replace
@@ -72,18 +72,19 @@ def _invited_does_not_wait() -> Any:
         found = real(hosted, **more)
         return replace(found, to_move=None) if found.status == "open" else found
 
-    return patch.object(service, "summarise", summary)
+    return patch.object(decision, "summarise", summary)
 
 
 def _opening_dropped() -> Any:
-    real = SqliteStore.append
+    real = decision.append_of
 
-    async def append(self: Any, given: Any) -> None:
+    def append_of(*given: Any) -> Any:
         from dataclasses import replace
 
-        await real(self, replace(given, openings=given.openings[:1]))
+        found = real(*given)
+        return replace(found, openings=found.openings[:1])
 
-    return patch.object(SqliteStore, "append", append)
+    return patch.object(decision, "append_of", append_of)
 
 
 def _spectator_resigns() -> Any:
@@ -157,7 +158,7 @@ def _uninvited_guest() -> Any:
 
 def _outline_not_written() -> Any:
     """The list says for ever that a game is being played."""
-    return patch.object(service, "_outline", lambda course: course.setup.names)
+    return patch.object(decision, "_outline", lambda course: course.setup.names)
 
 
 def _salt_twice() -> Any:

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pytest
 import structlog
 from hkoji_server.routes import api, models
-from hkoji_server.service import games
+from hkoji_server.service import decision, games
 from hkoji_server.service.games import Games
 from hkoji_server.service.shown import OwnView
 from starlette.responses import Response
@@ -255,14 +255,14 @@ def everybodys_openings() -> Any:
 
 @contextmanager
 def a_time_that_depends_on_cards() -> Iterator[None]:
-    true = games.summarise
+    true = decision.summarise
 
     def summary(hosted: host.Hosted, *, created: str) -> Any:
         made = true(hosted, created=created)
         second = int(digest(hosted.course)[:6], 16) % 60
         return dataclasses.replace(made, updated=f"{made.updated[:17]}{second:02}Z")
 
-    with patch.object(games, "summarise", summary):
+    with patch.object(decision, "summarise", summary):
         yield
 
 

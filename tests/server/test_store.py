@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hkoji_server.store import sqlite as module
 from hkoji_server.store.contract import Query, Retired, Store
-from hkoji_server.store.sqlite import SqliteStore, driver
+from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.writer import driver
 from sqlalchemy import Connection
 
 from hkoji.errors import StorageError

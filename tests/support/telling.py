@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from hkoji_server.service.games import summarise
+from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import NewGame
 
 from hkoji.game import bodies, host

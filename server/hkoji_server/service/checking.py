@@ -23,7 +23,7 @@ from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.log.line import Line, format_log
 from hkoji.log.statement import parse_registration
 from hkoji.text import tell
-from hkoji_server.service.games import summarise
+from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import Player
 from hkoji_server.store.statements import read_line
 from hkoji_server.store.upkeep import Stored, Upkeep

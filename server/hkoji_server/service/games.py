@@ -9,28 +9,35 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import lru_cache, partial
 from typing import NamedTuple
 
-from hkoji.errors import ConflictError, ForbiddenError, HkojiError, MalformedError, NotFoundError, TooManyError
+from hkoji.errors import (
+    ConflictError,
+    ForbiddenError,
+    HkojiError,
+    MalformedError,
+    NotFoundError,
+    StorageError,
+    TooManyError,
+)
 from hkoji.game import bodies, host
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
 from hkoji.game.keys import Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
-from hkoji.log.canonical import decode_base64, encode
+from hkoji.log.canonical import decode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.keychange import parse_revocation
 from hkoji.log.keys import PublicKey, Signer, parse_public_key
 from hkoji.log.line import Line, Written
 from hkoji.rules.protocol import Ruleset, State
 from hkoji.text import tell
+from hkoji_server.service.decision import Decision, append_of, summarise
 from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
-from hkoji_server.service.referee import Referee
 from hkoji_server.service.shown import OwnView, Shown
-from hkoji_server.store.contract import Append, NewGame, Query, Retired, Store, Summary
+from hkoji_server.store.contract import NewGame, Query, Retired, Store, Summary
 from hkoji_server.store.keychanges import verify_counts
 
 
@@ -54,11 +61,6 @@ class Games:
         self._cached = cached
         self._cache: OrderedDict[str, host.Hosted] = OrderedDict()
         self._shown = Shown(cached)
-        self._referee = Referee()
-
-    def close(self) -> None:
-        """Finishes the submissions that are being refereed."""
-        self._referee.close()
 
     async def offer(self, ruleset: Ruleset, player: str) -> Line:
         """A new game, which only `player` may open. Returns its first line."""
@@ -86,13 +88,15 @@ class Games:
                     return await self._repeat(hosted, submission)
                 if refused is not None:
                     raise refused
-                key = await self._check_key(hosted.course, submission)
-                work = partial(host.accept, hosted, submission, signer=self._signer, at=self._ports.at())
-                accepted = await self._referee.accept(work)
-                if not counted:
+                decision = Decision(hosted, submission, self._signer, self._ports.at(), _key_text(hosted, submission))
+                if entry.kind in ("open", "join"):
+                    await self._check_registered(hosted.course, submission)
+                if self._limits.of_players and not counted:
+                    await self._verify_counts(decision.key)
+                    decision()
                     await self._limits.admit_player(entry.by)
                     counted = True
-                await self._append(hosted, accepted, key)
+                await self._append(decision)
             except ConflictError:
                 hosted, current = await self._refresh(hosted), True
                 if hosted.course.head == before.course.head:
@@ -102,8 +106,8 @@ class Games:
                     raise
                 hosted, current = await self._refresh(hosted), True
             else:
-                self._remember(accepted.hosted)
-                return Submitted(accepted.lines, fresh=True)
+                self._remember(decision.accepted.hosted)
+                return Submitted(decision.accepted.lines, fresh=True)
 
     async def recover(self, game: str, player: str, proof: str) -> Submitted:
         """Puts a player's new key in the place of a revoked one, if they owe the next entry; or says that it is done.
@@ -132,7 +136,7 @@ class Games:
             )
             accepted = host.revoke(hosted, body, signer=self._signer, at=self._ports.at())
             try:
-                await self._append(hosted, accepted, registered.key)
+                await self._store.append(append_of(hosted, accepted, registered.key))
             except ConflictError:
                 if (await self._refresh(hosted)).course.head == hosted.course.head:
                     raise
@@ -271,20 +275,18 @@ class Games:
 
     # --- one submission -------------------------------------------------------------------------------------------
 
-    async def _append(self, before: host.Hosted, accepted: host.Accepted, key: str) -> None:
-        known = len(before.openings)
-        await self._store.append(
-            Append(
-                game=before.course.setup.game,
-                seq=before.course.seq,
-                head=before.course.head,
-                lines=accepted.lines,
-                openings=accepted.hosted.openings[known:],
-                summary=summarise(accepted.hosted, created=""),
-                outline=_outline(before.course) != _outline(accepted.hosted.course),
-                key=key,
-            )
-        )
+    async def _append(self, decision: Decision) -> None:
+        """Has it decided and appended. Of a key that has been revoked nothing else is said than that.
+
+        The store looks at the key in the transaction of every move; before it that is only done for an error's sake.
+        """
+        try:
+            await self._store.append(decision)
+        except StorageError:
+            raise
+        except HkojiError:
+            await self._verify_counts(decision.key)
+            raise
 
     async def _repeat(self, hosted: host.Hosted, submission: Submission) -> Submitted:
         """The first answer again, if `submission` is what stands at its place; else `ConflictError`."""
@@ -301,15 +303,14 @@ class Games:
             brought.append(line)
         return Submitted(tuple(brought), fresh=False)
 
-    async def _check_key(self, course: Course, submission: Submission) -> str:
-        """The author's key, which may not have been revoked, and which an `open` or `join` must have registered."""
+    async def _verify_counts(self, key: str) -> None:
+        """Raises `RevokedError` for a key that counts no more; an empty one is nobody's."""
+        if key:
+            verify_counts(await self._store.retired(key))
+
+    async def _check_registered(self, course: Course, submission: Submission) -> None:
+        """The key of an `open` or `join` must be the player's here, and the game offered to who opens it."""
         entry = submission.entry
-        if entry.kind not in ("open", "join"):
-            key = _seat_key(course, entry.by, course.seq + 1)
-            if key is None:
-                return ""  # who has no seat is refused by the referee, which looks at form and place first
-            verify_counts(await self._store.retired(key.text))
-            return key.text
         body = parse_body(entry.kind, entry.body)
         assert isinstance(body, bodies.Open | bodies.Join)
         verify_counts(await self._store.retired(body.key.text))
@@ -323,7 +324,17 @@ class Games:
             history = await self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(f"game {entry.game[:8]} was offered to another player")
+
+
+def _key_text(hosted: host.Hosted, submission: Submission) -> str:
+    """The key that must have signed; empty if there is none, which the referee says when form and place are right."""
+    entry = submission.entry
+    if entry.kind in ("open", "join"):
+        body = parse_body(entry.kind, entry.body)
+        assert isinstance(body, bodies.Open | bodies.Join)
         return body.key.text
+    key = _seat_key(hosted.course, entry.by, hosted.course.seq + 1)
+    return "" if key is None else key.text
 
 
 def _seat_key(course: Course, name: str, seq: int) -> PublicKey | None:
@@ -349,38 +360,3 @@ def _revocation(retired: Retired) -> Revoked | None:
 
 def _seen(course: Course, seat: int | None) -> State:
     return course.state if course.stage is Stage.OVER else course.state.project(seat)
-
-
-def _outline(course: Course) -> tuple[object, ...]:
-    return course.status, course.setup.names, course.setup.invite, course.outcome
-
-
-@lru_cache(maxsize=64)
-def _ruleset_text(ruleset: Ruleset) -> str:
-    return encode(ruleset.to_json())
-
-
-def summarise(hosted: host.Hosted, *, created: str) -> Summary:
-    """What lists show of a game."""
-    course = hosted.course
-    setup = course.setup
-    invited = setup.invite.name if setup.invite else None
-    to_move = setup.names[course.actor] if course.actor is not None else None
-    outcome = course.outcome
-    return Summary(
-        game=setup.game,
-        ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
-        status=course.status,
-        host=setup.names[0],
-        guest=setup.names[1],
-        invite=invited,
-        seq=course.seq,
-        head=course.head,
-        round=course.state.round,
-        actor=course.actor,
-        to_move=invited if course.stage is Stage.JOIN else to_move,
-        created=created,
-        updated=hosted.at,
-        reason=outcome.reason if outcome else None,
-        winner=outcome.winner if outcome else None,
-    )

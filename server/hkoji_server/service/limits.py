@@ -25,6 +25,11 @@ class Limits:
         self._address = address
         self._player = player
 
+    @property
+    def of_players(self) -> bool:
+        """Whether players are limited at all."""
+        return self._rates is not None and self._player is not None
+
     async def admit_address(self, address: str | None) -> None:
         """Raises `TooManyError` if an address has asked for too much."""
         await self._admit("a", place_of(address), self._address)

@@ -97,6 +97,10 @@ class Append:
     key: str = ""
 
 
+Decide = Callable[[], Append]
+"""Says what is to be appended, or raises. It takes its time, and says the same when it is asked again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """What the service keeps to itself until the log reveals it."""
@@ -230,8 +234,12 @@ class Store(Protocol):
     async def add_game(self, new: NewGame) -> None:
         """Keeps a new game."""
 
-    async def append(self, append: Append) -> None:
-        """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing."""
+    async def append(self, append: Append | Decide) -> None:
+        """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing.
+
+        What is still to be decided is decided in a thread of the store's, while nothing is locked; an error there is
+        raised here.
+        """
 
     async def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""

@@ -45,6 +45,7 @@ from hkoji_server.store import postgres_statements as said
 from hkoji_server.store.connections import Connections
 from hkoji_server.store.contract import (
     Append,
+    Decide,
     History,
     NewGame,
     Notice,
@@ -56,6 +57,7 @@ from hkoji_server.store.contract import (
     Summary,
     hint_of,
 )
+from hkoji_server.store.deciding import Deciding
 from hkoji_server.store.location import show_location
 from hkoji_server.store.postgres_hints import Hints
 from hkoji_server.store.serial import Serial
@@ -76,6 +78,7 @@ class PostgresStore:
         self._serial = Serial(url, show_location(url))
         self._connections = Connections(url, most=most)
         self._hints = Hints(self._connections)
+        self._deciding = Deciding()
 
     async def open(self) -> None:
         """Looks whether the database is safe, migrates it, and connects. Raises `StorageError`."""
@@ -84,6 +87,7 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Finishes what was begun and closes connections."""
+        await asyncio.to_thread(self._deciding.close)
         await self._hints.close()
         await self._connections.close()
         await asyncio.to_thread(self._serial.close)
@@ -214,8 +218,10 @@ class PostgresStore:
             if not isinstance(error.__cause__, UniqueViolation) or not await self._stands(new.summary.game, new.line):
                 raise
 
-    async def append(self, append: Append) -> None:
+    async def append(self, append: Append | Decide) -> None:
         """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing."""
+        if not isinstance(append, Append):
+            append = await self._deciding.decide(append)
         values = said.append_values(append)
         statement = said.append_statement(append)
         tries = 0

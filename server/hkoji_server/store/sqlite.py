@@ -30,12 +30,14 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from hkoji.errors import ConflictError, StorageError
+from hkoji.errors import StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line, Written
 from hkoji_server.store import keychanges, lists, readiness, statements
+from hkoji_server.store.appending import write_of
 from hkoji_server.store.contract import (
     Append,
+    Decide,
     History,
     NewGame,
     Notice,
@@ -45,12 +47,11 @@ from hkoji_server.store.contract import (
     Retired,
     Secrets,
     Summary,
-    hint_of,
 )
 from hkoji_server.store.hints import Hints
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, SECRET, SERVICE, TOKEN, Row, Values
-from hkoji_server.store.writer import Writer
+from hkoji_server.store.writer import Writer, driver
 
 _BUSY_SECONDS: Final = 10
 _PAGE_SIZE: Final = 8192
@@ -222,30 +223,10 @@ class SqliteStore:
 
         await self._writer.run(work)
 
-    async def append(self, append: Append) -> None:
-        """Appends, or raises `ConflictError` with the current head and changes nothing."""
-        place = statements.advance_values(append)
-        outline = statements.outline_values(append) if append.outline else None
-        entries = [statements.entry_values(line) for line in append.lines]
-        openings = statements.opening_values(append)
-
-        def work(connection: Connection) -> None:
-            execute = driver(connection).execute
-            if append.key and (row := execute(statements.RETIRED_KEY, {"b_key": append.key}).fetchone()):
-                keychanges.verify_counts(keychanges.read_retired(row))
-            if execute(statements.ADVANCE, place).rowcount != 1:
-                row = execute(statements.HEAD_OF, {"b_game": append.game}).fetchone()
-                seq, head = row or (-1, "")
-                raise ConflictError(append.game, seq=seq, head=head)
-            if outline:
-                execute(statements.SET_OUTLINE, outline)
-            for entry in entries:
-                execute(statements.ADD_ENTRY, entry)
-            for opening in openings:
-                execute(statements.ADD_OPENING, opening)
-
-        await self._writer.run(work)
-        self._hints.tell(hint_of(append))
+    async def append(self, append: Append | Decide) -> None:
+        """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing."""
+        hint = await self._writer.run_prepared(lambda: write_of(append if isinstance(append, Append) else append()))
+        self._hints.tell(hint)
 
     async def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""
@@ -375,13 +356,6 @@ def _make_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def driver(connection: Connection) -> sqlite3.Connection:
-    """The driver's own connection."""
-    found = connection.connection.driver_connection
-    assert isinstance(found, sqlite3.Connection)
-    return found
 
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:

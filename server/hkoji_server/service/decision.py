@@ -1,0 +1,94 @@
+"""The referee's word on a submission, and what the store is to make of it.
+
+The referee is `hkoji.game.host`. Most of what a move costs is verifying one signature and making another, and both let
+the interpreter go: so the store may ask for a decision where it writes, in a thread of its own, while requests are read
+and answers written. Games are values, and the store decides which move was first; nothing here needs a lock.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hkoji.game import host
+from hkoji.game.course import Course, Stage
+from hkoji.game.submission import Submission
+from hkoji.log.canonical import encode
+from hkoji.log.keys import Signer
+from hkoji.rules.protocol import Ruleset
+from hkoji_server.store.contract import Append, Summary
+
+
+class Decision:
+    """What becomes of a submission; `key` is the author's. Called, it has it refereed: what to append, or an error.
+
+    The second call gives the answer of the first.
+    """
+
+    def __init__(self, hosted: host.Hosted, submission: Submission, signer: Signer, at: str, key: str) -> None:
+        self._hosted = hosted
+        self._submission = submission
+        self._signer = signer
+        self._at = at
+        self.key = key
+        self._accepted: host.Accepted | None = None
+
+    def __call__(self) -> Append:
+        """Raises what `host.accept` raises."""
+        if self._accepted is None:
+            self._accepted = host.accept(self._hosted, self._submission, signer=self._signer, at=self._at)
+        return append_of(self._hosted, self._accepted, self.key)
+
+    @property
+    def accepted(self) -> host.Accepted:
+        """What the call has found."""
+        assert self._accepted is not None
+        return self._accepted
+
+
+def append_of(before: host.Hosted, accepted: host.Accepted, key: str) -> Append:
+    """What is stored of what follows `before`; `key` is the author's."""
+    return Append(
+        game=before.course.setup.game,
+        seq=before.course.seq,
+        head=before.course.head,
+        lines=accepted.lines,
+        openings=accepted.hosted.openings[len(before.openings) :],
+        summary=summarise(accepted.hosted, created=""),
+        outline=_outline(before.course) != _outline(accepted.hosted.course),
+        key=key,
+    )
+
+
+def _outline(course: Course) -> tuple[object, ...]:
+    return course.status, course.setup.names, course.setup.invite, course.outcome
+
+
+@lru_cache(maxsize=64)
+def _ruleset_text(ruleset: Ruleset) -> str:
+    return encode(ruleset.to_json())
+
+
+def summarise(hosted: host.Hosted, *, created: str) -> Summary:
+    """What lists show of a game."""
+    course = hosted.course
+    setup = course.setup
+    invited = setup.invite.name if setup.invite else None
+    to_move = setup.names[course.actor] if course.actor is not None else None
+    outcome = course.outcome
+    return Summary(
+        game=setup.game,
+        ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
+        status=course.status,
+        host=setup.names[0],
+        guest=setup.names[1],
+        invite=invited,
+        seq=course.seq,
+        head=course.head,
+        round=course.state.round,
+        actor=course.actor,
+        to_move=invited if course.stage is Stage.JOIN else to_move,
+        created=created,
+        updated=hosted.at,
+        reason=outcome.reason if outcome else None,
+        winner=outcome.winner if outcome else None,
+    )
