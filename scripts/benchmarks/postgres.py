@@ -2,6 +2,7 @@
 
     scripts/bench postgres
     python -m scripts.benchmarks.postgres --rounds 9 --games 4
+    python -m scripts.benchmarks.postgres --folder /dev/shm             in memory: no disk is waited for
 
 The server is one of its own, on disk, on the same machine, with the settings of the tests but for its buffers. The
 floor is one connection that sends a move's statements together (a pipeline, one round trip, one transaction) and waits
@@ -158,9 +159,9 @@ def _measure_store(server: Cluster, rounds: int) -> None:
         )
 
 
-def run(rounds: int = 5, games: int = 2) -> None:
+def run(rounds: int = 5, games: int = 2, folder: Path | None = None) -> None:
     """Prints moves a second, latency, and processor time."""
-    with cluster(within=Path(tempfile.gettempdir()), **_SETTINGS) as server:
+    with cluster(within=folder or Path(tempfile.gettempdir()), **_SETTINGS) as server:
         _measure_store(server, rounds)
         print("\nSigned durable moves over HTTP, on PostgreSQL")
 
@@ -176,8 +177,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--games", type=int, default=2, help="games a connection in each round, of twelve moves each")
+    parser.add_argument("--folder", type=Path, help="where the server keeps its files")
     given = parser.parse_args()
-    run(given.rounds, given.games)
+    run(given.rounds, given.games, given.folder)
 
 
 if __name__ == "__main__":
