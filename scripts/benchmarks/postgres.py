@@ -1,4 +1,4 @@
-"""Moves on PostgreSQL, in the store and over HTTP, against plain psycopg that writes the rows of the very same moves.
+"""Moves and views on PostgreSQL; moves against plain psycopg that writes the rows of the very same moves.
 
     scripts/bench postgres
     python -m scripts.benchmarks.postgres --rounds 9 --games 4
@@ -25,7 +25,7 @@ from typing import Final
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres import open_postgres
 
-from scripts.benchmarks import moves
+from scripts.benchmarks import moves, views
 from scripts.benchmarks.memory import server_seconds
 from scripts.benchmarks.moves import KEY, in_turn
 from scripts.benchmarks.prepared import Prepared, fill, prepare
@@ -170,6 +170,7 @@ def run(rounds: int = 5, games: int = 2, folder: Path | None = None) -> None:
 
         for connections, found in moves.measure(rounds, games, playing=playing).items():
             found.tell(connections)
+        views.run(server.url(server.create()))
 
 
 def main() -> None:

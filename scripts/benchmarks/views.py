@@ -25,11 +25,11 @@ uvicorn.run(app, port=int(sys.argv[1]), log_level="error", access_log=False)
 _REQUESTS = 400
 
 
-def run() -> None:
-    """Prints requests a second on one connection."""
+def run(database: str | None = None) -> None:
+    """Prints requests a second on one connection; on SQLite, or the PostgreSQL database at a URL."""
     with (
         tempfile.TemporaryDirectory(prefix="hkoji-bench-") as name,
-        serving(Path(name) / "data", log_level="error") as s,
+        serving(Path(name) / "data", log_level="error", database=database) as s,
     ):
         (Path(name) / "hello.py").write_text(_HELLO)
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -57,9 +57,10 @@ def run() -> None:
                     "FastAPI hello": lambda: ask(port, "/"),
                     "own view": lambda: ask(s.port, f"/v1/games/{game}/view?after={last}", host.token),
                     "own view with the whole log": lambda: ask(s.port, f"/v1/games/{game}/view", host.token),
+                    "whole log": lambda: ask(s.port, f"/v1/games/{game}/log"),
                 }
             )
-            report("The own view over HTTP", "/s", found, "FastAPI hello")
+            report(f"The own view over HTTP{', on PostgreSQL' * bool(database)}", "/s", found, "FastAPI hello")
         finally:
             hello.terminate()
             hello.wait()
