@@ -14,7 +14,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Final, NamedTuple
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import Summary
 from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.statements import summary_values
 
 from hkoji.game import host
 from hkoji.log.keys import PrivateKey
@@ -191,8 +192,7 @@ def _copy(plan: Plan, given: Stock, number: int, rng: random.Random) -> Iterator
         copied.append(step._replace(lines=tuple(lines)))
     last = copied[-1].summary
     named = {NAMES[0]: names[0], NAMES[1]: names[1]}
-    summary = replace(
-        last,
+    summary = last._replace(
         game=game,
         host=named.get(last.host or ""),
         guest=named.get(last.guest or ""),
@@ -214,7 +214,7 @@ def _rows(given: Stock, game: str, steps: tuple[Step, ...]) -> Iterator[Batch]:
             seq += 1
         first = number == 0
         yield {
-            "game": [astuple(steps[-1].summary)] if first else [],
+            "game": [tuple(summary_values(steps[-1].summary).values())] if first else [],
             "secret": [(game, given.seed, steps[-1].summary.host or NAMES[0])] if first else [],
             "entry": entries,
             "opening": [(game, *each) for each in step.openings],
@@ -302,11 +302,12 @@ def _enlarge(connection: sqlite3.Connection, given: dict[str, object]) -> None:
     host_, guest, to_move = (
         f"CASE WHEN {seat} IS NOT NULL THEN {new} END" for seat, new in zip(seats, named, strict=True)
     )
-    created, updated = (f"strftime('%Y-%m-%dT%H:%M:%SZ', {each}, :k)" for each in ("created", "updated"))
+    times = ("created", "updated", "ended")
+    created, updated, ended = (f"strftime('%Y-%m-%dT%H:%M:%SZ', {each}, :k)" for each in times)
     rows = {
         "player": f"{player_.format('name')}, substr(key, 1, 60) || printf('%08d', :w + rowid), registered, text, sig",
         "game": f"{game}, ruleset, status, {host_}, {guest}, NULL, seq, head, round, actor, {to_move}, {created},"
-        f" {updated}, reason, winner",
+        f" {updated}, reason, winner, {ended}",
         "secret": f"{game}, seed, offered_to",
         "entry": f"{game}, seq, replace(text, game, {game}), sig, replace(receipt, game, {game}), receipt_sig",
         "opening": f"{game}, seq, part, cards, salt",

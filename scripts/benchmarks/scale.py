@@ -211,7 +211,7 @@ async def _time(held: Held, games: Sequence[str], ask: Ask) -> float:
 
 def _sample(plain: AskPlainly) -> list[Summary]:
     """Games that go on, wherever they lie."""
-    names = ", ".join(Summary.__dataclass_fields__)
+    names = ", ".join(Summary._fields)
     rows = plain(
         f"SELECT {names} FROM game WHERE status = 'playing' AND to_move != ? ORDER BY random() LIMIT 2000",
         (large.BUSY,),
@@ -246,10 +246,7 @@ async def _append(held: Held, games: list[Summary], at_once: int) -> tuple[float
         for _ in range(each):
             game = games[place]
             entry = _LINE.entry._replace(game=game.game, seq=game.seq + 1)
-            after = Summary(
-                **{name: getattr(game, name) for name in Summary.__dataclass_fields__}
-                | {"seq": game.seq + 1, "head": _LINE.entry.head}
-            )
+            after = game._replace(seq=game.seq + 1, head=_LINE.entry.head)
             lines = (Line(entry, _LINE.sig, _LINE.receipt),)
             await held.store.append(Append(game.game, game.seq, game.head, lines, (), after, outline=False))
             games[place] = after

@@ -53,11 +53,9 @@ def _waiting_for_the_other() -> Any:
     real = decision.summarise
 
     def summary(hosted: Any, **more: Any) -> Any:
-        from dataclasses import replace
-
         found = real(hosted, **more)
         if found.round > 1 and found.actor is not None:  # from the second round on, so that it takes a while
-            return replace(found, to_move=hosted.course.setup.names[1 - found.actor])
+            return found._replace(to_move=hosted.course.setup.names[1 - found.actor])
         return found
 
     return patch.object(decision, "summarise", summary)
@@ -67,10 +65,8 @@ def _invited_does_not_wait() -> Any:
     real = decision.summarise
 
     def summary(hosted: Any, **more: Any) -> Any:
-        from dataclasses import replace
-
         found = real(hosted, **more)
-        return replace(found, to_move=None) if found.status == "open" else found
+        return found._replace(to_move=None) if found.status == "open" else found
 
     return patch.object(decision, "summarise", summary)
 

@@ -260,7 +260,7 @@ def a_time_that_depends_on_cards() -> Iterator[None]:
     def summary(hosted: host.Hosted, *, created: str) -> Any:
         made = true(hosted, created=created)
         second = int(digest(hosted.course)[:6], 16) % 60
-        return dataclasses.replace(made, updated=f"{made.updated[:17]}{second:02}Z")
+        return made._replace(updated=f"{made.updated[:17]}{second:02}Z")
 
     with patch.object(decision, "summarise", summary):
         yield

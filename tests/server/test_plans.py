@@ -39,6 +39,8 @@ QUERIES = [
         (None, AFTER),
     )
 ]
+SEATS = "host|guest|invite"
+PLAYERS = {f"game_{seat}{kind}" for seat in SEATS.split("|") for kind in ("", "_ended")}
 ONE_ROW = {"service", "alembic_version"}
 NEWEST = "the list of all games, of which the newest are taken"
 
@@ -141,10 +143,10 @@ def test_sqlite_scans_no_table(asked_of_sqlite: dict[str, list[str]]) -> None:
 
 
 def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) -> None:
-    """By id, or put together of a page for each seat."""
+    """By id, or put together of a page for each seat and status."""
     for statement, plan in asked_of_sqlite.items():
         if "USE TEMP B-TREE FOR ORDER BY" in plan:
-            few = any(step.startswith(("SEARCH game USING PRIMARY KEY", "COMPOUND QUERY")) for step in plan)
+            few = any(step.startswith(("SEARCH game USING PRIMARY KEY", "MERGE (UNION ALL)")) for step in plan)
             assert few or "FROM player" in statement, (statement, plan)
 
 
@@ -154,7 +156,12 @@ def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) ->
         (Query(status="open"), "game_status (status=?)"),
         (Query(status="finished", after=AFTER), "game_status (status=? AND (created,game)<(?,?))"),
         (Query(player="alice", waiting=True, status="playing"), "game_waiting (to_move=?)"),
-        (Query(player="alice", status="playing"), "game_host (host=?)"),
+        (Query(player="alice", status="playing"), "game_host (host=? AND status=?)"),
+        (
+            Query(player="alice", status="open", after=AFTER),
+            "game_guest (guest=? AND status=? AND (created,game)<(?,?))",
+        ),
+        (Query(player="alice", after=AFTER), "game_invite (invite=? AND status=? AND (created,game)<(?,?))"),
         (Query(prefix="abcd", player="alice", status="playing", after=AFTER), "PRIMARY KEY (game>? AND game<?)"),
     ],
 )
@@ -169,6 +176,17 @@ def test_lists_walk_in_the_index_that_finds_least(tmp_path: Path, query: Query, 
         store.close()
     assert any(index in step for step in plan), plan
     assert "game_status" in index or not any("game_status" in step for step in plan)
+
+
+def test_sqlite_reads_no_more_of_a_players_games_than_it_returns(asked_of_sqlite: dict[str, list[str]]) -> None:
+    """By status or by their end, never through all that a player has ever played."""
+    used = set()
+    for statement, plan in asked_of_sqlite.items():
+        for step in plan:
+            if found := re.search(rf"INDEX (game_(?:{SEATS})(?:_ended)?) (\(.*\))", step):
+                used.add(found[1])
+                assert re.search("ended>" if found[1].endswith("_ended") else r"status=\?", found[2]), (statement, step)
+    assert used == PLAYERS
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------------------------
@@ -208,7 +226,7 @@ def test_postgres_scans_no_table(postgres: str) -> None:
 
     run(scenario())
     assert len(said) > 60
-    walked = []
+    walked, used = [], set()
     url = parse_location(postgres).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
         connection.execute("SET enable_seqscan = off")
@@ -220,7 +238,11 @@ def test_postgres_scans_no_table(postgres: str) -> None:
                 scanned = node["Node Type"] == "Seq Scan" or (
                     node["Node Type"] in ("Index Scan", "Index Only Scan") and "Index Cond" not in node
                 )
+                if (index := node.get("Index Name")) in PLAYERS:
+                    used.add(index)
+                    assert ("ended" if index.endswith("_ended") else "status") in node["Index Cond"], statement
                 if scanned and table not in ONE_ROW:
                     walked.append((statement, node.get("Index Name"), table))
     (newest,) = walked
     assert newest[1] == "game_shown", NEWEST
+    assert used == PLAYERS

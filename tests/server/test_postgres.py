@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import sqlite3
 import threading
 import time
@@ -35,6 +36,7 @@ from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedErro
 from hkoji.game.hidden import Opening
 from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line
+from tests.server.test_store import ENDED, assert_ended_is_found
 from tests.support.cluster import Cluster
 from tests.support.ledger import connected, everything
 from tests.support.loops import run
@@ -43,7 +45,9 @@ from tests.support.store_contract import Opened, StoreContract, append_of, with_
 from tests.support.table import AT
 
 DATABASES = Path(__file__).parents[1] / "data" / "databases"
-INDEXES = tuple(f"game_{name}" for name in ("pkey", "waiting", "host", "guest", "invite", "status", "shown"))
+INDEXES = tuple(f"game_{name}" for name in ("pkey", "waiting", "host", "guest", "invite", "status", "shown")) + tuple(
+    f"game_{seat}_ended" for seat in ("host", "guest", "invite")
+)
 
 
 def replace_text(line: Line) -> Line:
@@ -133,24 +137,32 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
     name = cluster.create()
     cluster.run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", name, "-f", str(DATABASES / "postgresql-v0001.sql"))
     url = cluster.url(name)
+    untouched = everything(url)
+    with connected(url) as server:
+        server.execute(ENDED)
     before = everything(url)
     for _ in range(2):
         with opened_at(url) as store:
             alice = run(store.player("alice"))
-            (game,) = run(store.games(Query()))
+            (game,) = run(store.games(Query(status="playing")))
+            assert_ended_is_found(store)
             assert len(run(store.lines(game.game))) == game.seq + 1
             assert run(store.retired_of("alice")) == ()
             history = run(store.history(game.game))
     assert alice is not None
     assert history is not None
     assert history.secrets.openings
+    games = {each for each in before if each.startswith("game ")}
     changed = set(everything(url)) ^ set(before)
-    assert changed == {"alembic_version ('0001',)", "alembic_version ('0003',)"}
+    now = {each for each in changed - set(before) if each.startswith("game ")}
+    assert {re.sub(r", (None|'2026-11-21T00:00:00Z')\)$", ")", each) for each in now} == games
+    changed -= games | now
+    assert changed == {"alembic_version ('0001',)", "alembic_version ('0004',)"}
     with sqlite3.connect(":memory:") as old:
         old.executescript((DATABASES / "v0001.sql").read_text())
         for table in ("entry", "opening", "game", "secret", "player"):
             rows = {f"{table} {row}" for row in old.execute(f"SELECT * FROM {table}")}
-            assert rows == {each for each in before if each.startswith(f"{table} ")}
+            assert rows == {each for each in untouched if each.startswith(f"{table} ")}
     old.close()
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with opened_at(url) as store:
@@ -480,23 +492,24 @@ def test_any_number_may_be_asked_for(postgres: str) -> None:
 
 def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
     after = "2026-01-01T00:00:00Z~" + "0" * 32
+    seats = {"game_host", "game_guest", "game_invite"}
     queries = {
         Query(): {"game_shown"},
         Query(after=after): {"game_shown"},
         Query(status="open"): {"game_status"},
-        Query(player="alice", status="playing"): {"game_host", "game_guest", "game_invite"},
+        Query(player="alice", status="playing"): seats,
         Query(prefix="abcd"): {"game_pkey"},
         Query(player="alice", waiting=True): {"game_waiting"},
-        Query(player="alice"): {"game_host", "game_guest", "game_invite"},
-        Query(player="alice", after=after): {"game_host", "game_guest", "game_invite"},
+        Query(player="alice"): seats,
+        Query(player="alice", after=after): seats,
     }
     with connected(postgres) as server:
-        made = "SELECT md5(n::text), '{}', s, 'p' || n % 50, 'p' || n % 49, 'p' || n % 48, 1, '', 1, 0, 'p' || n % 50,"
+        made = "SELECT md5(n::text), '{}', s, 'p' || n % 50, 'p' || n % 49, NULL, 1, '', 1, 0, 'p' || n % 50,"
         server.execute(
             "INSERT INTO game (game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created,"
             f" updated) {made} to_char(n, 'FM00000000'), '' FROM generate_series(1, 3000) AS n,"
-            " LATERAL (SELECT CASE WHEN n % 97 = 0 THEN 'open' WHEN n % 4 = 0 THEN 'offered' ELSE 'finished' END AS s)"
-            " AS status"
+            " LATERAL (SELECT CASE WHEN n % 97 = 0 THEN 'open' WHEN n % 4 = 0 THEN 'offered'"
+            " WHEN n % 3 = 0 THEN 'playing' ELSE 'finished' END AS s) AS status"
         )
         server.execute("ANALYZE game")
         for query, expected in queries.items():

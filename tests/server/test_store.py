@@ -227,17 +227,34 @@ def test_errors_hold_no_secrets(path: Path) -> None:
         assert salt not in "".join(said)
 
 
+ENDED = (  # another game, which is over
+    "INSERT INTO game SELECT replace(game, substr(game, 1, 4), 'ffff'), ruleset, 'finished', 'alice', 'carol', NULL,"
+    " seq, head, round, NULL, NULL, created, '2026-11-21T00:00:00Z', 'resign', 0 FROM game WHERE status = 'playing'"
+)
+
+
+def assert_ended_is_found(store: Store) -> None:
+    """As one that was over at its last change."""
+    for player in ("alice", "carol"):
+        (over,) = run(store.games(Query(player=player, status="finished")))
+        assert over.game.startswith("ffff")
+        assert run(store.places(player, "2026-11-21T00:00:00Z", 9))[over.game].over
+        assert over.game not in run(store.places(player, "2026-11-21T00:00:01Z", 9))
+
+
 def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_it(path: Path) -> None:
     """tests/data/databases/v0001.sql is what a service of that time had on its disk: two players and a running game."""
     path.parent.mkdir()
     with sqlite3.connect(path) as old:
         old.executescript((DATABASES / "v0001.sql").read_text())
+        old.execute(ENDED)
         before = {name: old.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
     old.close()
     for _ in range(2):
         with opened_at(path) as store:
             alice = run(store.player("alice"))
-            (game,) = run(store.games(Query()))
+            (game,) = run(store.games(Query(status="playing")))
+            assert_ended_is_found(store)
             assert len(run(store.lines(game.game))) == game.seq + 1 == len(before["entry"])
             assert run(store.retired_of("alice")) == ()
     assert alice is not None
@@ -247,7 +264,8 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
         assert run(store.retired_of("alice"))[0].key == alice.key
     with sqlite3.connect(path) as new:
         after = {name: new.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
-        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
+        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0004",)]
     new.close()
-    changed = {"player", "token"}
+    assert after["game"] == [(*row, row[12] if row[2] == "finished" else None) for row in before["game"]]
+    changed = {"player", "token", "game"}
     assert {name for name in TABLES if before[name] != after[name]} == changed

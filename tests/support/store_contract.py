@@ -40,7 +40,7 @@ def summary(table: Table, lines: int, **changes: Any) -> Summary:  # Any: fields
         created=AT,
         updated=AT,
     )
-    return replace(made, **changes)
+    return made._replace(**changes)
 
 
 def append_of(table: Table, after: int, lines: tuple[Line, ...], **changes: Any) -> Append:  # Any: fields by name
@@ -228,7 +228,7 @@ class StoreContract(WaitingContract):
             assert run(store.lines(table.game, 3)) == ()
             assert run(store.head(table.game)) == (3, table.lines[3].entry.head)
             kept = run(store.summary(table.game))
-            assert kept == replace(append.summary, ruleset="{}", created=AT)
+            assert kept == append.summary._replace(ruleset="{}", created=AT)
             history = run(store.history(table.game, 1))
             assert history is not None
             assert history.lines == tuple(table.lines[2:4])

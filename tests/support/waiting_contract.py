@@ -22,20 +22,20 @@ PATIENCE = 120.0
 def new_game(store: Store, seed: int, **changes: Any) -> Table:  # Any: fields of the summary by name
     """A game of which the store has the first line."""
     table = Table(seed=seed).begin().play(4)
-    run(store.add_game(NewGame(replace(_summary(table, 0), **changes), table.lines[0], "5e" * 32, "alice")))
+    run(store.add_game(NewGame(_summary(table, 0)._replace(**changes), table.lines[0], "5e" * 32, "alice")))
     return table
 
 
 def next_line(table: Table, seq: int, **changes: Any) -> Append:  # Any: fields of the summary by name
     """The append of the line after entry number `seq`."""
-    made = replace(_summary(table, seq + 1), status="playing", host="alice", guest="bob")
+    made = _summary(table, seq + 1)._replace(status="playing", host="alice", guest="bob")
     return Append(
         game=table.game,
         seq=seq,
         head=table.lines[seq].entry.head,
         lines=(table.lines[seq + 1],),
         openings=(),
-        summary=replace(made, **changes),
+        summary=made._replace(**changes),
         outline=True,
     )
 

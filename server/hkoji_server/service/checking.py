@@ -24,7 +24,7 @@ from hkoji.log.line import Line, format_log
 from hkoji.log.statement import parse_registration
 from hkoji.text import tell
 from hkoji_server.service.decision import summarise
-from hkoji_server.store.contract import Player
+from hkoji_server.store.contract import Player, Summary
 from hkoji_server.store.statements import read_line
 from hkoji_server.store.upkeep import Stored, Upkeep
 
@@ -129,7 +129,7 @@ def faults_of(stored: Stored, key: PublicKey) -> Iterator[str]:
         yield tell("the log and what is kept beside it do not make a game: {reason}", reason=str(error))
         return
     said = summarise(hosted, created=stored.summary.created)
-    for name in type(said).__dataclass_fields__:
+    for name in Summary._fields:
         if getattr(said, name) != getattr(stored.summary, name):
             yield tell("the summary's {field} is not what the log says", field=name)
     first = lines[0].receipt

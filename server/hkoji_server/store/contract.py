@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line, Written
@@ -46,9 +46,11 @@ class Retired:
     new_sig: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A game as lists show it. It repeats what the log says, for queries; the log is the truth."""
+class Summary(NamedTuple):
+    """A game as lists show it. It repeats what the log says, for queries; the log is the truth.
+
+    A named tuple, because lists are made of many.
+    """
 
     game: str
     ruleset: str

@@ -7,16 +7,27 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, literal_column, or_, select, tuple_, union
+from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, or_, select, tuple_, union_all
 
 from hkoji_server.store.contract import Query
 from hkoji_server.store.statements import GAME, SUMMARY_COLUMNS, Values
 
-_PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")  # Any: of any type, here and below
+Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
+Wanted = tuple[ColumnElement[bool], ...]
+
+_PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")
 _START: Final[ColumnElement[Any]] = literal_column("0")  # said, since else the compiler adds it as a parameter
 # Statuses are written out where a partial index needs to see them.
 _SHOWN: Final = GAME.c.status != literal_column("'offered'")
-_SEATS: Final = (GAME.c.host, GAME.c.guest, GAME.c.invite)
+# Whoever is invited and has joined is the guest: no game is found twice.
+_SEATS: Final[tuple[Wanted, ...]] = (
+    (GAME.c.host == _PLAYER,),
+    (GAME.c.guest == _PLAYER,),
+    (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None)),
+)
+_STATUSES: Final = ("open", "playing", "finished")
+_AT: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status, GAME.c.created)
+_NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
 
 class Form(NamedTuple):
@@ -57,31 +68,51 @@ def values_of(query: Query) -> Values:
 
 def listed(form: Form) -> Select[Any]:
     """Games that match, newest first. Games that have not been opened are in no list."""
+    if form.player and not (form.waiting or form.prefix):
+        older = (_older(GAME.c.created),) if form.after else ()
+        statuses = (form.status,) if form.status else _STATUSES
+        walks = [_walk(SUMMARY_COLUMNS, seat, each, older, form.limit) for seat in _SEATS for each in statuses]
+        return _together(walks, form.limit)
     wanted = [_SHOWN]
-    alone = not (form.player or form.waiting or form.prefix)
+    alone = not (form.waiting or form.prefix)
     if form.status:
         status = GAME.c.status if alone else _unindexed(GAME.c.status)
         wanted.append(status == literal_column(f"'{form.status}'"))
     if form.after:
-        created = _unindexed(GAME.c.created) if form.prefix else GAME.c.created
-        wanted.append(tuple_(created, GAME.c.game) < tuple_(bindparam("b_created"), bindparam("b_game")))
+        wanted.append(_older(_unindexed(GAME.c.created) if form.prefix else GAME.c.created))
     if form.prefix:  # a handful of games, however many a player has
         wanted.append(GAME.c.game.between(bindparam("b_prefix"), bindparam("b_beyond")))
         if form.player and not form.waiting:
-            wanted.append(or_(*(_unindexed(column) == _PLAYER for column in _SEATS)))
+            seats = (GAME.c.host, GAME.c.guest, GAME.c.invite)
+            wanted.append(or_(*(_unindexed(column) == _PLAYER for column in seats)))
         if form.waiting:
             wanted.append(_unindexed(GAME.c.to_move) == _PLAYER)
-        return _newest(wanted, form.limit)
-    if form.waiting:
-        return _newest([*wanted, GAME.c.to_move == _PLAYER], form.limit)
-    return _newest_of(wanted, form.limit) if form.player else _newest(wanted, form.limit)
+    elif form.waiting:
+        wanted.append(GAME.c.to_move == _PLAYER)
+    return _limited(select(*SUMMARY_COLUMNS).where(*wanted).order_by(*_NEWEST), form.limit)
 
 
 def going_on(limit: int) -> Select[Any]:
-    """A player's listed games that are not over, or have ended at `b_since` or later, newest first."""
-    going = GAME.c.status.in_((literal_column("'open'"), literal_column("'playing'")))
-    ended = and_(GAME.c.status == literal_column("'finished'"), GAME.c.updated >= bindparam("b_since"))
-    return _newest_of([_SHOWN, or_(going, ended)], limit)
+    """Where a player's listed games stand that are not over, or have ended at `b_since` or later, newest first."""
+    going = [_walk(_AT, seat, status, (), limit) for seat in _SEATS for status in ("open", "playing")]
+    ended = [select(*_AT).where(*seat, GAME.c.ended >= bindparam("b_since")) for seat in _SEATS]
+    return _together([*going, *ended], limit)
+
+
+def _walk(columns: Columns, seat: Wanted, status: str, wanted: Wanted, limit: int) -> Select[Any]:
+    """The newest games that a player has in a seat with a status: an ordered walk in an index, of as many steps."""
+    found = select(*columns).where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted)
+    return select(_limited(found.order_by(*_NEWEST), limit).subquery())
+
+
+def _together(walks: list[Select[Any]], limit: int) -> Select[Any]:
+    """The newest of what several walks find."""
+    found = union_all(*walks).subquery()
+    return _limited(select(found).order_by(found.c.created.desc(), found.c.game.desc()), limit)
+
+
+def _older(created: ColumnElement[Any]) -> ColumnElement[bool]:
+    return tuple_(created, GAME.c.game) < tuple_(bindparam("b_created"), bindparam("b_game"))
 
 
 def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -89,18 +120,5 @@ def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     return func.coalesce(column, literal_column("''"))
 
 
-def _newest(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:
-    newest = (GAME.c.created.desc(), GAME.c.game.desc())
-    return select(*SUMMARY_COLUMNS).where(*wanted).order_by(*newest).limit(literal_column(str(limit))).offset(_START)
-
-
-def _newest_of(wanted: list[ColumnElement[bool]], limit: int) -> Select[Any]:
-    """One ordered walk in an index for each part a player can have."""
-    parts = [select(_newest([*wanted, column == _PLAYER], limit).subquery()) for column in _SEATS]
-    found = union(*parts).subquery()
-    return (
-        select(found)
-        .order_by(found.c.created.desc(), found.c.game.desc())
-        .limit(literal_column(str(limit)))
-        .offset(_START)
-    )
+def _limited(found: Select[Any], limit: int) -> Select[Any]:
+    return found.limit(literal_column(str(limit))).offset(_START)

@@ -134,7 +134,12 @@ def append_statement(append: Append) -> str:
 
 
 def _adds_game() -> str:
-    game = insert(GAME).values({name: bindparam(f"s_{name}") for name in SUMMARY}).returning(GAME.c.game).cte("made")
+    game = (
+        insert(GAME)
+        .values({name: bindparam(f"s_{name}") for name in (*SUMMARY, "ended")})
+        .returning(GAME.c.game)
+        .cte("made")
+    )
     secret = insert(SECRET).from_select(
         ["game", "seed", "offered_to"],
         select(game.c.game, bindparam("n_seed", type_=Text), bindparam("n_offered_to", type_=Text)),

@@ -236,7 +236,7 @@ class SqliteStore:
     async def summary(self, game: str) -> Summary | None:
         """A game's summary."""
         rows = self._rows(statements.GAME_OF, {"b_game": game})
-        return Summary(*rows[0]) if rows else None
+        return Summary._make(rows[0]) if rows else None
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
@@ -260,8 +260,7 @@ class SqliteStore:
 
     async def games(self, query: Query) -> tuple[Summary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
-        rows = self._rows(_listed(lists.form_of(query)), lists.values_of(query))
-        return tuple(Summary(*row) for row in rows)
+        return tuple(map(Summary._make, self._rows(_listed(lists.form_of(query)), lists.values_of(query))))
 
     # --- waiting --------------------------------------------------------------------------------------------------
 
@@ -272,8 +271,7 @@ class SqliteStore:
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
         rows = self._rows(_going_on(limit), {"b_player": player, "b_since": since})
-        found = (Summary(*row) for row in rows)
-        return {each.game: Place(each.seq, each.updated, each.status == "finished") for each in found}
+        return {game: Place(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}
 
     def listen(self, notice: Notice) -> Callable[[], None]:
         """Gives hints to `notice` until the function that is returned is called."""

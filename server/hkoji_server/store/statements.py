@@ -52,10 +52,10 @@ SECRET: Final = _table(SecretRecord)
 ENTRY: Final = _table(EntryRecord)
 OPENING: Final = _table(OpeningRecord)
 
-SUMMARY: Final = tuple(Summary.__dataclass_fields__)
+SUMMARY: Final = Summary._fields
 SUMMARY_COLUMNS: Final = tuple(GAME.c[name] for name in SUMMARY)
 PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated")
-OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner")
+OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner", "ended")
 
 # Compare-and-swap: the row changes only if the game still stands where the writer believed it to stand.
 ADVANCE: Final = compiled(
@@ -108,7 +108,8 @@ def advance_values(append: Append) -> Values:
 
 def outline_values(append: Append) -> Values:
     """The parameters of `SET_OUTLINE`."""
-    return {"b_game": append.game, **{f"s_{name}": getattr(append.summary, name) for name in OUTLINE}}
+    values = summary_values(append.summary)
+    return {"b_game": append.game, **{f"s_{name}": values[name] for name in OUTLINE}}
 
 
 def opening_values(append: Append) -> list[Values]:
@@ -120,8 +121,8 @@ def opening_values(append: Append) -> list[Values]:
 
 
 def summary_values(summary: Summary) -> Values:
-    """A summary as a row."""
-    return {name: getattr(summary, name) for name in SUMMARY}
+    """A summary as a row; with it when a game that is over was."""
+    return {**summary._asdict(), "ended": summary.updated if summary.status == "finished" else None}
 
 
 def entry_values(line: Line) -> Values:

@@ -12,6 +12,10 @@ _KEEP_TOGETHER = {"sqlite_with_rowid": False}
 # Clustered on the key: a game's entries lie side by side, which makes reading one several times faster.
 
 
+_SEATS = {"host": "host IS NOT NULL", "guest": "guest IS NOT NULL", "invite": "invite IS NOT NULL AND guest IS NULL"}
+"""Where a player is found. Whoever was invited and has joined is the guest, and found as such."""
+
+
 def _index(name: str, where: str, *columns: str) -> Index:
     return Index(f"game_{name}", *columns, sqlite_where=text(where), postgresql_where=text(where))
 
@@ -88,11 +92,11 @@ class GameRecord(SQLModel, table=True):
     __tablename__ = "game"
     __table_args__ = (
         # Lists are ordered by creation, which never changes: so a page stays put while games go on, and a move touches
-        # one index only, that of who owes the next entry.
+        # one index only, that of who owes the next entry. A player's games are kept apart by status, and those that
+        # are over once more by their end: nobody has to go through the many that are over to find the few that go on.
         _index("waiting", "to_move IS NOT NULL", "to_move", "created"),
-        _index("host", "host IS NOT NULL", "host", "created"),
-        _index("guest", "guest IS NOT NULL", "guest", "created"),
-        _index("invite", "invite IS NOT NULL", "invite", "created"),
+        *(_index(seat, where, seat, "status", "created") for seat, where in _SEATS.items()),
+        *(_index(f"{seat}_ended", f"{where} AND ended IS NOT NULL", seat, "ended") for seat, where in _SEATS.items()),
         _index("status", "status != 'offered'", "status", "created"),
         _index("shown", "status != 'offered'", "created"),
         _KEEP_TOGETHER,
@@ -113,6 +117,8 @@ class GameRecord(SQLModel, table=True):
     updated: str = Field(sa_type=Text)
     reason: str | None = Field(default=None, sa_type=Text)
     winner: int | None = None
+    ended: str | None = Field(default=None, sa_type=Text)
+    """When it was over; apart from `updated`, since no move touches it."""
 
 
 class SecretRecord(SQLModel, table=True):

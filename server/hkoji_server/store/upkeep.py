@@ -113,7 +113,7 @@ class Upkeep:
         if summary is None:
             return None
         kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
-        return Stored(Summary(*summary), tuple(tuple(row) for row in rows), kept)
+        return Stored(Summary._make(summary), tuple(tuple(row) for row in rows), kept)
 
     def players(self) -> Iterator[Player]:
         """The players, by name."""
