@@ -8,8 +8,10 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,25 @@ class Player:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    @contextmanager
+    def batch(self) -> Iterator[Callable[[str], Any]]:  # Any: JSON
+        """A running `hkoji batch`: gives a command's result."""
+        environment, pipe = {**os.environ, "HKOJI_HOME": str(self.home)}, subprocess.PIPE
+        command = [*PROGRAM, "batch"]
+        with subprocess.Popen(command, env=environment, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
+            given, answers = process.stdin, process.stdout
+            assert given is not None
+            assert answers is not None
+
+            def ask(line: str) -> Any:  # Any: JSON
+                given.write(f"{line}\n")
+                given.flush()
+                answer = json.loads(answers.readline())
+                assert answer["ok"], answer
+                return answer["result"]
+
+            yield ask
+
 
 @pytest.fixture
 def players(tmp_path: Path) -> Iterator[tuple[Player, Player]]:
@@ -53,13 +74,17 @@ def test_it_is_played_through_the_service(players: tuple[Player, Player], tmp_pa
     alice, bob = players
     game = alice.does("new", "--ruleset", NAME, "--option", "rounds=2", "--first", "guest").split()[0]
     bob.does("join", game)
-    for turn in range(40):
-        mover = players[turn % 2]
-        shown = json.loads(mover.does("show", game, "--json"))
-        if shown["status"] == "finished":
-            break
-        if shown["legal"]:
-            mover.does("move", game, chance.choice(shown["legal"]))
+    shown = json.loads(alice.does("show", game, "--json"))
+    assert shown["legal"] == []
+    bob.does("move", game, chance.choice(json.loads(bob.does("show", game, "--json"))["legal"]))
+    with alice.batch() as by_alice, bob.batch() as by_bob:
+        for turn in range(40):
+            ask = (by_alice, by_bob)[turn % 2]
+            shown = ask(f"show {game}")
+            if shown["status"] == "finished":
+                break
+            if shown["legal"]:
+                ask(f"move {game} {chance.choice(shown['legal'])}")
     assert shown["status"] == "finished"
     assert shown["result"]["reason"] == "points"
     assert len(shown["rounds"]) == 3
