@@ -99,6 +99,9 @@ class Output:
             sys.stderr.write(f"  {translate(error.hint)}\n")
 
 
+_encode: Final = json.JSONEncoder(sort_keys=True).encode
+
+
 class Settled(dict[str, Any]):  # Any: JSON
     """A result that stays as it is: the lines of a batch that show the same write it as text once."""
 
@@ -110,7 +113,7 @@ class Settled(dict[str, Any]):  # Any: JSON
 
 def encode(value: object) -> str:
     """JSON in one line, keys sorted."""
-    return json.dumps(value, sort_keys=True)
+    return _encode(value)
 
 
 def error_json(error: HkojiError) -> dict[str, Any]:  # Any: JSON

@@ -11,6 +11,7 @@ import socket
 import time
 from typing import Any, Final
 
+from hkoji.client.plainhead import PlainHeadResponse
 from hkoji.text import tell
 
 SLOW: Final = tell("the answer comes too slowly")
@@ -27,7 +28,7 @@ class TimedConnection(http.client.HTTPConnection):
         return super().getresponse()
 
     def _response(self, sock: socket.socket, *args: Any, **options: Any) -> http.client.HTTPResponse:  # Any: passed on
-        response = http.client.HTTPResponse(sock, *args, **options)
+        response = PlainHeadResponse(sock, *args, **options)
         source = response.fp.detach()
         response.fp = io.BufferedReader(_Timed(source, sock, self.due))
         return response

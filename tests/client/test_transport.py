@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import socket
 import threading
@@ -11,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from hkoji.client import transport
+from hkoji.client import deadline, transport
 from hkoji.client.api import Api
 from hkoji.client.transport import Answer, Transport, parse_url
 from hkoji.errors import NetworkError, ServiceError, TooManyError, UsageError
@@ -93,6 +94,44 @@ def test_a_fresh_connection_that_breaks_is_an_error_and_not_tried_again() -> Non
 def test_what_is_no_http_is_a_network_error(answer: bytes) -> None:
     with listening([answer]) as (url, _), pytest.raises(NetworkError):
         Transport(url).request("GET", "/x")
+
+
+HEADS = [
+    b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n",
+    b"HTTP/1.1 200 \r\ncontent-length:  3 \r\nX: a: b\r\n\r\n",
+    b"HTTP/1.1 404 Not Found\r\nRetry-After: 8\r\nContent-Length: 3\r\nLocation: /there\r\nLocation: /nowhere\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 300\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
+    b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nX: y\r\n z\r\nContent-Length: 3\r\n\r\n",
+    b"HTTP/1.1 200 OK\nContent-Length: 3\n\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n3\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 03\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nX: \xe9\r\nContent-Length: 3\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 80 + b"Content-Length: 3\r\n\r\n",
+    b"HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n",
+    b"HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_plain_heads_are_read_as_the_library_reads_all(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = b"abc\r\n0\r\n\r\n" if b"chunked" in head else b"abc"
+
+    def asked() -> tuple[Answer, bool]:
+        with listening([head + rest]) as (url, _):
+            client = Transport(url)
+            try:
+                answer = client.request("GET", "/x")
+                assert client._connection is not None
+                return answer, client._connection.sock is None
+            finally:
+                client.close()
+
+    ours = asked()
+    monkeypatch.setattr(deadline, "PlainHeadResponse", http.client.HTTPResponse)
+    assert ours == asked()
 
 
 def test_an_answer_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
