@@ -157,14 +157,20 @@ def _shown(batch: Batch, game: str) -> None:
 
 
 def _moves(service: Service, batches: dict[str, Batch]) -> None:
-    """`move`, each in its player's batch, against sending moves that were signed before."""
+    """`move`, each in its player's batch, against asking for the view and sending a move that was signed before.
+
+    Those are the requests of a command; what it keeps on its disk, durably, before and after, the floor does not.
+    """
     carol, dave = (Player(service, name).register() for name in ("carol", "dave"))
     connection = http.client.HTTPConnection("127.0.0.1", service.port)
 
-    def sent(submission: Submission) -> None:
-        path = f"/v1/games/{submission.entry.game}/entries"
+    def sent(player: Player, submission: Submission) -> None:
+        game, seq = submission.entry.game, submission.entry.seq
         body = format_submission(submission).encode()
-        connection.request("POST", path, body, {**request_headers(None), "Content-Type": "application/json"})
+        connection.request("GET", f"/v1/games/{game}/view?after={seq - 1}", headers=request_headers(player.token))
+        connection.getresponse().read()
+        given = {**request_headers(None), "Content-Type": "application/json"}
+        connection.request("POST", f"/v1/games/{game}/entries", body, given)
         answer = connection.getresponse()
         if answer.status != 201 or not answer.read():
             raise RuntimeError(answer.status)
@@ -181,13 +187,13 @@ def _moves(service: Service, batches: dict[str, Batch]) -> None:
             player = (carol, dave)[course.actor]
             own = player.course(raw)
             submission = player.make_move(own, own.state.legal_actions()[0])
-            bare.append(_taken(lambda each=submission: sent(each), process_time, 1))  # type: ignore[misc] # a default binds it
+            bare.append(_taken(lambda by=player, each=submission: sent(by, each), process_time, 1))  # type: ignore[misc] # a default binds it
             mover = next(batch for batch in batches.values() if batch.ask(f"show {game}")[0]["legal"])
             line = f"move {game} {mover.ask(f'show {game}')[0]['legal'][0]}"
             made.append(_taken(lambda of=mover, text=line: of.ask(text), mover.processor, 1))  # type: ignore[misc] # as above
         rounds.append((_middle(bare), _middle(made)))
     connection.close()
-    _print("move in hkoji batch", "bare requests with signed moves", rounds)
+    _print("move in hkoji batch", "bare requests: view, signed move", rounds)
 
 
 def _middle(taken: Sequence[Taken]) -> Taken:
