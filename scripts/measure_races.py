@@ -118,10 +118,10 @@ async def _race(task: Task) -> Done:
         ((seed,),) = ask("SELECT seed FROM secret WHERE game = ?", (game,))
         return str(seed)
 
+    everybody = [await asyncio.to_thread(_parties, task, number, rng) for number in range(task.racers)]
     racers = []
-    for number in range(task.racers):
+    for parties in everybody:  # only now: nobody keeps a connection open for those who are still being registered
         pipes = [[await connect(port) for _ in range(_PIPES)] for port in task.ports]
-        parties = await asyncio.to_thread(_parties, task, number, rng)
         racers.append(Racer(parties, pipes, seed_of, random.Random(rng.getrandbits(64))))
 
     def enough() -> bool:

@@ -82,7 +82,7 @@ class Racer:
             while not enough() and not self.wrong:
                 await self._play_one(enough)
         except ConnectionError as error:
-            self._complain(str(error))
+            self.wrong.append(str(error))
 
     async def _play_one(self, enough: Callable[[], bool]) -> None:
         await self._offer()
