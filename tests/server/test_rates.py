@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.limits import Limits, place_of
@@ -19,7 +20,7 @@ from hkoji_server.store.rates import Rate, Rates, SqliteRates
 from hkoji.errors import TooManyError
 from hkoji.game import bodies
 from tests.support.inside import Inside, inside
-from tests.support.service import Player, serving
+from tests.support.service import Player, begin, serving
 
 FEW = Rate(3, 60)
 
@@ -193,6 +194,24 @@ def test_a_player_who_moves_too_often_waits_and_nobody_else(tmp_path: Path) -> N
         assert service.ask("GET", "/v1/me/games", token=alice.token).status == 429
         assert service.ask("GET", f"/v1/games/{game}/log").body == before
         assert service.ask("GET", "/v1/me/games", token=bob.token).status == 200
+
+
+def test_what_a_revoked_key_signs_is_not_counted_for_its_player(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", limit_player="50/hour") as service:
+        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(alice, bob)
+        assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
+        counted: list[str] = []
+
+        async def count(_: Limits, name: str) -> None:
+            counted.append(name)
+
+        with patch.object(Limits, "admit_player", count):
+            before = alice.head(game)
+            assert alice.send(alice.entry(game, before, bodies.Resign())).json["code"] == "revoked"
+            assert (alice.head(game), counted) == (before, [])
+            assert bob.send(bob.entry(game, before, bodies.Resign())).status == 201
+        assert counted == ["bob"]
 
 
 def test_an_entry_that_was_accepted_gets_its_receipt_though_too_much_is_asked(tmp_path: Path) -> None:
