@@ -172,8 +172,8 @@ async def compare(both: dict[str, Held]) -> None:
     points: dict[str, Ask] = {
         "head of a game": lambda store, game: store.head(game),
         "summary of a game": lambda store, game: store.summary(game),
-        "the last entry": lambda store, game: store.lines(game, places[game] - 1),
-        "whole log (50 entries)": lambda store, game: store.lines(game),
+        "the last entry": lambda store, game: store.written(game, places[game] - 1),
+        "whole log (50 entries)": lambda store, game: store.written(game),
         "log, openings and seed": lambda store, game: store.history(game),
     }
     places = {each.game: each.seq for games in chosen.values() for each in games}
