@@ -71,6 +71,12 @@ def postgres(cluster: Cluster) -> Iterator[str]:
     cluster.drop(name)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Where several processes share the tests, each has a thread that waits for work: Python warns of forks."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        config.addinivalue_line("filterwarnings", "ignore:This process .* use of fork:DeprecationWarning")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before any fixture of the test."""

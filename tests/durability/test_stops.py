@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from pathlib import Path
 
@@ -27,7 +26,11 @@ def test_a_stop_under_load_finishes_what_was_acknowledged(tmp_path: Path) -> Non
 
     threads = busy(pairs, lambda _: False, failed)
     end = time.monotonic() + 300
-    while sum(pair.accepted for pair in pairs) < 40 and time.monotonic() < end and threading.active_count() > 5:
+    while (
+        sum(pair.accepted for pair in pairs) < 40
+        and time.monotonic() < end
+        and all(each.is_alive() for each in threads)
+    ):
         time.sleep(0.005)
     service.stop()
     for thread in threads:
