@@ -316,7 +316,7 @@ def test_a_planted_leak_is_reported(worlds: Comparison, plant: Plant, places: se
     with plant():
         found: set[str] = set()
         states = 0
-        while not all(any(each.startswith(place) for each in found) for place in places) and states < 200:
+        while not all(any(each.startswith(place) for each in found) for place in places) and states < 2000:
             tally = worlds.sample(12)
             states += tally.states
             found |= reported(tally)
