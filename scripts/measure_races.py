@@ -51,6 +51,8 @@ _RACERS: Final = 12
 _PIPES: Final = 4
 _GUESTS: Final = 3
 _SHOWN: Final = 20
+_PATIENT: Final = ("--keep-alive", "3600", "--request-timeout", "3600")
+"""A machine that stalls is not to look like a service that closes connections which nobody uses."""
 
 
 class Task(NamedTuple):
@@ -88,7 +90,7 @@ class Served:
     """A `hkoji serve` of its own."""
 
     def __init__(self, data: Path, database: str | None) -> None:
-        self._service = start(data, log_level="error", database=database)
+        self._service = start(data, log_level="error", database=database, options=_PATIENT)
         self.port = self._service.port
 
     def stop(self) -> int | None:

@@ -116,4 +116,5 @@ def _serve(data: Path, fault: str | None, log: Path, database: str | None) -> No
     os.dup2(out, 2)
     if fault:
         PLANTS[fault]()
-    serve(None if database else data, "127.0.0.1", 0, log_level="error", database=database)
+    patience: dict[str, Any] = {"keep_alive": 3600, "request_timeout": 3600}  # Any: settings by name
+    serve(None if database else data, "127.0.0.1", 0, log_level="error", database=database, **patience)
