@@ -115,6 +115,26 @@ def test_a_connection_that_has_become_unsafe_is_not_used(postgres: str) -> None:
             assert server.execute("SELECT seq FROM game").fetchall() == [(0,)]
 
 
+def test_a_connection_stays_as_safe_as_it_was_when_it_was_looked_at(postgres: str) -> None:
+    def setting() -> str:
+        with connected(postgres) as fresh:
+            return str(fresh.execute("SHOW synchronous_commit").fetchone()[0])
+
+    with opened_at(postgres) as store, connected(postgres) as server:
+        run(store.head("0" * 32))
+        try:
+            server.execute("ALTER SYSTEM SET synchronous_commit = 'off'")
+            server.execute("SELECT pg_reload_conf()")
+            while setting() != "off":
+                time.sleep(0.01)
+            assert run(store._connections.rows("SHOW synchronous_commit", {})) == [("on",)]
+        finally:
+            server.execute("ALTER SYSTEM RESET synchronous_commit")
+            server.execute("SELECT pg_reload_conf()")
+        while setting() != "on":
+            time.sleep(0.01)
+
+
 def test_a_newer_schema_is_refused_and_not_touched(postgres: str) -> None:
     with connected(postgres) as server:
         server.execute("UPDATE alembic_version SET version_num = '9999'")

@@ -31,6 +31,11 @@ SETTINGS: Final = {
     "idle_in_transaction_session_timeout": "20s",
 }
 _SAFE: Final = {"fsync": ("on",), "synchronous_commit": ("on", "remote_apply")}
+_ASKS: Final = {
+    "fsync": "current_setting({})",
+    # It stays what it is now, though the server's settings be changed and read again.
+    "synchronous_commit": "set_config({0}, current_setting({0}), false)",
+}
 _OLDEST: Final = 150000
 _PATIENCE: Final = 5.0
 """So many seconds a connection is waited for."""
@@ -114,7 +119,7 @@ async def configure(connection: Connection) -> None:
         sql.SQL(", ").join(
             [
                 *(sql.SQL("set_config({}, {}, false)").format(name, value) for name, value in SETTINGS.items()),
-                *(sql.SQL("current_setting({})").format(name) for name in _SAFE),
+                *(sql.SQL(_ASKS[name]).format(name) for name in _SAFE),
             ]
         )
     )
