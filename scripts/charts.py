@@ -29,6 +29,7 @@ def draw_aims(rows: list[dict[str, Any]]) -> None:  # Any: JSON
     for place, (row, part) in enumerate(zip(rows, parts, strict=True)):
         bound = "≤" if row.get("at_most") else "≥"
         axes.text(part + 0.02, place, f"{row['ratio']:g} (aim {bound} {row['aim']:g})", va="center", fontsize=8)
+        axes.texts[-1].set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
     axes.set_yticks(range(len(rows)), [row["what"] for row in rows], fontsize=9)
     axes.invert_yaxis()
     axes.set_xlim(0, max(parts) * 1.25)
@@ -67,6 +68,9 @@ def draw_pairs(name: str, chart: dict[str, Any]) -> None:  # Any: JSON
     axes.invert_yaxis()
     if chart.get("log"):
         axes.set_xscale("log")
+        axes.set_xlim(left=1)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.minorticks_off()
     axes.set_xlabel(chart["label"])
     axes.legend(fontsize=8)
     _keep(figure, name)
