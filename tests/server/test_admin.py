@@ -111,10 +111,11 @@ DAMAGE = {
         f"the summary's {field}": (f"UPDATE game SET {field} = {value} WHERE status = 'playing'", f"summary's {field}")
         for field, value in {
             "to_move": "'bob'", "actor": "1 - actor", "round": "2", "guest": "'carol'", "updated": "created || '1'",
-            "created": "'2020-01-01T00:00:00Z'", "head": f"'{'0' * 64}'",
+            "created": "'2020-01-01T00:00:00Z'", "head": f"'{'0' * 64}'", "ended": "updated",
         }.items()
     },
     "a finished game's winner": ("UPDATE game SET winner = 1 - winner WHERE status = 'finished'", "summary's winner"),
+    "when a finished game ended": ("UPDATE game SET ended = NULL WHERE status = 'finished'", "summary's ended"),
     "a player's key": (
         "UPDATE player SET key = (SELECT key FROM retired) WHERE name = 'bob'", "the statement is about another",
     ),

@@ -25,7 +25,7 @@ from hkoji.log.statement import parse_registration
 from hkoji.text import tell
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import Player, Summary
-from hkoji_server.store.statements import read_line
+from hkoji_server.store.statements import read_line, summary_values
 from hkoji_server.store.upkeep import Stored, Upkeep
 
 MOST_FAULTS: Final = 1000
@@ -132,6 +132,8 @@ def faults_of(stored: Stored, key: PublicKey) -> Iterator[str]:
     for name in Summary._fields:
         if getattr(said, name) != getattr(stored.summary, name):
             yield tell("the summary's {field} is not what the log says", field=name)
+    if summary_values(said)["ended"] != stored.ended:
+        yield tell("the summary's {field} is not what the log says", field="ended")
     first = lines[0].receipt
     if first is None or stored.summary.created != first.receipt.at:
         yield tell("the summary's {field} is not what the log says", field="created")

@@ -43,9 +43,13 @@ _COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """All that is stored of a game; `rows` have number, text, signature, receipt and its signature of each entry."""
+    """All that is stored of a game; `rows` have number, text, signature, receipt and its signature of each entry.
+
+    `ended` is when it ended, for lists, if it has.
+    """
 
     summary: Summary
+    ended: str | None
     rows: tuple[Row, ...]
     secrets: Secrets | None
 
@@ -104,7 +108,7 @@ class Upkeep:
         lines = (ENTRY.c.seq, ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
         opened = (OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
         with self._reading() as connection:
-            summary = connection.execute(select(*SUMMARY_COLUMNS).where(GAME.c.game == game)).first()
+            summary = connection.execute(select(*SUMMARY_COLUMNS, GAME.c.ended).where(GAME.c.game == game)).first()
             rows = connection.execute(select(*lines).where(ENTRY.c.game == game).order_by(ENTRY.c.seq)).all()
             secret = connection.execute(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == game)).first()
             openings = connection.execute(
@@ -113,7 +117,7 @@ class Upkeep:
         if summary is None:
             return None
         kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
-        return Stored(Summary._make(summary), tuple(tuple(row) for row in rows), kept)
+        return Stored(Summary._make(summary[:-1]), summary[-1], tuple(tuple(row) for row in rows), kept)
 
     def players(self) -> Iterator[Player]:
         """The players, by name."""
