@@ -191,6 +191,7 @@ class Transport:
 
 
 def request_headers(token: str | None) -> dict[str, str]:
+    """What every request says of its sender."""
     headers = {"Accept": "application/json", "User-Agent": f"hkoji/{__version__}"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
