@@ -152,6 +152,22 @@ def read(screen: int, *ends: str) -> str:
     return said
 
 
+def asleep(pid: int) -> None:
+    """Waits until the process waits. Between the prompt and `select` readline would note Ctrl-C and sleep on it."""
+    deadline = time.monotonic() + 300
+    while state(pid) != "S":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def state(pid: int) -> str:
+    """R for a process that runs, S for one that sleeps until something comes."""
+    linux = Path(f"/proc/{pid}/stat")
+    if linux.exists():
+        return linux.read_text().rpartition(")")[2].split()[0]
+    return subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=True).stdout[:1]
+
+
 def ended(pid: int, screen: int) -> int:
     """The exit code; what it still says is read, for a terminal holds only so much."""
     with contextlib.suppress(OSError):
@@ -183,6 +199,7 @@ def test_a_whole_game_in_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch)
 def test_keys_that_leave(key: bytes, code: int, home: Path) -> None:
     with terminal() as (pid, screen):
         read(screen, PROMPT)
+        asleep(pid)
         os.write(screen, key)
         assert "The game waits for you: hkoji play" in read(screen, "hkoji play\n")
         assert ended(pid, screen) == code
