@@ -102,20 +102,24 @@ def line_to_json(line: Line, *, receipts: bool = True) -> dict[str, JsonValue]:
 
 def format_line(line: Line, *, receipts: bool = True) -> str:
     """A line's text, without the newline."""
-    receipt = ""
-    if receipts and line.receipt:
-        sig = encode_base64(line.receipt.sig)
-        receipt = f'"receipt":{{"sig":"{sig}","text":{_quote(line.receipt.receipt.text)}}},'
-    return f'{{"entry":{_quote(line.entry.text)},{receipt}"sig":"{encode_base64(line.sig)}"}}'
+    signed = line.receipt if receipts else None
+    return _format(line.entry.text, line.sig, format_signed(signed.receipt.text, signed.sig) if signed else "")
 
 
 def format_written(written: Written) -> str:
     """The text of a line that was not read: what `format_line` makes of it once it is."""
     text, sig, receipt, receipt_sig = written
-    return (
-        f'{{"entry":{_quote(text)},"receipt":{{"sig":"{encode_base64(receipt_sig)}","text":{_quote(receipt)}}},'
-        f'"sig":"{encode_base64(sig)}"}}'
-    )
+    return _format(text, sig, format_signed(receipt, receipt_sig))
+
+
+def format_signed(text: str, sig: bytes) -> str:
+    """The canonical text of `{"sig", "text"}`."""
+    return f'{{"sig":"{encode_base64(sig)}","text":{_quote(text)}}}'
+
+
+def _format(text: str, sig: bytes, receipt: str) -> str:
+    middle = f'"receipt":{receipt},' if receipt else ""
+    return f'{{"entry":{_quote(text)},{middle}"sig":"{encode_base64(sig)}"}}'
 
 
 def format_log(lines: Iterable[Line], *, receipts: bool = True) -> str:

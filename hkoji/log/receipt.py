@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hkoji.log.canonical import VERSION, encode, message
+from hkoji.log.canonical import VERSION, message
 from hkoji.log.form import GAME, HASH, NUMBER, TIME, Form
 
 MAX_RECEIPT_BYTES: Final = 1024
@@ -38,4 +38,5 @@ def parse_receipt(text: str) -> Receipt:
 
 def make_receipt(*, at: str, game: str, head: str, seq: int) -> Receipt:
     """A receipt from its fields. Raises what `parse_receipt` raises."""
-    return parse_receipt(encode({"at": at, "game": game, "head": head, "seq": seq, "v": VERSION}))
+    # Reading refuses whatever is not the canonical text of a receipt, so it may be written in the shortest way.
+    return parse_receipt(f'{{"at":"{at}","game":"{game}","head":"{head}","seq":{seq},"v":{VERSION}}}')

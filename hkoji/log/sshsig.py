@@ -159,10 +159,12 @@ def _take(data: bytes, start: int) -> tuple[bytes, int]:
     return data[start + 4 : end], end
 
 
+@lru_cache(maxsize=64)
 def _signed_prefix(namespace: str) -> bytes:
     return _MAGIC + b"".join(map(_string, (namespace.encode(), b"", _HASH))) + _DIGEST_BYTES.to_bytes(4, "big")
 
 
+@lru_cache(maxsize=64)  # of keys that sign, which are few; verifying keeps more of them with their checks
 def _blob_prefix(public: PublicKey, namespace: str) -> bytes:
     inner = _string(KEY_TYPE.encode()) + SIGNATURE_BYTES.to_bytes(4, "big")
     claims = b"".join(map(_string, (public.blob, namespace.encode(), b"", _HASH)))

@@ -217,7 +217,7 @@ def the_next_card_in_a_refusal() -> Iterator[None]:
 @contextmanager
 def the_next_card_in_a_receipt() -> Iterator[None]:
     """What a player is told of a move that was taken has one digit that the deck decides."""
-    true, shown = Games.submit, models.submitted_json
+    true, shown = Games.submit, models.submitted_bytes
     last = [""]
 
     async def submit(self: Games, game: str, submission: Any, **named: Any) -> Any:
@@ -227,7 +227,7 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
 
     with (
         patch.object(Games, "submit", submit),
-        patch.object(models, "submitted_json", lambda lines: {**shown(lines), "cost": last[0]}),
+        patch.object(models, "submitted_bytes", lambda lines: shown(lines)[:-1] + f',"cost":"{last[0]}"}}'.encode()),
     ):
         yield
 

@@ -158,7 +158,7 @@ def make_router(
     async def recover_seat(game: models.GameId, player: me, request: models.ProofRequest) -> Any:
         """Puts the caller's key in the place of their revoked one, while they owe the next entry."""
         lines, fresh = await games.recover(game, player, request.proof)
-        return JSONResponse(models.submitted_json(lines), 201 if fresh else 200)
+        return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     @router.get(
         "/games/{game}/view",

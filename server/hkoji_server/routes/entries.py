@@ -6,7 +6,6 @@ router its documentation). Whatever this road does not take goes to the router a
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final, Protocol
 
@@ -42,8 +41,7 @@ def make_submit(games: Games) -> Submit:
             return problem(error, place=await games.head(game))
         except HkojiError as error:
             return problem(error)
-        shown = json.dumps(models.submitted_json(lines), separators=(",", ":")).encode()
-        return Response(shown, 201 if fresh else 200, media_type="application/json")
+        return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     return submit
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hkoji.log.canonical import encode_base64
-from hkoji.log.line import Line, Written, line_to_json
+from hkoji.log.line import Line, format_line, format_signed
 from hkoji_server.service.shown import OwnView
 from hkoji_server.store.contract import Player, Retired, Summary
 
@@ -211,16 +211,6 @@ def json_bytes(value: Any) -> bytes:  # Any: JSON
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def written_json(written: Written) -> dict[str, Any]:  # Any: JSON
-    """The object of `LineModel`, of a line that nobody has to read."""
-    text, sig, receipt, receipt_sig = written
-    return {
-        "entry": text,
-        "sig": encode_base64(sig),
-        "receipt": {"sig": encode_base64(receipt_sig), "text": receipt},
-    }
-
-
 def view_bytes(own: OwnView) -> bytes:
     """The object of `ViewModel`, as it is sent when it has no lines."""
     course = own.course
@@ -240,10 +230,12 @@ def view_bytes(own: OwnView) -> bytes:
     return json_bytes(shown)
 
 
-def submitted_json(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
-    """The object of `SubmittedModel`."""
-    lines_json = [line_to_json(line) for line in lines]
-    return {"receipt": lines_json[0]["receipt"], "lines": lines_json}
+def submitted_bytes(lines: tuple[Line, ...]) -> bytes:
+    """The object of `SubmittedModel`, as it is sent."""
+    signed = lines[0].receipt
+    assert signed is not None
+    receipt = format_signed(signed.receipt.text, signed.sig)
+    return f'{{"receipt":{receipt},"lines":[{",".join(map(format_line, lines))}]}}'.encode("ascii")
 
 
 def player_json(player: Player, retired: tuple[Retired, ...]) -> dict[str, Any]:  # Any: JSON

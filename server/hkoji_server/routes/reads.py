@@ -39,7 +39,7 @@ class Reads:
         shown, lines = await self._games.view(game, player, after, models.view_bytes)
         if lines:
             place = shown.rindex(b"]}")
-            added = models.json_bytes([models.written_json(each) for each in lines])[1:-1]
+            added = ",".join(map(format_written, lines)).encode("ascii")
             shown = b"".join((shown[:place], added, shown[place:]))
         return Response(shown, media_type="application/json", headers=NO_STORE)
 
