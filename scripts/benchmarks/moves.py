@@ -2,11 +2,12 @@
 
     scripts/bench moves
     python -m scripts.benchmarks.moves --rounds 9 --games 8
+    python -m scripts.benchmarks.moves --free -- --workers 2         on all cores, wherever the system puts it
 
-A real `hkoji serve` on SQLite with its default settings; the load comes from a process of its own, which shares the two
-cores. Raw loop and load take turns, a round each; the first round only warms up. Ratios are of each round, and medians
-are told. The server's processor time counts all its threads, kernel included: unlike moves a second it hardly depends
-on what else the machine does.
+A real `hkoji serve` on SQLite with its default settings, on a core of its own; the load comes from another process on
+another core, where the raw loop runs too. Raw loop and load take turns, a round each; the first round only warms up.
+Ratios are of each round, and medians are told. The server's processor time counts all its threads, kernel included:
+unlike moves a second it hardly depends on what else the machine does.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import TypeVar
 from hkoji_server.store.sqlite import SqliteStore
 
 from hkoji.log.keys import PrivateKey
-from scripts.benchmarks.memory import processor_seconds
+from scripts.benchmarks.memory import part, processor_seconds
 from scripts.benchmarks.prepared import Prepared, fill, prepare, requests
 from scripts.benchmarks.raw import Floor, RawMoves, rows_of
 from scripts.benchmarks.volley import Fire, generator
@@ -121,10 +122,28 @@ def one_round(service: Service, raw: Floor, fire: Fire, plans: Sequence[Sequence
     found.latencies.extend(fired.latencies)
 
 
+@contextmanager
+def placed(service: Service, *, free: bool) -> Iterator[None]:
+    """A core for the service and the others for this process, for the length of a block."""
+    if free:
+        yield
+        return
+    before = part(service.process.pid)
+    try:
+        yield
+    finally:
+        before()
+
+
 def measure(
-    rounds: int, games: int, options: Sequence[str] = (), playing: Callable[..., Playing] = playing
+    rounds: int,
+    games: int,
+    options: Sequence[str] = (),
+    playing: Callable[..., Playing] = playing,
+    *,
+    free: bool = False,
 ) -> dict[int, Found]:
-    """`games` a connection in each round, on whatever `playing` brings."""
+    """`games` a connection in each round, on whatever `playing` brings; the service has one core unless `free`."""
     prepared = iter(prepare((rounds * sum(CONNECTIONS) + max(CONNECTIONS)) * games, KEY))
 
     def take(connections: int) -> list[list[Prepared]]:
@@ -137,6 +156,7 @@ def measure(
     with (
         tempfile.TemporaryDirectory(prefix="hkoji-bench-") as name,
         playing(Path(name), everything, options) as (service, raw),
+        placed(service, free=free),
         generator() as fire,
     ):
         one_round(service, raw, fire, warm_up, Found())
@@ -146,10 +166,10 @@ def measure(
     return found
 
 
-def run(rounds: int = 5, games: int = 4, options: Sequence[str] = ()) -> None:
+def run(rounds: int = 5, games: int = 4, options: Sequence[str] = (), *, free: bool = False) -> None:
     """Prints moves a second and latency."""
     print("\nSigned durable moves over HTTP")
-    for connections, found in measure(rounds, games, options).items():
+    for connections, found in measure(rounds, games, options, free=free).items():
         found.tell(connections)
 
 
@@ -158,9 +178,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--games", type=int, default=4, help="games a connection in each round, of twelve moves each")
+    parser.add_argument("--free", action="store_true", help="the system places the processes")
     parser.add_argument("options", nargs="*", help="options of `hkoji serve`, after --")
     given = parser.parse_args()
-    run(given.rounds, given.games, given.options)
+    run(given.rounds, given.games, given.options, free=given.free)
 
 
 if __name__ == "__main__":
