@@ -160,6 +160,9 @@ def create_app(
         await ready.verify()
         return {"status": "ok"}
 
+    for path, check in (("/healthz", healthz), ("/readyz", readyz)):  # as load balancers and watchdogs may ask
+        app.add_api_route(path, check, methods=["HEAD"], include_in_schema=False)
+
     app.add_middleware(ReadsRoad)
     app.add_middleware(EntriesRoad)
     app.add_middleware(BodyLimit, limit=settings.max_body)

@@ -6,6 +6,7 @@ import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hkoji_server.service import readiness
 from hkoji_server.store.readiness import newest_schema
 
 from tests.support.inside import Inside, inside
-from tests.support.service import Answer
+from tests.support.service import Answer, serving
 
 SAFE = {
     "x-content-type-options": "nosniff",
@@ -51,6 +52,22 @@ def not_ready(service: Inside) -> Answer:
 def test_a_service_is_alive_and_ready(service: Inside) -> None:
     assert service.ask("GET", "/healthz").json == {"status": "ok"}
     assert service.ask("GET", "/readyz").json == {"status": "ok"}
+
+
+def test_head_says_the_same_without_a_body(tmp_path: Path) -> None:
+    """Over a real connection: load balancers ask like this, and go on to use the connection."""
+    with serving(tmp_path / "data") as service:
+        connection = HTTPConnection("127.0.0.1", service.port, timeout=300)
+        try:
+            for path in ("/healthz", "/readyz"):
+                connection.request("HEAD", path)
+                answer = connection.getresponse()
+                assert (answer.status, answer.read()) == (200, b"")
+                assert answer.headers["content-type"] == "application/json"
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().read() == b'{"status":"ok"}'
+        finally:
+            connection.close()
 
 
 def test_another_schema_is_not_ready(service: Inside) -> None:
