@@ -1,0 +1,1 @@
+"""Test vectors of the log format, a module for each file: formulas of the specification, and tables."""
