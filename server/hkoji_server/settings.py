@@ -16,11 +16,12 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError, shorten
+from hkoji.log.form import is_origin
 from hkoji.text import tell
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"
-_RATE: Final = r"^[1-9][0-9]{0,5}/(second|minute|hour)$"
+_RATE: Final = re.compile(r"[1-9][0-9]{0,5}/(second|minute|hour)")
 _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
 
@@ -47,6 +48,19 @@ def parse_address(text: str) -> tuple[str, int]:
     return found["six"] or found["host"] or "127.0.0.1", int(found["port"])
 
 
+def _rate(text: str) -> str:
+    if not _RATE.fullmatch(text):
+        raise ValueError("a rate is as in 600/minute, of at most 999999 in a second, minute or hour")
+    return text
+
+
+def _origin(text: str) -> str:
+    """What no statement can hold nobody can sign: neither register nor log in."""
+    if not is_origin(text):
+        raise ValueError("an origin is 1 to 256 printable ASCII characters without spaces, quotes and backslashes")
+    return text
+
+
 def parse_rate(text: str) -> tuple[int, int]:
     """A rate as how many in how many seconds."""
     count, _, unit = text.partition("/")
@@ -57,7 +71,11 @@ class Settings(BaseSettings):
     """Settings of a service. Durations are in seconds."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True
+        env_prefix=PREFIX,
+        env_ignore_empty=True,  # as unit and container files leave them; an empty host would be every address
+        extra="forbid",
+        use_attribute_docstrings=True,
+        hide_input_in_errors=True,
     )
 
     data: Path = Path("hkoji-data")
@@ -68,7 +86,7 @@ class Settings(BaseSettings):
     """Address to listen on."""
     port: int = Field(default=8000, ge=0, le=65535)
     """Port; 0 for any free one."""
-    origin: str | None = None
+    origin: Annotated[str, AfterValidator(_origin)] | None = None
     """What players call this service, as in `https://hanamikoji.example`; registrations and logins sign it."""
     workers: int = Field(default=1, ge=1, le=128)
     """Processes that serve, on one address and one database."""
@@ -90,9 +108,9 @@ class Settings(BaseSettings):
     """Connections that a process takes; one more is answered 503."""
     max_waiting: int = Field(default=15_000, ge=1)
     """Clients that may wait at once, in each process, for something to happen; one more is answered 503."""
-    limit_address: Annotated[str, Field(pattern=_RATE)] | None = None
+    limit_address: Annotated[str, AfterValidator(_rate)] | None = None
     """Requests from one address (IPv6: one /64), as in `600/minute`, over all workers; more are answered 429."""
-    limit_player: Annotated[str, Field(pattern=_RATE)] | None = None
+    limit_player: Annotated[str, AfterValidator(_rate)] | None = None
     """Moves and private reads of one player, as in `300/minute`, over all workers; more are answered 429."""
     request_timeout: float = Field(default=20, gt=0)
     """How long a client may take to send a request whole, or to go on reading an answer."""
@@ -143,13 +161,23 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
     except ValidationError as error:
         first = error.errors(include_input=False, include_context=False, include_url=False)[0]
         name = ".".join(map(str, first["loc"][:1])) or "?"
+        file = file or tell("a settings file")
+        if first["type"] == "extra_forbidden":
+            raise UsageError(
+                tell("there is no setting {name}", name=shorten(name)),
+                hint=tell("look at {file}; docs/cli.md has all settings", file=file),
+            ) from None
         raise UsageError(
-            tell("the setting {name} is not right: {reason}", name=shorten(name), reason=shorten(first["msg"], 120)),
+            tell(
+                "the setting {name} is not right: {reason}",
+                name=shorten(name),
+                reason=shorten(first["msg"].removeprefix("Value error, "), 120),
+            ),
             hint=tell(
-                "give it as --{flag}, {variable} or in {file}; `hkoji serve --help` lists them",
+                "give it as --{flag} (if `hkoji serve --help` has that), as {variable} or in {file}",
                 flag=name.replace("_", "-"),
                 variable=f"{PREFIX}{name.upper()}",
-                file=file or tell("a settings file"),
+                file=file,
             ),
         ) from None
     except ValueError as error:  # of the file: it is no TOML

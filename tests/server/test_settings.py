@@ -41,13 +41,40 @@ def test_a_list_in_the_environment_is_separated_by_commas(monkeypatch: pytest.Mo
         ({"log_format": "xml"}, "log_format"),
         ({"trusted_proxy": ["everybody"]}, "trusted_proxy"),
         ({"max_body": "s3cret"}, "max_body"),
-        ({"hosts": "x"}, "hosts"),
+        ({"limit_address": "10/day"}, "limit_address: a rate is as in 600/minute"),
+        ({"limit_player": "0/minute"}, "limit_player: a rate is as in 600/minute"),
+        ({"metrics": "9464"}, "metrics: an address is HOST:PORT"),
+        # What no statement can hold: a service of that name would start, and nobody could register or log in.
+        ({"origin": "https://hanamikoji example"}, "origin: an origin is"),
+        ({"origin": 'https://a"b.example'}, "origin: an origin is"),
+        ({"origin": "https://caffè.example"}, "origin: an origin is"),
+        ({"origin": "https://" + "a" * 249}, "origin: an origin is"),
     ],
 )
 def test_what_is_wrong_is_named(given: dict[str, object], name: str) -> None:
-    with pytest.raises(UsageError, match=rf"setting {name} is not right") as raised:
+    name, _, reason = name.partition(": ")
+    with pytest.raises(UsageError, match=rf"setting {name} is not right: {reason}") as raised:
         load(**given)
     assert "s3cret" not in str(raised.value) + raised.value.hint
+
+
+def test_the_longest_origin() -> None:
+    assert load(origin="https://" + "a" * 248).origin == "https://" + "a" * 248
+
+
+def test_a_setting_that_does_not_exist() -> None:
+    with pytest.raises(UsageError, match=r"there is no setting hosts$") as raised:
+        load(hosts="s3cret")
+    assert "--hosts" not in raised.value.hint
+    assert "s3cret" not in str(raised.value) + raised.value.hint
+
+
+def test_what_the_environment_leaves_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATA", "HOST", "ORIGIN", "METRICS", "PORT"):
+        monkeypatch.setenv(f"HKOJI_SERVER_{name}", "")
+    found = load()
+    assert "data" not in found.model_fields_set
+    assert (found.host, found.port, found.origin, found.metrics) == ("127.0.0.1", 8000, None, None)
 
 
 def test_a_file_that_is_wrong(file: Path) -> None:
@@ -55,7 +82,7 @@ def test_a_file_that_is_wrong(file: Path) -> None:
     with pytest.raises(UsageError, match="is no TOML"):
         load(file)
     file.write_text("colour = 1\n")
-    with pytest.raises(UsageError, match="setting colour is not right"):
+    with pytest.raises(UsageError, match=r"there is no setting colour$"):
         load(file)
     with pytest.raises(StorageError, match="cannot read"):
         load(file.with_name("missing.toml"))
