@@ -1,8 +1,9 @@
 """Connections with deadlines: who is slow, or one too many, does not hold up the rest.
 
 uvicorn closes a connection that has been quiet after an answer; it waits for ever for a request that does not come
-whole, and for a client that does not read. Here a request must be there whole so many seconds after its beginning, and
-an answer must move; and a process has at most so many connections. What is refused is a problem document too.
+whole, and for a client that does not read; and it keeps as many headers as are sent. Here a request must be there whole
+so many seconds after its beginning, its address and headers have a size, and an answer must move; and a process has at
+most so many connections. What is refused is a problem document too.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+MOST_HEAD: Final = 32_768
+"""The most bytes of a request that are not its body. The largest place to come again with has some ten thousand."""
+
 _KINDS: Final = {
     400: ("invalid", "it is no HTTP request"),
     408: ("too-slow", "the request did not come whole in time; nothing was changed"),
+    431: ("too-large", f"address and headers of the request are larger than {MOST_HEAD} bytes; nothing was changed"),
     503: ("too-busy", "the service has as many connections as it takes; nothing was changed"),
 }
+
+
+class _TooLargeError(Exception):
+    """Ends the parsing of what is too large already."""
 
 
 class Guarded(HttpToolsProtocol):
@@ -31,6 +40,14 @@ class Guarded(HttpToolsProtocol):
     """When the request began that has not come whole yet; for a new connection, when it was made."""
     _stuck: float | None = None
     """Since when the client has not read what was sent."""
+    _head: int = 0
+    """The size of the request's address and of its headers that have come whole."""
+    _outside: int = 0
+    """How much has come since the piece in which it began, but for its body: also of a header that has no end."""
+    _begun: bool = False
+    """Whether a request began in this piece."""
+    _payload: int = 0
+    """How much of this piece is body."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """Takes the connection, or refuses it."""
@@ -39,10 +56,40 @@ class Guarded(HttpToolsProtocol):
         if len(self.connections) > self.most:
             self._refuse(503)
 
+    def data_received(self, data: bytes) -> None:
+        """A piece of what the client sends."""
+        self._begun, self._payload = False, 0
+        super().data_received(data)
+        if not self._begun:
+            self._outside += len(data) - self._payload
+        if self._outside > MOST_HEAD and self._since is not None and not self.transport.is_closing():
+            self._refuse(431)
+
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         self._since = self.loop.time()
+        self._head, self._outside, self._begun = 0, 0, True
         super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the address."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or what follows a body that is sent in chunks."""
+        self._count(len(name) + len(value) + len(b": \r\n"))
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body, the size of which is the application's to judge."""
+        self._payload += len(body)
+        super().on_body(body)
+
+    def _count(self, size: int) -> None:
+        self._head += size
+        if self._head > MOST_HEAD:
+            raise _TooLargeError
 
     def on_message_complete(self) -> None:
         """A request has come whole."""
@@ -60,8 +107,8 @@ class Guarded(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 # it may quote what was sent
-        """Not understood as HTTP."""
-        self._refuse(400)
+        """Not understood as HTTP, or not read to its end."""
+        self._refuse(431 if self._head > MOST_HEAD else 400)
 
     def expire(self, now: float) -> None:
         """Closes the connection if its time is up; to be called now and then."""

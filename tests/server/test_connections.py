@@ -1,0 +1,123 @@
+"""A connection takes so much of a request, and not more, however it is cut into pieces."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+import uvicorn
+from hkoji_server.process.connections import MOST_HEAD, Guarded
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
+
+LIMIT = 32_768
+MANY = b"".join(b"x-%05d: y\r\n" % number for number in range(LIMIT))
+
+
+class Line(asyncio.Transport):
+    """What a client reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = b""
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        assert not self.closed
+        self.read += bytes(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+def told(pieces: Sequence[bytes]) -> tuple[bytes, bool, list[int]]:
+    """What a client that sends these pieces is told, whether the connection is closed then, and the bodies' sizes."""
+    taken: list[int] = []
+
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        size, more = 0, True
+        while more:
+            message = await receive()
+            size, more = size + len(message.get("body", b"")), message.get("more_body", False)
+        if message["type"] == "http.request":
+            taken.append(size)
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+    async def talk() -> tuple[bytes, bool]:
+        config = uvicorn.Config(app, log_config=None, access_log=False, proxy_headers=False)
+        config.load()
+        line = Line()
+        protocol = Guarded(config, ServerState(), {})
+        protocol.connection_made(line)
+        for piece in pieces:
+            if line.closed:
+                break
+            protocol.data_received(piece)
+            for _ in range(100):
+                await asyncio.sleep(0)
+        closed = line.closed
+        protocol.connection_lost(None)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        return line.read, closed
+
+    return *asyncio.run(talk()), taken
+
+
+def cut(text: bytes, size: int) -> list[bytes]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("size", [1000, 10**7])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"GET /healthz HTTP/1.1\r\nx: " + b"y" * LIMIT + b"\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n" + MANY + b"\r\n",
+        b"GET /healthz?" + b"y" * LIMIT + b" HTTP/1.1\r\n\r\n",
+        b"POST /v1/login HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + MANY + b"\r\n",
+    ],
+    ids=["one header", "many headers", "address", "after the body"],
+)
+def test_more_than_a_request_may_have_is_refused(text: bytes, size: int) -> None:
+    answer, closed, taken = told(cut(text, size))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 431 "), head
+    assert (closed, taken) == (True, [])
+    problem = json.loads(body)
+    assert (problem["status"], problem["code"]) == (431, "too-large")
+    assert f"larger than {MOST_HEAD} bytes" in problem["detail"]
+
+
+@pytest.mark.parametrize("begin", [b"GET /?", b"GET / HTTP/1.1\r\nx: ", b"POST / HTTP/1.1\r\nx: y\r\nz"])
+def test_what_never_ends_is_not_waited_for(begin: bytes) -> None:
+    answer, closed, taken = told([begin, *cut(b"y" * (LIMIT + 1000), 1000)])
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert (closed, taken) == (True, [])
+
+
+@pytest.mark.parametrize("size", [1000, 10**7])
+def test_what_is_not_too_large_is_taken_again_and_again(size: int) -> None:
+    head = b"POST /v1/games HTTP/1.1\r\nx: " + b"y" * (LIMIT - 100) + b"\r\ncontent-length: 200000\r\n\r\n"
+    answer, closed, taken = told(cut((head + b"z" * 200_000) * 3, size))
+    assert answer.count(b"HTTP/1.1 204 ") == 3
+    assert (closed, taken) == (False, [200_000] * 3)
+
+
+def test_several_requests_in_a_piece_are_counted_each_by_itself() -> None:
+    one = b"GET / HTTP/1.1\r\nx: " + b"y" * 5000 + b"\r\n\r\n"
+    answer, closed, taken = told([one * 8 + one[:2000], one[2000:]])
+    assert answer.count(b"HTTP/1.1 204 ") == 9
+    assert (closed, taken) == (False, [0] * 9)
