@@ -135,7 +135,8 @@ def _backups(folder: Path | None, now: float) -> Check:
     hint = tell("hkoji admin backup FOLDER, every day, to another machine")
     if folder is None:
         return Check("backups", "warn", tell("their age is not known; name their folder with --backups"), hint)
-    times = [path.stat().st_mtime for path in folder.glob("*") if path.is_file()] if folder.is_dir() else []
+    whole = folder.glob("[!.]*") if folder.is_dir() else ()  # a name with a dot is of a copy that was broken off
+    times = [path.stat().st_mtime for path in whole if path.is_file()]
     if not times:
         return Check("backups", "fail", tell("there is none in {folder}", folder=folder), hint)
     hours = int((now - max(times)) // 3600)

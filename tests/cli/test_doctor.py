@@ -235,6 +235,9 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
 
     assert wrong() == {"backups": "warn"}
     assert wrong(backups=tmp_path / "none") == {"backups": "fail"}
+    (tmp_path / "copies").mkdir()
+    (tmp_path / "copies" / ".hkoji.sqlite3.1.part").touch()  # what a copy leaves that was killed
+    assert wrong(backups=tmp_path / "copies") == {"backups": "fail"}
     assert wrong(now=NOW - 100) == {"backups": "warn", "clock": "fail"}
     (data / "hkoji.sqlite3").chmod(0o640)
     assert wrong() == {"backups": "warn", "permissions": "warn"}

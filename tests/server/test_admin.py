@@ -207,8 +207,9 @@ def test_nothing_is_replaced(data: Path, tmp_path: Path, suffix: str) -> None:
 def test_what_is_broken_is_not_copied_and_not_put_back(data: Path, tmp_path: Path) -> None:
     admin.backup(tmp_path / "good", data)
     change(data, DAMAGE["the last entry"][0])
-    with pytest.raises(StorageError, match="no whole database"):
+    with pytest.raises(StorageError, match=f"^{data / FILE} is no whole database") as raised:
         admin.backup(tmp_path / "copy", data)
+    assert raised.value.hint == "nothing was changed, and there is no copy"
     (tmp_path / "half").write_bytes((tmp_path / "good").read_bytes()[:-8192])
     for file in (tmp_path / "half", Path(__file__)):
         with pytest.raises(StorageError, match="no whole database"):
@@ -313,7 +314,10 @@ def test_another_schema_is_left_alone(data: Path) -> None:
     for act in (admin.check, admin.stats, admin.vacuum):
         with pytest.raises(StorageError, match="schema 9999"):
             act(data)
+    with pytest.raises(StorageError, match=f"^{data / FILE} was made by a newer program"):
+        admin.backup(data.parent / "copy", data)
     assert contents(data) == before
+    assert not (data.parent / "copy").exists()
 
 
 def test_a_copy_of_postgresql_is_not_taken_for_one(tmp_path: Path) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import logging
+import shutil
 import socket
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
+from hkoji_server.process.logs import configure_logging
 from hkoji_server.process.notify import tell_systemd
 from hkoji_server.service import readiness
 from hkoji_server.store.readiness import newest_schema
@@ -82,6 +89,46 @@ def test_a_database_that_cannot_be_written_is_not_ready(service: Inside) -> None
     assert "could not be written" in not_ready(service).json["detail"]
     change(service, "DROP TRIGGER full")
     assert service.ask("GET", "/readyz").status == 200
+
+
+def test_a_full_disk_is_not_ready(service: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the write-ahead log has room for a small write still, and none for a move."""
+    asked = []
+    free = 1 << 20
+
+    def usage(folder: Path) -> SimpleNamespace:
+        asked.append(folder)
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    assert service.ask("GET", "/readyz").status == 200
+    free -= 1
+    problem = not_ready(service).json
+    assert problem["detail"] == "the disk is full"
+    assert "make room" in problem["hint"]
+    assert set(asked) == {service.data}
+
+
+def test_a_log_that_cannot_be_written_changes_no_answer(service: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on the disk that is full."""
+    failed = []
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            failed.append(text)
+            raise OSError(28, "No space left on device")
+
+    root, before = logging.getLogger(), structlog.get_config()
+    monkeypatch.setattr(root, "handlers", root.handlers)
+    monkeypatch.setattr(root, "level", root.level)
+    monkeypatch.setattr(sys, "stderr", Full())
+    change(service, "UPDATE alembic_version SET version_num = '9999'")
+    try:
+        configure_logging("info")
+        assert "schema 9999" in not_ready(service).json["detail"]
+    finally:
+        structlog.configure(**before)
+    assert ["not available" in line for line in failed] == [True]
 
 
 def test_a_database_that_does_not_answer_is_not_ready(service: Inside, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,12 @@ is one of the project's own, which hold no secrets: others quote values.
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import traceback
-from typing import Final, Literal
+from contextlib import suppress
+from typing import Final, Literal, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -33,7 +35,8 @@ def configure_logging(level: Level, form: Form = "json") -> None:
     structlog.configure(
         processors=[*shared, last],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line is one write: processes do not mix theirs
+        # A line is one write: processes do not mix theirs.
+        logger_factory=structlog.WriteLoggerFactory(_Patient(sys.stderr)),
     )
     handler = logging.StreamHandler(sys.stderr)
     remove_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
@@ -41,6 +44,28 @@ def configure_logging(level: Level, form: Form = "json") -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(max(LEVELS[level], logging.WARNING))  # others' talk below a warning may hold anything
+
+
+class _Patient(io.TextIOBase):
+    """A file that loses a line rather than fail: a request does not fail because nobody can read of it.
+
+    As on a full disk, or where nobody reads from a pipe any more.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        super().__init__()
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Writes, if that can be done."""
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Passes on what has been written, if that can be done."""
+        with suppress(OSError):
+            self._file.flush()
 
 
 def _tell_exception(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

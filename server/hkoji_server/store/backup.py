@@ -39,7 +39,7 @@ def copy(source: Path, target: Path) -> None:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             _copy(source, part)
-            verify(part)
+            verify(part, source)
             _sync(part)
             os.link(part, target)  # unlike a renaming, this replaces nothing
         finally:
@@ -56,8 +56,11 @@ def copy(source: Path, target: Path) -> None:
         ) from error
 
 
-def verify(path: Path) -> None:
-    """Looks whether a copy is whole: its pages, its schema, and each game's last entry. Raises `StorageError`."""
+def verify(path: Path, source: Path | None = None) -> None:
+    """Looks whether a copy is whole: its pages, its schema, and each game's last entry. Raises `StorageError`.
+
+    With `source` it is a fresh copy of that, which is what is named: what the copy is, that is.
+    """
     try:
         with closing(sqlite3.connect(_uri(path), uri=True)) as database:
             found = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -68,12 +71,14 @@ def verify(path: Path) -> None:
     if found != "ok" or torn:
         reason = found if found != "ok" else tell("{games} games lack their last entry", games=torn)
         raise StorageError(
-            tell("{path} is no whole database: {reason}", path=path, reason=reason),
-            hint=tell("nothing was changed; use another copy"),
+            tell("{path} is no whole database: {reason}", path=source or path, reason=reason),
+            hint=tell("nothing was changed, and there is no copy")
+            if source
+            else tell("nothing was changed; use another copy"),
         )
     if not schema or schema[0] > newest_schema():
         raise StorageError(
-            tell("{path} was made by a newer program", path=path),
+            tell("{path} was made by a newer program", path=source or path),
             hint=tell("nothing was changed; use the program that made it"),
         )
 

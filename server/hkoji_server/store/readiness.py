@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,9 @@ from hkoji.text import tell
 from hkoji_server.store.statements import SERVICE
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
+ENOUGH: Final = 1 << 20
+"""Bytes that have to be free beside an SQLite file. A full disk still takes a small write, into what the write-ahead
+log has from before, and refuses moves, which are larger."""
 SCHEMA: Final = text("SELECT version_num FROM alembic_version")
 
 
@@ -31,6 +35,16 @@ def verify_schema(connection: Connection) -> None:
             tell("the database has schema {found}, and this program {own}", found=found, own=newest_schema()),
             hint=tell("restart the service with the program that has migrated it"),
         )
+
+
+def verify_room(folder: Path) -> None:
+    """Raises `StorageError` if the disk is full, or cannot be asked."""
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise StorageError(tell("cannot read {file}: {reason}", file=folder, reason=error.strerror)) from error
+    if free < ENOUGH:
+        raise StorageError(tell("the disk is full"), hint=tell("make room: a full disk refuses moves"))
 
 
 def verify_ready(connection: Connection) -> None:

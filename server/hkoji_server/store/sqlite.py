@@ -68,6 +68,7 @@ class SqliteStore:
     """`Store` on the file at `path`, which is made if missing. Raises `StorageError` if it cannot be used."""
 
     def __init__(self, path: Path) -> None:
+        self._folder = path.parent
         try:
             _make_folder(path.parent)
             # The file holds private keys and cards: nobody else on the machine may read it. SQLite gives the files
@@ -112,6 +113,7 @@ class SqliteStore:
     async def verify_ready(self) -> None:
         """Reads and writes a little. Raises `StorageError` if that fails, or the schema is not this program's."""
         await self._writer.run(readiness.verify_ready)
+        readiness.verify_room(self._folder)
 
     # --- service and players --------------------------------------------------------------------------------------
 
