@@ -11,7 +11,7 @@ import logging
 import sys
 import traceback
 from contextlib import suppress
-from typing import Final, Literal, TextIO
+from typing import Final, Literal, TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -36,7 +36,7 @@ def configure_logging(level: Level, form: Form = "json") -> None:
         processors=[*shared, last],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         # A line is one write: processes do not mix theirs.
-        logger_factory=structlog.WriteLoggerFactory(_Patient(sys.stderr)),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Patient(sys.stderr))),
     )
     handler = logging.StreamHandler(sys.stderr)
     remove_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
