@@ -30,7 +30,7 @@ from scripts.benchmarks.memory import server_seconds
 from scripts.benchmarks.moves import KEY, in_turn
 from scripts.benchmarks.prepared import Prepared, fill, prepare
 from scripts.benchmarks.raw import ADD_ENTRY, ADD_OPENING, ADVANCE, Floor, Rows, rows_of
-from scripts.benchmarks.store import append_all
+from scripts.benchmarks.store import append_all, on_loop
 from tests.support.cluster import Cluster, cluster
 from tests.support.ledger import connected
 from tests.support.service import Service, serving
@@ -132,7 +132,7 @@ def _measure_store(server: Cluster, rounds: int) -> None:
             await store.close()
             return took
 
-        return lambda url: asyncio.run(write(url))
+        return lambda url: on_loop(write(url))
 
     contenders = {
         "raw psycopg move": raw,

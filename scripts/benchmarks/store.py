@@ -1,6 +1,7 @@
 """A durable move in the store, against a raw sqlite3 transaction of the same rows in a file with the same tables.
 
-The moves are real ones of 32 games: every contender writes all of them, into a fresh copy of the file each round.
+The moves are real ones of 128 games: every contender writes all of them, into a fresh copy of the file each round. The
+store is used from an event loop of the kind that the service runs on.
 """
 
 from __future__ import annotations
@@ -8,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
+from typing import Any, TypeVar
 
 from hkoji_server.store.contract import Append, Store
 from hkoji_server.store.sqlite import SqliteStore
+from uvicorn import Config
 
 from scripts.benchmarks.moves import KEY, in_turn, make_database
 from scripts.benchmarks.prepared import prepare
@@ -24,6 +27,8 @@ from scripts.benchmarks.raw import RawMoves, rows_of
 _GAMES = 128
 _ROUNDS = 5
 _WAITING = 32
+
+T = TypeVar("T")
 
 
 def run() -> None:
@@ -49,7 +54,7 @@ def run() -> None:
 
         store = SqliteStore(path)
         try:
-            return asyncio.run(write())
+            return on_loop(write())
         finally:
             store.close()
 
@@ -77,6 +82,12 @@ def run() -> None:
         print(
             f"  {name:24} {speed:8,.0f} /s   {ratio:.2f} of the floor   {spent:.0f} us of processor a move", flush=True
         )
+
+
+def on_loop(work: Coroutine[Any, Any, T]) -> T:  # Any: nothing is sent to it
+    """Runs to its end what is to be awaited, on a loop as the service has one."""
+    with asyncio.Runner(loop_factory=Config("").get_loop_factory()) as runner:
+        return runner.run(work)
 
 
 async def append_all(store: Store, games: Sequence[Sequence[Append]], at_once: int) -> None:
