@@ -41,7 +41,11 @@ class Metrics:
             "hkoji_appends", "Attempts to append: taken, conflict (somebody was first), refused", ["outcome"], **given
         )
         self._store = Histogram(
-            "hkoji_store_seconds", "Time of calls to the database", ["call"], buckets=_FAST, **given
+            "hkoji_store_seconds",
+            "Time of calls to the store; of append with the refereeing",
+            ["call"],
+            buckets=_FAST,
+            **given,
         )
         self._connections = Gauge("hkoji_connections", "Open connections", multiprocess_mode="liveall", **given)
         self._memory = Gauge("hkoji_resident_bytes", "Memory in use", multiprocess_mode="liveall", **given)
