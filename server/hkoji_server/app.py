@@ -22,7 +22,7 @@ from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.keys import PrivateKey
 from hkoji.text import tell
-from hkoji_server.process.listening import listen, url_of
+from hkoji_server.process.listening import listen, own_name, url_of
 from hkoji_server.process.logs import configure_logging
 from hkoji_server.process.metrics import Gathering, Metrics
 from hkoji_server.process.notify import tell_systemd
@@ -95,7 +95,7 @@ def _limits(settings: Settings) -> Limits:
 def create_app(
     settings: Settings, ports: Ports | None = None, *, address: str | None = None, metrics: Metrics | None = None
 ) -> FastAPI:
-    """The application. `address` is where it is reached, the origin of a new store that has none set."""
+    """The application. `address` is what it is called, the origin of a new store that has none set."""
     ports = ports or Ports()
     location = location_of(settings)
     ready = Readiness()
@@ -196,7 +196,7 @@ def serve(
     configure_logging(settings.log_level, settings.log_format)
     _raise_open_files()
     listener = listen(settings.host, settings.port)
-    address = url_of(listener, settings.host)
+    address, name = url_of(listener, settings.host), own_name(listener, settings.host)
     place = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
     look(location)  # says what is wrong with the database before the server starts
 
@@ -209,7 +209,7 @@ def serve(
             metrics = Metrics() if settings.metrics else None
             if metrics and settings.metrics:
                 stack.callback(metrics.show(*parse_address(settings.metrics)))
-            app = create_app(settings, address=address, metrics=metrics)
+            app = create_app(settings, address=name, metrics=metrics)
             run(app, settings, listener, ready, metrics.tick if metrics else _nothing)
             return
         gone: Callable[[int], None] = _nothing
@@ -218,7 +218,7 @@ def serve(
             stack.callback(gathering.close)
             stack.callback(gathering.show(*parse_address(settings.metrics)))
             gone = gathering.forget
-        if Workers(settings.workers, partial(_work, settings, address), listener, gone).run(ready) == signal.SIGINT:
+        if Workers(settings.workers, partial(_work, settings, name), listener, gone).run(ready) == signal.SIGINT:
             raise KeyboardInterrupt
 
 

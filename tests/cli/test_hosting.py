@@ -72,3 +72,16 @@ def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: 
     assert json.loads(err)["error"]["exit_code"] == 8
     code, out, err = run("admin", "check", "--data", data, "--lang", "it")
     assert "il campo round del riassunto" in out
+
+
+def test_the_doctor_of_a_database_that_is_not_named_in_the_command(
+    served: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL with a password is only in the environment; whoever names backups has a service."""
+    (tmp_path / "copies").mkdir()
+    (tmp_path / "copies" / "copy").touch()
+    monkeypatch.setenv("HKOJI_SERVER_DATA", str(served))
+    out = run("doctor", "--backups", tmp_path / "copies", "--json")[1]
+    said = {check["name"]: check["said"] for check in json.loads(out)["checks"]}
+    assert said["database"] == str(served / "hkoji.sqlite3")
+    assert said["backups"] == "the last is 0 h old"

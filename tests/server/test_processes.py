@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hkoji_server.process.listening import listen
+from hkoji_server.process.listening import listen, own_name
 from hkoji_server.process.server import _watch
 from hkoji_server.process.workers import Workers
 
@@ -96,7 +96,7 @@ def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -
     assert not any(alive(pid) for pid in workers(service))
     assert [each.name for each in service.data.iterdir()] == ["hkoji.sqlite3"]
     log = service.log.read_text()
-    known = {player.token for pair in pairs for player in pair.players}
+    known = {player.token for pair in pairs for player in pair.players if player.token}  # who was held up has none
     assert [each for each in known | secrets_of(service.data) if each in log] == []
     dump = dumped(service.data / "hkoji.sqlite3")
     assert sum(fact.table == "entry" for fact in ledger.facts) >= 40
@@ -131,6 +131,18 @@ def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[
 
 
 # --- slow and too many ------------------------------------------------------------------------------------------------
+
+
+def test_a_service_without_a_name_has_its_address_or_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two friends' services that listen everywhere are not one to their players."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "alices-machine")
+    with closing(listen("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert own_name(listener, "127.0.0.1") == f"http://127.0.0.1:{port}"
+        assert own_name(listener, "0.0.0.0") == f"http://alices-machine:{port}"
+        assert own_name(listener, "::") == f"http://alices-machine:{port}"
+        monkeypatch.setattr(socket, "gethostname", lambda: "alice's machine")  # what no statement could hold
+        assert own_name(listener, "0.0.0.0") == f"http://0.0.0.0:{port}"
 
 
 @pytest.fixture(scope="module")

@@ -199,7 +199,7 @@ def doctor(
     from hkoji.cli import doctor as shown
 
     out.json = json
-    if data is None and database is None:
+    if data is None and database is None and backups is None:
         from hkoji.client.doctor import examine
         from hkoji.client.home import Home
 

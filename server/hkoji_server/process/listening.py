@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import socket
+from typing import Final
 
 from hkoji.errors import StorageError
+from hkoji.log.form import is_origin
 from hkoji.text import tell
+
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -31,3 +35,12 @@ def url_of(listener: socket.socket, host: str) -> str:
     """The address of a listener as a URL."""
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listener.getsockname()[1]}"
+
+
+def own_name(listener: socket.socket, host: str) -> str:
+    """What a service is called that nobody has given a name: its address; or the machine, if it listens everywhere.
+
+    Else all services that listen everywhere had one name, and a player of one would take the next for its impostor.
+    """
+    machine = f"http://{socket.gethostname()}:{listener.getsockname()[1]}"
+    return machine if host in _EVERYWHERE and is_origin(machine) else url_of(listener, host)
