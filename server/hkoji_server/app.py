@@ -201,7 +201,8 @@ def serve(
     look(location)  # says what is wrong with the database before the server starts
 
     def ready() -> None:
-        print(f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C", file=sys.stderr, flush=True)
+        with suppress(OSError):  # it serves also where its log cannot be written
+            print(f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C", file=sys.stderr, flush=True)
         tell_systemd("READY=1")
 
     with ExitStack() as stack:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import random
 import re
+import select
 import signal
 import socket
 import sqlite3
@@ -143,6 +144,27 @@ def test_a_service_without_a_name_has_its_address_or_the_machines(monkeypatch: p
         assert own_name(listener, "::") == f"http://alices-machine:{port}"
         monkeypatch.setattr(socket, "gethostname", lambda: "alice's machine")  # what no statement could hold
         assert own_name(listener, "0.0.0.0") == f"http://0.0.0.0:{port}"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_service_starts_and_stops_where_its_log_cannot_be_written(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd, Path("/dev/full").open("w") as full:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(PATIENCE)
+        process = subprocess.Popen(
+            [HKOJI, "serve", "--data", tmp_path / "data", "--port", "0"],
+            stderr=full,
+            env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")},
+        )
+        try:
+            until(lambda: process.poll() is not None or bool(select.select([systemd], [], [], 0)[0]))
+            assert process.poll() is None
+            assert systemd.recv(100) == b"READY=1"
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture(scope="module")
