@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import time
 import tomllib
 from pathlib import Path
 
@@ -60,6 +64,25 @@ def test_the_unit_runs_what_is_told_to_systemd() -> None:
     assert unit("hkoji-backup.service")["ExecStart"] == [
         "/opt/hkoji/bin/hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji"
     ]
+
+
+@pytest.mark.skipif(shutil.which("find") is None, reason="needs find")
+def test_old_copies_and_what_a_killed_one_has_left_are_removed(tmp_path: Path) -> None:
+    days = {
+        "hkoji-1.sqlite3": 29,
+        "hkoji-2.sqlite3": 32,
+        ".hkoji-3.sqlite3.77.part": 0,
+        ".hkoji-4.sqlite3.77.part": 3,
+        ".hkoji-4.sqlite3.77.part-wal": 3,
+        "notes": 99,
+    }
+    for name, age in days.items():
+        (tmp_path / name).touch()
+        then = time.time() - age * 86_400
+        os.utime(tmp_path / name, (then, then))
+    for line in unit("hkoji-backup.service")["ExecStartPost"]:
+        subprocess.run(line.replace("/usr/bin/find /var/backups/hkoji", f"find {tmp_path}").split(), check=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"hkoji-1.sqlite3", ".hkoji-3.sqlite3.77.part", "notes"}
 
 
 def test_every_example_is_in_the_guide_and_the_other_way_round() -> None:

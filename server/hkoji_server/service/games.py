@@ -210,7 +210,8 @@ class Games:
         game, seat = course.setup.game, course.setup.seat_of(player)
         if seat is None:
             raise ForbiddenError(
-                f"{player} does not play in game {game[:8]}", hint=tell("anyone may see its public log")
+                tell("{by} does not play in game {game}", by=player, game=game[:8]),
+                hint=tell("anyone may see its public log"),
             )
         view = host.view(hosted, seat)
         state = _seen(course, seat)
@@ -317,13 +318,13 @@ class Games:
         player = await self._store.player(entry.by)
         if player is None or player.key != body.key.text:
             raise ForbiddenError(
-                f"{entry.by} is not registered here with that key",
+                tell("{by} is not registered here with that key", by=entry.by),
                 hint=tell("register with `hkoji register --server URL`"),
             )
         if isinstance(body, bodies.Open) and course.stage is Stage.OPEN:
             history = await self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
-                raise ForbiddenError(f"game {entry.game[:8]} was offered to another player")
+                raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
 
 
 def _key_text(hosted: host.Hosted, submission: Submission) -> str:
@@ -346,7 +347,9 @@ def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
     """The key that counts for the author of entry `seq`."""
     key = _seat_key(course, submission.entry.by, seq)
     if key is None:
-        raise ForbiddenError(f"{submission.entry.by} does not play in game {course.setup.game[:8]}")
+        raise ForbiddenError(
+            tell("{by} does not play in game {game}", by=submission.entry.by, game=course.setup.game[:8])
+        )
     return key
 
 

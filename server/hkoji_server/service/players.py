@@ -116,6 +116,6 @@ class Players:
     def _check_origin(self, origin: str) -> None:
         if origin != self._origin:
             raise ForbiddenError(
-                f"it was signed for {origin}, and this service is {self._origin}",
-                hint=f"register with `hkoji register --server {self._origin}`",
+                tell("it was signed for {origin}, and this service is {own}", origin=origin, own=self._origin),
+                hint=tell("register with `hkoji register --server {origin}`", origin=self._origin),
             )

@@ -18,6 +18,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy import URL
 
 from hkoji.errors import StorageError
+from hkoji.text import tell
 from hkoji_server.store.statements import Row, Values
 
 T = TypeVar("T")
@@ -61,14 +62,14 @@ class LostError(StorageError):
 
 def unwritten(cause: BaseException) -> StorageError:
     """That nothing was changed."""
-    error = StorageError("the database could not be written; nothing was changed", hint="try again later")
+    error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
     error.__cause__ = cause
     return error
 
 
 def unreadable(cause: BaseException) -> StorageError:
     """That nothing could be read."""
-    error = StorageError("the database could not be read", hint="try again later")
+    error = StorageError(tell("the database could not be read"), hint=tell("try again later"))
     error.__cause__ = cause
     return error
 
@@ -101,14 +102,18 @@ def check_safe(read: Callable[[str], str], version: int) -> None:
     """Raises `StorageError` if what is committed could be lost. `read` gives a setting."""
     if version < _OLDEST:
         raise StorageError(
-            f"the database server is PostgreSQL {version // 10000}; hkoji needs 15 or newer",
-            hint="nothing was changed; use a newer server",
+            tell("the database server is PostgreSQL {version}; hkoji needs 15 or newer", version=version // 10000),
+            hint=tell("nothing was changed; use a newer server"),
         )
     for name, good in _SAFE.items():
         if (found := read(name)) not in good:
             raise StorageError(
-                f"PostgreSQL's {name} is {found}: acknowledged moves would not be safe",
-                hint=f"nothing was changed; set {name} to {good[0]} for this database and start again",
+                tell("PostgreSQL's {name} is {found}: acknowledged moves would not be safe", name=name, found=found),
+                hint=tell(
+                    "nothing was changed; set {name} to {good} for this database and start again",
+                    name=name,
+                    good=good[0],
+                ),
             )
 
 

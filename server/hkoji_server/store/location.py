@@ -9,6 +9,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from hkoji.errors import StorageError
+from hkoji.text import tell
 
 Location = Path | URL
 _DRIVER: Final = "postgresql+psycopg"
@@ -18,13 +19,16 @@ def parse_location(text: str) -> URL:
     """The URL of a PostgreSQL database. Raises `StorageError` for anything else, without repeating it: it may hold a
     password.
     """
-    hint = f"give one like {_DRIVER}://name@host/database, with the password in HKOJI_DATABASE or a password file"
+    hint = tell(
+        "give one like {driver}://name@host/database, with the password in HKOJI_DATABASE or a password file",
+        driver=_DRIVER,
+    )
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StorageError("the database's URL is not understood", hint=hint) from None
+        raise StorageError(tell("the database's URL is not understood"), hint=hint) from None
     if url.drivername not in (_DRIVER, "postgresql", "postgres") or not url.database:
-        raise StorageError("the database's URL is not one of a PostgreSQL database", hint=hint)
+        raise StorageError(tell("the database's URL is not one of a PostgreSQL database"), hint=hint)
     return url.set(drivername=_DRIVER)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 
 from hkoji.errors import StorageError
+from hkoji.text import tell
 
 _SCRIPTS = Path(__file__).parent / "migrations"
 _TRIES: Final = 10
@@ -33,8 +34,8 @@ def migrate(connection: Connection) -> None:
     known = {script.revision for script in scripts.walk_revisions()}
     if current is not None and current not in known:
         raise StorageError(
-            f"the database has schema {current}, which is newer than this program",
-            hint="start it with the newer version of hkoji that made it; nothing was changed",
+            tell("the database has schema {current}, which is newer than this program", current=current),
+            hint=tell("start it with the newer version of hkoji that made it; nothing was changed"),
         )
     command.upgrade(config, "head")
 

@@ -39,6 +39,7 @@ from hkoji.errors import ConflictError, RevokedError, StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.keys import parse_public_key
 from hkoji.log.line import Line, Written
+from hkoji.text import tell
 from hkoji_server.store import connections as pool
 from hkoji_server.store import keychanges, lists, readiness, statements
 from hkoji_server.store import postgres_statements as said
@@ -156,8 +157,8 @@ class PostgresStore:
                 if not limit.expired():
                     raise
                 raise StorageError(
-                    "the key is revoked, but an entry of that moment may still appear",
-                    hint="do the same again later to be certain",
+                    tell("the key is revoked, but an entry of that moment may still appear"),
+                    hint=tell("do the same again later to be certain"),
                 ) from error
 
     async def allow_recovery(self, name: str, digest: str, expires: str) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import URL, Connection, ExceptionContext, create_engine, event, 
 from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
+from hkoji.text import tell
 from hkoji_server.store.connections import LostError, arguments, check_safe, is_end, unwritten
 from hkoji_server.store.migrate import migrate_together
 
@@ -57,8 +58,10 @@ class Serial:
                 migrate_together(connection)
         except DBAPIError as error:
             raise StorageError(
-                f"cannot use the {self._shown}: {str(error.orig).strip()}",
-                hint="nothing was changed; is the server running, and is it the right database, name and password?",
+                tell("cannot use the {database}: {reason}", database=self._shown, reason=str(error.orig).strip()),
+                hint=tell(
+                    "nothing was changed; is the server running, and is it the right database, name and password?"
+                ),
             ) from error
 
     def close(self) -> None:

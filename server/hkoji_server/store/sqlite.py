@@ -33,6 +33,7 @@ from sqlalchemy.pool import NullPool
 from hkoji.errors import StorageError
 from hkoji.game.hidden import Opening
 from hkoji.log.line import Line, Written
+from hkoji.text import tell
 from hkoji_server.store import keychanges, lists, readiness, statements
 from hkoji_server.store.appending import write_of
 from hkoji_server.store.contract import (
@@ -76,7 +77,8 @@ class SqliteStore:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise StorageError(
-                f"cannot use {path}: {error.strerror}", hint="give another folder with --data"
+                tell("cannot use {path}: {reason}", path=path, reason=error.strerror),
+                hint=tell("give another folder with --data"),
             ) from error
         # Parameters stay out of error messages: they are seeds, salts and keys.
         self._engine = create_engine(
@@ -94,7 +96,10 @@ class SqliteStore:
                 connection.commit()
             self._open_reader()
         except DBAPIError as error:
-            raise StorageError(f"cannot use {path}: {error.orig}", hint="is it an hkoji database?") from error
+            raise StorageError(
+                tell("cannot use {path}: {reason}", path=path, reason=str(error.orig)),
+                hint=tell("is it an hkoji database?"),
+            ) from error
         self._lock = threading.Lock()
         self._writer = Writer(self._engine.connect, "BEGIN IMMEDIATE")
         self._hints = Hints(self._writer, self._version)
@@ -328,7 +333,9 @@ class SqliteStore:
     def _unreadable(self, error: DBAPIError | sqlite3.Error) -> StorageError:
         self._spoiled = True
         cause = error.orig if isinstance(error, DBAPIError) else error
-        return StorageError(f"the database could not be read: {cause}", hint="try again later")
+        return StorageError(
+            tell("the database could not be read: {cause}", cause=str(cause)), hint=tell("try again later")
+        )
 
 
 @lru_cache(maxsize=256)
@@ -374,6 +381,11 @@ def _check_settings(connection: Connection) -> None:
         found = connection.exec_driver_sql(f"PRAGMA {name}").scalar()
         if found != value:
             raise StorageError(
-                f"SQLite's {name} is {found} and cannot be set to {value}: acknowledged moves would not be safe",
-                hint="use a folder on a local disk",
+                tell(
+                    "SQLite's {name} is {found} and cannot be set to {value}: acknowledged moves would not be safe",
+                    name=name,
+                    found=str(found),
+                    value=value,
+                ),
+                hint=tell("use a folder on a local disk"),
             )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from hkoji.errors import StorageError
+from hkoji.text import tell
 
 W = TypeVar("W")
 
@@ -59,7 +60,7 @@ class Worker(Generic[W]):
     async def run(self, work: W) -> Any:  # Any: what `handle` makes of the work
         """The result of `work`, or its error raised. Raises `StorageError` when closed."""
         if self._closed:
-            raise StorageError("the service is stopping", hint="try again later")
+            raise StorageError(tell("the service is stopping"), hint=tell("try again later"))
         loop = asyncio.get_running_loop()
         job = Job(work, loop)
         gathered = self._gathered

@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from hkoji.errors import StorageError
+from hkoji.text import tell
 from hkoji_server.store.worker import Job, Worker
 
 T = TypeVar("T")
@@ -133,6 +134,6 @@ def driver(connection: Connection) -> sqlite3.Connection:
 
 
 def _unwritten(cause: Exception) -> StorageError:
-    error = StorageError("the database could not be written; nothing was changed", hint="try again later")
+    error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
     error.__cause__ = cause
     return error
