@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,19 +35,3 @@ def server_seconds(pid: int) -> float:
         with suppress(FileNotFoundError, ProcessLookupError):
             found += processor_seconds(child)
     return found
-
-
-def part(pid: int) -> Callable[[], None]:
-    """Gives a process one of this one's cores, and the others to this one and what it starts from now on.
-
-    What is returned takes that back for this one. Nothing happens with one core, or where the system cannot do it.
-    """
-    if not hasattr(os, "sched_setaffinity"):
-        return lambda: None
-    before = os.sched_getaffinity(0)
-    first, *others = sorted(before)
-    if others:
-        for each in Path(f"/proc/{pid}/task").iterdir():
-            os.sched_setaffinity(int(each.name), {first})
-        os.sched_setaffinity(0, others)
-    return lambda: os.sched_setaffinity(0, before)

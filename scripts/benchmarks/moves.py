@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +29,7 @@ from typing import TypeVar
 from hkoji_server.store.sqlite import SqliteStore
 
 from hkoji.log.keys import PrivateKey
-from scripts.benchmarks.memory import part, processor_seconds
+from scripts.benchmarks.memory import processor_seconds
 from scripts.benchmarks.prepared import Prepared, fill, prepare, requests
 from scripts.benchmarks.raw import Floor, RawMoves, rows_of
 from scripts.benchmarks.volley import Fire, generator
@@ -123,16 +124,22 @@ def one_round(service: Service, raw: Floor, fire: Fire, plans: Sequence[Sequence
 
 
 @contextmanager
-def placed(service: Service, *, free: bool) -> Iterator[None]:
-    """A core for the service and the others for this process, for the length of a block."""
-    if free:
+def apart(pid: int) -> Iterator[None]:
+    """One core for that process, and the others for this one and what it starts, for the length of a block.
+
+    Nothing changes with one core, or where the system cannot do it.
+    """
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+    if len(cores) < 2:
         yield
         return
-    before = part(service.process.pid)
+    for each in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(each.name), cores[:1])
+    os.sched_setaffinity(0, cores[1:])
     try:
         yield
     finally:
-        before()
+        os.sched_setaffinity(0, cores)
 
 
 def measure(
@@ -156,7 +163,7 @@ def measure(
     with (
         tempfile.TemporaryDirectory(prefix="hkoji-bench-") as name,
         playing(Path(name), everything, options) as (service, raw),
-        placed(service, free=free),
+        nullcontext() if free else apart(service.process.pid),
         generator() as fire,
     ):
         one_round(service, raw, fire, warm_up, Found())
