@@ -38,4 +38,4 @@ def show_location(location: Location) -> str:
         return str(location)
     host = location.host or location.normalized_query.get("host", ("localhost",))[0]
     port = f":{location.port}" if location.port else ""
-    return f"PostgreSQL database {location.database} on {host}{port}"
+    return tell("PostgreSQL database {name} on {place}", name=location.database, place=f"{host}{port}")
