@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar, Final
 
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 A_MOVE: Final = tell("a move")
 

@@ -10,17 +10,17 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.draw.charts import Bar, Chart, draw_charts
-from hkoji.draw.position import draw_position
-from hkoji.draw.scene import Scene
 from hkoji.game.replay import Replay, replay
 from hkoji.rules.events import DECISIONS
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.rules.transcript import format_event
+from hkoji.show.drawings.charts import Bar, Chart, draw_charts
+from hkoji.show.drawings.position import draw_position
+from hkoji.show.scene import Scene
 from hkoji.study.eyes import ALL, GUEST, HOST, SPECTATOR, Eyes, see
-from hkoji.study.share import Share
+from hkoji.study.shares import Share
 from hkoji.study.stops import Stop, stops
 from tests.support.table import NAMES, whole_game
 

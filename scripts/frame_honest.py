@@ -19,9 +19,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import format_evidence
 from hkoji.game import bodies
-from hkoji.game.evidence import format_evidence
-from hkoji.game.judgement import audit_file
 from tests.support.adversary import follow
 from tests.support.forgery import every_pin
 from tests.support.framing import Story, damage, evidence, frame, innocents, shown, stories

@@ -20,12 +20,12 @@ import schemathesis
 
 from hkoji.game import bodies
 from hkoji.game.course import Course
-from hkoji.game.hidden import entropy_commit, parse_opening
+from hkoji.game.openings import entropy_commit, parse_opening
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode
-from hkoji.log.keychange import proof_message
-from hkoji.log.keys import PrivateKey
+from hkoji.log.key_statements import proof_message
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from tests.support.service import Answer, Player, Service
 

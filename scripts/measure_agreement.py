@@ -18,7 +18,7 @@ import time
 import traceback
 from collections import Counter
 
-from hkoji.game.audit import audit
+from hkoji.audit.log_audit import audit
 from tests.support.agreement import assert_agreed, offered, play_on, refereed
 from tests.support.mutants import NEW, STRANGER, finished, mutant, position, retold, sort_of
 from tests.toy import register

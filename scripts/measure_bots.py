@@ -15,11 +15,11 @@ import random
 from collections import Counter
 from typing import Final
 
-from hkoji.arena.figures import Tally
-from hkoji.arena.plan import Plan
+from hkoji.arena.figures import MatchTally
+from hkoji.arena.plan import MatchPlan
 from hkoji.arena.pool import play
-from hkoji.bots.hanamikoji.judgement import Judgement
-from hkoji.bots.hanamikoji.model import ALL_CARDS, KINDS, Lead, Move, Side, hand_of, leads, play_out
+from hkoji.bots.hanamikoji.judgement import HanamikojiJudgement
+from hkoji.bots.hanamikoji.model import ALL_CARDS, KINDS, HanamikojiMove, HanamikojiSide, Lead, hand_of, leads, play_out
 from hkoji.rules.events import SEATS
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.actions import CHARM, PACK
@@ -56,12 +56,12 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for game in options.game or GAMES:
         for one, other in options.pair or PAIRS:
-            print(row(Plan((one, other), GAMES[game], options.deals, options.seed), options.jobs), flush=True)
+            print(row(MatchPlan((one, other), GAMES[game], options.deals, options.seed), options.jobs), flush=True)
 
 
-def row(plan: Plan, jobs: int) -> str:
+def row(plan: MatchPlan, jobs: int) -> str:
     """A match as a row: the score is the first bot's."""
-    tally = Tally()
+    tally = MatchTally()
     for played in play(plan, jobs=jobs):
         tally.add(played)
     figures = tally.figures()
@@ -92,7 +92,7 @@ def _leads(number: int) -> tuple[int, ...]:
     """The starter's leads at the end of a first round that both sides play at a glance."""
     deck = [hand_of(kind) for _, kind in PACK.deck()]
     random.Random(f"{SEED}/{number}").shuffle(deck)
-    sides = [Side(sum(deck[at : at + HAND]), 0, 0, ALL_CARDS) for at in (0, HAND)]
+    sides = [HanamikojiSide(sum(deck[at : at + HAND]), 0, 0, ALL_CARDS) for at in (0, HAND)]
     return leads(play_out((sides[0], sides[1]), 0, deck[2 * HAND : 2 * HAND + DRAWS], 0, Glance()))
 
 
@@ -100,13 +100,13 @@ class Glance:
     """Plays both sides by their judgement."""
 
     def __init__(self) -> None:
-        self._judges = [Judgement(CHARM, [0] * KINDS) for _ in SEATS]
+        self._judges = [HanamikojiJudgement(CHARM, [0] * KINDS) for _ in SEATS]
 
-    def act(self, seat: int, side: Side) -> Move:
+    def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
         """The best move at a glance."""
         return self._judges[seat].best(side)
 
-    def reply(self, seat: int, side: Side, move: Move) -> Lead:
+    def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
         """The best answer at a glance."""
         return self._judges[seat].reply(side, move)
 

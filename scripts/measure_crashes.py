@@ -46,9 +46,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from hkoji.audit.log_audit import audit
 from hkoji.errors import HkojiError, NetworkError, ServiceError
-from hkoji.game.audit import audit
-from hkoji.log.keys import parse_public_key
+from hkoji.log.private_key import parse_public_key
 from tests.support.cluster import Cluster
 from tests.support.interrupted import Clients
 from tests.support.killed import ARM, POINTS, POSTGRES_POINTS, Nursery

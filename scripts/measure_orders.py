@@ -13,8 +13,8 @@ import argparse
 from collections import Counter
 from typing import Final
 
-from hkoji.arena.plan import TABLES, Plan
-from hkoji.arena.referees import Rules
+from hkoji.arena.plan import TABLES, MatchPlan
+from hkoji.arena.referees import RulesReferee
 from hkoji.bots.registry import make_bot
 from hkoji.bots.watcher import Watcher
 from hkoji.rules.events import SEATS
@@ -25,12 +25,12 @@ from hkoji.rules.protocol import Due
 BOTS: Final = ("random", "greedy")
 
 
-def play(plan: Plan, deal: int, table: str, counts: Counter[str]) -> None:
+def play(plan: MatchPlan, deal: int, table: str, counts: Counter[str]) -> None:
     """Plays one game and counts."""
     terms, seed = plan.deal(deal)
     dealer = terms.dealer("", plan.ruleset, seed, (None, None))
     assert dealer is not None
-    referee = Rules(plan.ruleset, dealer)
+    referee = RulesReferee(plan.ruleset, dealer)
     bots = [make_bot(plan.bots[seat], plan.bot_seed(deal, table, seat)) for seat in SEATS]
     watchers = [Watcher(plan.ruleset, seat) for seat in SEATS]
     happened = referee.begin()
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--seed", default="1", help="any text")
     options = parser.parse_args()
     for name in options.bots:
-        plan = Plan((name, name), GeishasRoad("random"), (options.games + 1) // 2, options.seed)
+        plan = MatchPlan((name, name), GeishasRoad("random"), (options.games + 1) // 2, options.seed)
         counts = Counter[str]()
         for number in range(options.games):
             play(plan, 1 + number // 2, TABLES[number % 2], counts)

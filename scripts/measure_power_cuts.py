@@ -44,8 +44,8 @@ from hkoji_server.store import sqlite as store_module
 from hkoji_server.store.contract import Append
 from hkoji_server.store.sqlite import SqliteStore
 
+from hkoji import referee
 from hkoji.errors import HkojiError
-from hkoji.game import host
 from tests.support.inside import Clock, drawn
 from tests.support.ledger import Dump, Fact, Ledger, dumped, half_done, lost
 from tests.support.load import Pair, busy
@@ -227,7 +227,7 @@ def _thorough(store: SqliteStore, path: Path, dump: Dump) -> Iterator[str]:
         if history is None or summary is None:
             yield f"{game} has no history"
             continue
-        hosted = host.resume(history.lines, history.secrets.seed, history.secrets.openings)
+        hosted = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
         course = hosted.course
         named = course.setup.names[course.actor] if course.actor is not None else None
         if (summary.actor, summary.round, summary.status) != (course.actor, course.state.round, course.status):

@@ -36,8 +36,8 @@ from typing import Final, NamedTuple, Protocol
 
 import uvloop
 
-from hkoji.game.keyring import Pins
-from hkoji.log.keys import PrivateKey, parse_public_key
+from hkoji.audit.keyring import Pins
+from hkoji.log.private_key import PrivateKey, parse_public_key
 from tests.support.cluster import cluster
 from tests.support.load import Wire
 from tests.support.pipes import connect

@@ -11,7 +11,7 @@ from hkoji_server.service.ports import Ports
 
 from hkoji.client import Client
 from hkoji.client.service import utc_now
-from hkoji.local.house import House
+from hkoji.local.local_games import LocalGames
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import chance
 from tests.support.desk import AT
@@ -36,7 +36,7 @@ def test_the_same_name_draws_the_same_and_another_another() -> None:
 
 
 def test_who_draws_draws_here() -> None:
-    for kind in (Client, House):
+    for kind in (Client, LocalGames):
         assert signature(kind).parameters["entropy"].default is chance.token_bytes
     assert Ports().entropy is chance.token_bytes
 
@@ -49,7 +49,7 @@ def test_a_game_at_home_is_dealt_the_same_again(tmp_path: Path) -> None:
     seen = []
     for folder in ("one", "two"):
         before = chance.begin("the same")
-        house = House(tmp_path / folder)
+        house = LocalGames(tmp_path / folder)
         seating = house.begin(Hanamikoji(), "random")
         log = house.log_file(seating.game).read_bytes()
         seen.append((seating, house.player.identity.key, Player(None, "bob").key.public, log))  # type: ignore[arg-type] # asks nothing

@@ -18,8 +18,8 @@ from hkoji.errors import (
     NotationError,
     NotYourTurnError,
 )
-from hkoji.parts import assemble, dismantle, parts_of
-from hkoji.text import plural, render, tell
+from hkoji.messages.text import plural, render, tell
+from hkoji.messages.wire import assemble, dismantle, parts_of
 
 ITALIAN = language.load("it")
 ERRORS: tuple[HkojiError, ...] = (

@@ -7,7 +7,7 @@ import pickle
 from gettext import NullTranslations
 
 from hkoji.errors import IllegalActionError, NotationError, NotFoundError
-from hkoji.text import Text, all_of, any_of, plural, quoted, render, tell
+from hkoji.messages.text import Text, all_of, any_of, plural, quoted, render, tell
 
 
 class Brackets(NullTranslations):

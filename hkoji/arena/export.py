@@ -14,14 +14,14 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.arena.figures import Tally
-from hkoji.arena.match import Game, Played
-from hkoji.arena.plan import Plan, seated
-from hkoji.arena.scribe import bot_key, service_key
+from hkoji.arena.figures import MatchTally
+from hkoji.arena.logging_referee import bot_key, service_key
+from hkoji.arena.match import MatchGame, PlayedGame
+from hkoji.arena.plan import MatchPlan, seated
 from hkoji.errors import StorageError
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import parse_log
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 VERSION: Final = 1
 
@@ -32,7 +32,7 @@ class Export:
     Raises `StorageError` when it cannot be written, or has something in it already.
     """
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+    def __init__(self, plan: MatchPlan, folder: Path) -> None:
         self._plan = plan
         self._folder = folder
         self._digits = max(4, len(str(plan.deals)))
@@ -52,14 +52,14 @@ class Export:
             )
         self._write("keys.txt", "".join(f"{name} {key}\n" for name, key in self._keys.items()))
 
-    def add(self, played: Played) -> None:
+    def add(self, played: PlayedGame) -> None:
         """Writes the logs of a deal."""
         for game, text in zip(played.games, played.logs, strict=True):
             name = f"{game.deal:0{self._digits}}-{game.table}.jsonl"
             self._facts[game.deal, game.table] = self._describe(game, name, text)
             self._write(name, text)
 
-    def finish(self, tally: Tally) -> None:
+    def finish(self, tally: MatchTally) -> None:
         """Writes the manifest, of a whole match or of as much as was played.
 
         What an interrupt has left of a deal that `tally` does not have is taken away.
@@ -86,7 +86,7 @@ class Export:
             }
         self._write("arena.json", json.dumps(manifest, indent=1, sort_keys=True) + "\n")
 
-    def _describe(self, game: Game, name: str, text: str) -> dict[str, Any]:  # Any: JSON
+    def _describe(self, game: MatchGame, name: str, text: str) -> dict[str, Any]:  # Any: JSON
         plan = self._plan
         last = parse_log(text.splitlines(keepends=True)[-1])[0].entry
         host, guest = (plan.labels[seated(game.table, seat)] for seat in (0, 1))

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from math import ceil, sqrt
 from typing import Final, NamedTuple
 
-from hkoji.arena.match import Game, Played
-from hkoji.study.share import Z95, wilson
+from hkoji.arena.match import MatchGame, PlayedGame
+from hkoji.study.shares import Z95, wilson
 
 
 class Interval(NamedTuple):
@@ -24,7 +24,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Side(NamedTuple):
+class MatchSide(NamedTuple):
     """What became of one bot. Times are in milliseconds a decision, None if it made none."""
 
     wins: int
@@ -38,12 +38,12 @@ class Side(NamedTuple):
     p95: float | None
 
 
-class Figures(NamedTuple):
+class MatchFigures(NamedTuple):
     """A match, or as much of it as was played."""
 
     deals: int
     shared: int
-    sides: tuple[Side, Side]
+    sides: tuple[MatchSide, MatchSide]
     starter: float
     """The score of whoever had the first turn."""
     sweeps: tuple[int, int]
@@ -60,25 +60,25 @@ class Figures(NamedTuple):
         return self.sides[0].moves + self.sides[1].moves
 
 
-class Tally:
+class MatchTally:
     """Takes deals in as they are played, in any order; `figures` does not depend on it."""
 
     def __init__(self) -> None:
-        self._played: dict[int, tuple[Game, Game]] = {}
+        self._played: dict[int, tuple[MatchGame, MatchGame]] = {}
         self._times: tuple[array[float], array[float]] = (array("f"), array("f"))
 
-    def add(self, played: Played) -> None:
+    def add(self, played: PlayedGame) -> None:
         """Takes a deal in."""
         self._played[played.games[0].deal] = played.games
         for times, more in zip(self._times, played.times, strict=True):
             times.extend(more)
 
     @property
-    def games(self) -> tuple[Game, ...]:
+    def games(self) -> tuple[MatchGame, ...]:
         """All games, in the order of their deals."""
         return tuple(game for number in sorted(self._played) for game in self._played[number])
 
-    def figures(self) -> Figures:
+    def figures(self) -> MatchFigures:
         """The figures so far. Raises `ValueError` if nothing has been played."""
         games = self.games
         if not games:
@@ -88,14 +88,14 @@ class Tally:
         sides = [_side(bot, games, self._times[bot]) for bot in (0, 1)]
         starter = _mean(_points(game, game.starter) for game in games)
         shared = sum(game.winner is None for game in games)
-        return Figures(len(deals), shared, (sides[0], sides[1]), starter, (sweeps[0], sweeps[1]))
+        return MatchFigures(len(deals), shared, (sides[0], sides[1]), starter, (sweeps[0], sweeps[1]))
 
 
-def _side(bot: int, games: Sequence[Game], times: array[float]) -> Side:
+def _side(bot: int, games: Sequence[MatchGame], times: array[float]) -> MatchSide:
     points = [_points(game, bot) for game in games]
     by_deal = [(one + other) / 2 for one, other in zip(points[::2], points[1::2], strict=True)]
     ordered = sorted(times)
-    return Side(
+    return MatchSide(
         wins=sum(game.winner == bot for game in games),
         score=_mean(points),
         by_games=Interval(*wilson(sum(points), len(points))),
@@ -106,7 +106,7 @@ def _side(bot: int, games: Sequence[Game], times: array[float]) -> Side:
     )
 
 
-def _points(game: Game, bot: int) -> float:
+def _points(game: MatchGame, bot: int) -> float:
     return 0.5 if game.winner is None else float(game.winner == bot)
 
 

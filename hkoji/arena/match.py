@@ -13,22 +13,22 @@ from pathlib import PurePath
 from traceback import extract_tb
 from typing import NamedTuple
 
-from hkoji.arena.plan import TABLES, Plan, seated
-from hkoji.arena.referees import Referee, Rules
-from hkoji.arena.scribe import Scribe
+from hkoji.arena.logging_referee import LoggingReferee
+from hkoji.arena.plan import TABLES, MatchPlan, seated
+from hkoji.arena.referees import MatchReferee, RulesReferee
 from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import make_bot
 from hkoji.bots.watcher import Watcher
 from hkoji.errors import BotError, HkojiError, SeatedBotError
+from hkoji.messages.text import tell
 from hkoji.rules.events import SEATS, Draw, Event, Seat
 from hkoji.rules.transcript import format_rounds
-from hkoji.text import tell
 
 Clock = Callable[[], float]
 """Seconds that only go forward."""
 
 
-class Game(NamedTuple):
+class MatchGame(NamedTuple):
     """One game as the figures need it. Bots are 0 and 1, as in the plan."""
 
     deal: int
@@ -43,38 +43,43 @@ class Game(NamedTuple):
     """How many decisions each bot has made."""
 
 
-class Played(NamedTuple):
+class PlayedGame(NamedTuple):
     """A deal, played at both tables."""
 
-    games: tuple[Game, Game]
+    games: tuple[MatchGame, MatchGame]
     times: tuple[array[float], array[float]]
     """What each decision took, in milliseconds, by bot."""
     logs: tuple[str, ...] = ()
     """The signed logs of both games, if they were to be kept."""
 
 
-def play_deal(plan: Plan, number: int, clock: Clock, *, keep: bool = False) -> Played:
+def play_deal(plan: MatchPlan, number: int, clock: Clock, *, keep: bool = False) -> PlayedGame:
     """Plays a deal at both tables; `keep` also makes the signed logs. Raises `SeatedBotError`."""
     terms, seed = plan.deal(number)
     times: tuple[array[float], array[float]] = (array("f"), array("f"))
-    games: list[Game] = []
-    scribes = [Scribe(plan, number, table) for table in TABLES] if keep else []
+    games: list[MatchGame] = []
+    scribes = [LoggingReferee(plan, number, table) for table in TABLES] if keep else []
     for index, table in enumerate(TABLES):
-        referee: Referee
+        referee: MatchReferee
         if keep:
             referee = scribes[index]
         else:
             dealer = terms.dealer("", plan.ruleset, seed, (None, None))
             assert dealer is not None
-            referee = Rules(plan.ruleset, dealer)
+            referee = RulesReferee(plan.ruleset, dealer)
         games.append(_play(plan, number, table, referee, times, clock))
     # All tables of the deal are done: only now may the seed be told.
-    return Played((games[0], games[1]), times, tuple(scribe.unseal() for scribe in scribes))
+    return PlayedGame((games[0], games[1]), times, tuple(scribe.unseal() for scribe in scribes))
 
 
 def _play(
-    plan: Plan, number: int, table: str, referee: Referee, times: tuple[array[float], array[float]], clock: Clock
-) -> Game:
+    plan: MatchPlan,
+    number: int,
+    table: str,
+    referee: MatchReferee,
+    times: tuple[array[float], array[float]],
+    clock: Clock,
+) -> MatchGame:
     watchers = (Watcher(plan.ruleset, 0), Watcher(plan.ruleset, 1))
     moves = [0, 0]
     with ExitStack() as stack:
@@ -105,10 +110,10 @@ def _play(
     assert outcome is not None
     assert starter is not None
     winner = None if outcome.winner is None else seated(table, outcome.winner)
-    return Game(number, table, winner, outcome.reason, seated(table, starter), state.round, (moves[0], moves[1]))
+    return MatchGame(number, table, winner, outcome.reason, seated(table, starter), state.round, (moves[0], moves[1]))
 
 
-def _seat(plan: Plan, number: int, table: str, seat: Seat, stack: ExitStack) -> Bot:
+def _seat(plan: MatchPlan, number: int, table: str, seat: Seat, stack: ExitStack) -> Bot:
     index = seated(table, seat)
     try:
         bot = make_bot(plan.bots[index], plan.bot_seed(number, table, index))
@@ -118,7 +123,7 @@ def _seat(plan: Plan, number: int, table: str, seat: Seat, stack: ExitStack) -> 
     return bot
 
 
-def _decide(referee: Referee, action: object) -> tuple[Event, ...]:
+def _decide(referee: MatchReferee, action: object) -> tuple[Event, ...]:
     if not isinstance(action, str):
         raise TypeError(f"a decision is text, not {type(action).__name__}")
     return referee.decide(action)
@@ -128,7 +133,7 @@ def _first_turn(events: tuple[Event, ...]) -> Seat | None:
     return next((event.seat for event in events if isinstance(event, Draw)), None)
 
 
-def _failed(plan: Plan, number: int, table: str, watcher: Watcher, error: Exception) -> SeatedBotError:
+def _failed(plan: MatchPlan, number: int, table: str, watcher: Watcher, error: Exception) -> SeatedBotError:
     """Whose bot failed, where, how, and the game as it saw it."""
     seen = watcher.seen
     if isinstance(error, BotError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 from typing import Final, NamedTuple
 
-from hkoji.game.terms import DuplicateTerms
+from hkoji.game.dealer_terms import DuplicateTerms
 from hkoji.log import canonical
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
@@ -20,7 +20,7 @@ TABLES: Final = ("a", "b")
 """The two games of a deal: in `a` the first bot is the host, in `b` the second."""
 
 
-class Plan(NamedTuple):
+class MatchPlan(NamedTuple):
     """A match. `bots` are what `hkoji.bots.registry.make_bot` takes; deals count from 1."""
 
     bots: tuple[str, str]

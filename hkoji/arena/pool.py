@@ -19,10 +19,10 @@ from time import perf_counter
 from types import FrameType
 from typing import Final, NamedTuple, NoReturn
 
-from hkoji.arena.match import Played, play_deal
-from hkoji.arena.plan import Plan
+from hkoji.arena.match import PlayedGame, play_deal
+from hkoji.arena.plan import MatchPlan
 from hkoji.errors import HkojiError, SeatedBotError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 AHEAD: Final = 2
 """Deals that a worker has been given and not played yet, the one at hand included."""
@@ -31,7 +31,7 @@ FAREWELL: Final = 5.0
 """Seconds that a worker has to end its bots' programs."""
 
 
-def play(plan: Plan, *, jobs: int = 1, keep: bool = False) -> Generator[Played]:
+def play(plan: MatchPlan, *, jobs: int = 1, keep: bool = False) -> Generator[PlayedGame]:
     """Plays all deals of `plan`, in no particular order if `jobs` is more than 1.
 
     Raises `SeatedBotError` where a bot fails, and `HkojiError` if a process dies. Closing the generator ends all
@@ -48,7 +48,7 @@ class _Worker(NamedTuple):
     pipe: Connection
 
 
-def _spread(plan: Plan, numbers: Iterator[int], jobs: int, keep: bool) -> Generator[Played]:
+def _spread(plan: MatchPlan, numbers: Iterator[int], jobs: int, keep: bool) -> Generator[PlayedGame]:
     workers: dict[Connection, _Worker] = {}
     waiting: dict[Connection, int] = {}
     try:
@@ -78,7 +78,7 @@ def _spread(plan: Plan, numbers: Iterator[int], jobs: int, keep: bool) -> Genera
             worker.pipe.close()
 
 
-def _start(plan: Plan, keep: bool) -> _Worker:
+def _start(plan: MatchPlan, keep: bool) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, plan, keep), daemon=True)
@@ -98,9 +98,9 @@ def _give(pipe: Connection, numbers: Iterator[int], waiting: dict[Connection, in
     waiting[pipe] += 1
 
 
-def _receive(pipe: Connection) -> Played | SeatedBotError:
+def _receive(pipe: Connection) -> PlayedGame | SeatedBotError:
     try:
-        answer: Played | SeatedBotError = pipe.recv()
+        answer: PlayedGame | SeatedBotError = pipe.recv()
     except (EOFError, OSError) as error:
         raise _died() from error
     return answer
@@ -112,7 +112,7 @@ def _died() -> HkojiError:
     )
 
 
-def _work(pipe: Connection, plan: Plan, keep: bool) -> None:
+def _work(pipe: Connection, plan: MatchPlan, keep: bool) -> None:
     """What a worker does until nobody listens."""
     signal.signal(signal.SIGTERM, _leave)
     while True:

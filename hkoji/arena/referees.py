@@ -1,7 +1,7 @@
 """Who keeps a game going between the bots' decisions: the rules alone, for speed.
 
-A `Referee` says what has happened, everything known, and takes decisions. It has dealt, drawn and revealed by itself
-whenever it waits. The one that writes a signed log is in `hkoji.arena.scribe`.
+A `MatchReferee` says what has happened, everything known, and takes decisions. It has dealt, drawn and revealed by itself
+whenever it waits. The one that writes a signed log is in `hkoji.arena.logging_referee`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hkoji.rules.events import Deal, Decision, Draw, Event, Reveal
 from hkoji.rules.protocol import DECISION_KINDS, Due, Ruleset, State
 
 
-class Referee(Protocol):
+class MatchReferee(Protocol):
     """A game in progress."""
 
     @property
@@ -30,7 +30,7 @@ class Referee(Protocol):
         """
 
 
-class Rules:
+class RulesReferee:
     """A referee that applies events and keeps nothing else."""
 
     def __init__(self, ruleset: Ruleset, dealer: Dealer) -> None:

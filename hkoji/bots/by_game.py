@@ -8,7 +8,7 @@ from typing import Final
 
 from hkoji.bots.protocol import Bot, Seen
 from hkoji.errors import UsageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 BRAINS: Final = {
     ("greedy", "hanamikoji"): ("hkoji.bots.hanamikoji.greedy", "HanamikojiGreedy"),

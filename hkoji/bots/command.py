@@ -12,7 +12,7 @@ from typing import Final
 from hkoji.bots.interface import JSON_LINE, Interface
 from hkoji.bots.protocol import Bot
 from hkoji.errors import UsageError, shorten
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 WORDS: Final = ("cmd", "keep", "referee")
 """What may stand before a command, joined by `+`: a program; one process for all decisions; the referees' interface."""
@@ -42,7 +42,7 @@ def make_program(
 
     spoken: Interface = JSON_LINE
     if interface == "referee":
-        from hkoji.bots.hanamikoji.referee import REFEREE
+        from hkoji.bots.hanamikoji.referee_interface import REFEREE
 
         spoken = REFEREE
     elif interface not in INTERFACES:

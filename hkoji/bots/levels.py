@@ -7,7 +7,7 @@ from typing import Final
 from hkoji.bots.by_game import BRAINS
 from hkoji.bots.registry import BOTS
 from hkoji.errors import UsageError, shorten
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 LEVELS: Final[dict[str, tuple[str, ...]]] = {
     "beginner": ("random",),

@@ -20,7 +20,7 @@ from typing import IO, Final
 from hkoji.bots.interface import JSON_LINE, Interface
 from hkoji.bots.protocol import Seen
 from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError, shorten
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 TIMEOUT: Final = 60.0
 """Seconds for a decision, unless others are given."""

@@ -11,7 +11,7 @@ from hkoji.bots.chance import RandomBot
 from hkoji.bots.command import named_program
 from hkoji.bots.protocol import Bot
 from hkoji.errors import UsageError, shorten
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 
 def _by_game(name: str, seed: int, **options: object) -> Bot:

@@ -17,11 +17,11 @@ from typing import Any, Final
 import typer
 from typer.exceptions import TyperException
 
-from hkoji.cli import quick, settings
+from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit
 from hkoji.cli.output import Output, Settled, encode, error_json
 from hkoji.errors import HkojiError, UsageError, shorten
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 _NOT_HERE = frozenset({"batch", "serve"})
 _PLAIN: Final = re.compile(r"[!#-&(-\[\]-~]+(?: [!#-&(-\[\]-~]+)*")
@@ -88,9 +88,9 @@ def _run(command: Any, out: Output, words: list[str]) -> None:  # Any: as above
     settings.use(chosen, once=True)
     if not words or words[0] in _NOT_HERE:
         raise UsageError(tell("this is not a command for a batch"), hint=tell("any other command may stand here"))
-    call = quick.read(words)
+    call = plain_forms.read(words)
     if call is not None:
-        quick.run(call)
+        plain_forms.run(call)
         return
     # Help and the like print text; here it is the result.
     with redirect_stdout(io.StringIO()) as printed:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from hkoji.cli.language import translate
 from hkoji.errors import UsageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.decks import Deck
+    from hkoji.show.decks import Deck
 
 
 class _Chosen:
@@ -29,14 +29,14 @@ def use(name: str | None, *, asked: bool = True) -> None:
     """
     _Chosen.asked, _Chosen.deck = asked and name is not None, None
     if name is not None:
-        from hkoji.decks import find_deck
+        from hkoji.show.decks import find_deck
 
         _Chosen.deck = find_deck(name)
 
 
 def deck_for(ruleset: str) -> Deck:
     """The deck for a game. Raises `UsageError` if one was asked for that the game cannot be played with."""
-    from hkoji.decks import STANDARD
+    from hkoji.show.decks import STANDARD
 
     deck = _Chosen.deck or STANDARD
     if deck.fits(ruleset):

@@ -18,7 +18,7 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from hkoji.cli import language
-from hkoji.text import Text, quoted, tell
+from hkoji.messages.text import Text, quoted, tell
 
 TYPER: Final = (
     tell("Arguments"),
@@ -35,7 +35,7 @@ TYPER: Final = (
 _COMMANDS: Final = ("hkoji ", "printf ")
 
 
-class Words(NamedTuple):
+class HelpText(NamedTuple):
     """Some help: where it stands, and what it says."""
 
     holder: Any  # Any: one of Typer's records, all of which hold their words in attributes
@@ -43,10 +43,10 @@ class Words(NamedTuple):
     message: Text
 
 
-_found: list[Words] = []
+_found: list[HelpText] = []
 
 
-def find(app: typer.Typer) -> tuple[Words, ...]:
+def find(app: typer.Typer) -> tuple[HelpText, ...]:
     """All help of a program, found once."""
     if not _found:
         _found.extend(_find(app))
@@ -79,7 +79,7 @@ def spoken(app: typer.Typer) -> Iterator[None]:
             setattr(words.holder, words.attribute, str(words.message))
 
 
-def _find(app: typer.Typer) -> Iterator[Words]:
+def _find(app: typer.Typer) -> Iterator[HelpText]:
     yield from _of(app.info, None)
     if app.registered_callback is not None:
         yield from _of(app.registered_callback, app.registered_callback.callback)
@@ -101,15 +101,15 @@ def _examples(epilog: str) -> Text:
     return quoted(epilog)
 
 
-def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[Words]:  # Any: as above
+def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[HelpText]:  # Any: as above
     """The help of one command or group, and of its parameters."""
     help_, epilog = getattr(info, "help", None), getattr(info, "epilog", None)
     if isinstance(help_, str) and help_:
-        yield Words(info, "help", quoted(help_))
+        yield HelpText(info, "help", quoted(help_))
     elif callback is not None and callback.__doc__:
-        yield Words(info, "help", quoted(inspect.cleandoc(callback.__doc__)))
+        yield HelpText(info, "help", quoted(inspect.cleandoc(callback.__doc__)))
     if isinstance(epilog, str) and epilog:
-        yield Words(info, "epilog", _examples(epilog))
+        yield HelpText(info, "epilog", _examples(epilog))
     if callback is None:
         return
     # Kept, or Typer would read the annotations again and find other records than these.
@@ -117,4 +117,4 @@ def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[Words]:  # A
     for hint in hints.values():
         for parameter in getattr(hint, "__metadata__", ()):
             if isinstance(parameter, OptionInfo | ArgumentInfo) and parameter.help:
-                yield Words(parameter, "help", quoted(parameter.help))
+                yield HelpText(parameter, "help", quoted(parameter.help))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from hkoji.errors import UsageError, shorten
-from hkoji.text import Catalogue, plural, render, tell
+from hkoji.messages.text import Catalogue, plural, render, tell
 
 Speaker: TypeAlias = Callable[[str], str]
 

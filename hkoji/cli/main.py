@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hkoji.cli import quick, settings
+from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit, exit_code
 from hkoji.cli.language import _
 from hkoji.cli.output import out
 from hkoji.errors import HkojiError, UsageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from typer.exceptions import TyperException
@@ -31,10 +31,10 @@ def main() -> None:
 def _command() -> int | None:
     words, chosen = settings.take(sys.argv[1:])
     settings.use(chosen)
-    call = quick.read(words)
+    call = plain_forms.read(words)
     if call is None:
         return _typer(words)
-    quick.run(call)
+    plain_forms.run(call)
     return None
 
 

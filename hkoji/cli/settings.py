@@ -15,7 +15,7 @@ from typing import Final
 
 from hkoji.cli import cards, language
 from hkoji.errors import StorageError, UsageError, shorten
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 KEYS: Final = ("lang", "deck")
 """The settings there are; each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""

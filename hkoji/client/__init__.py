@@ -3,9 +3,9 @@
 Light to import on purpose; it knows no command line.
 """
 
+from hkoji.client.client import Client
+from hkoji.client.game import Made
 from hkoji.client.home import Home
-from hkoji.client.position import Position
-from hkoji.client.session import Client
-from hkoji.client.table import Made
+from hkoji.game.position import Position
 
 __all__ = ["Client", "Home", "Made", "Position"]

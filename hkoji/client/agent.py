@@ -12,8 +12,8 @@ from typing import Final
 
 from hkoji.errors import LoginError
 from hkoji.log import sshsig
-from hkoji.log.publickey import KEY_TYPE, PublicKey
-from hkoji.text import tell
+from hkoji.log.public_key import KEY_TYPE, PublicKey
+from hkoji.messages.text import tell
 
 _SIGN_REQUEST: Final = 13
 _SIGN_RESPONSE: Final = 14

@@ -14,15 +14,15 @@ from urllib.parse import urlencode
 
 from hkoji import errors
 from hkoji.client.events import Event, read_events
-from hkoji.client.transport import MOST_BYTES, TIMEOUT, Answer, Transport
-from hkoji.game.hidden import Opening, parse_opening
+from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
+from hkoji.game.openings import Opening, parse_opening
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import is_hex
-from hkoji.log.line import Line, Signed, parse_log, read_line, read_signed
-from hkoji.log.publickey import PublicKey, parse_public_key
+from hkoji.log.line import Line, SignedEntry, parse_log, read_line, read_signed
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
-from hkoji.parts import assemble
-from hkoji.text import quoted, tell
+from hkoji.messages.text import quoted, tell
+from hkoji.messages.wire import assemble
 
 REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
 """What `Api.submit` raises when the service has read a submission and does not take it. Others say nothing certain."""
@@ -55,12 +55,12 @@ class EarlierKey(NamedTuple):
     new_sig: str | None
 
 
-class Shown(NamedTuple):
+class ViewAnswer(NamedTuple):
     """What the service shows a seat: its head, the signed view, own openings, and the log's new lines."""
 
     seq: int
     head: str
-    view: Signed
+    view: SignedEntry
     openings: tuple[Opening, ...]
     lines: tuple[Line, ...]
 
@@ -77,7 +77,7 @@ class Api:
         self.transport: Final = transport
         self._say = say
         self._pause = pause
-        self._shown: Final[dict[str, tuple[bytes, Shown]]] = {}
+        self._shown: Final[dict[str, tuple[bytes, ViewAnswer]]] = {}
         """The last view of each game, and the bytes that it was read from."""
 
     def about(self) -> About:
@@ -185,7 +185,7 @@ class Api:
         self._check(answer, "")
         return read_events(lines)
 
-    def view(self, game: str, after: int, token: str) -> Shown:
+    def view(self, game: str, after: int, token: str) -> ViewAnswer:
         """The own view, with the log's lines after an entry."""
         answer = self._request("GET", f"/v1/games/{game}/view?after={after}", token=token, game=game)
         body, shown = self._shown.get(game, (None, None))
@@ -211,14 +211,14 @@ class Api:
         *,
         game: str = "",
         body: bytes | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         if method == "POST" and body is None:
             body = b"" if value is None else json.dumps(value).encode()
         answer = self._patiently(method, path, body, token)
         self._check(answer, game)
         return answer
 
-    def _check(self, answer: Answer, game: str) -> None:
+    def _check(self, answer: HttpAnswer, game: str) -> None:
         """Raises what a refusal stands for."""
         if answer.status in (200, 201):
             return
@@ -228,7 +228,7 @@ class Api:
             )
         raise problem(answer)
 
-    def _waited(self, path: str, wait: int) -> Answer:
+    def _waited(self, path: str, wait: int) -> HttpAnswer:
         """The answer that the service takes its time for. Who waits knows what to do when there is no room."""
         self.transport.patience = wait + _GRACE
         try:
@@ -236,7 +236,7 @@ class Api:
         finally:
             self.transport.patience = TIMEOUT
 
-    def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> Answer:
+    def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
         """The answer; where the service asks to wait a little, the one after that. Everything may be sent again."""
         left = _LONGEST_WAIT
         for _ in range(_TRIES):
@@ -250,7 +250,7 @@ class Api:
         return self.transport.request(method, path, body, token)
 
 
-def problem(answer: Answer) -> errors.HkojiError:
+def problem(answer: HttpAnswer) -> errors.HkojiError:
     """The error that a problem document stands for: by its code, else by its status."""
     value = answer.json()
     if not isinstance(value, dict):
@@ -320,7 +320,7 @@ _BY_STATUS: Final[dict[int, type[errors.HkojiError]]] = {
 
 
 @contextmanager
-def _understood(answer: Answer) -> Iterator[None]:
+def _understood(answer: HttpAnswer) -> Iterator[None]:
     """Whatever the service sends in place of what it should is one error, and none of ours."""
     try:
         yield
@@ -335,12 +335,12 @@ def _understood(answer: Answer) -> Iterator[None]:
         ) from error
 
 
-def _read_shown(answer: Answer) -> Shown:
+def _read_shown(answer: HttpAnswer) -> ViewAnswer:
     with _understood(answer):
         value = answer.json()
         if type(value["seq"]) is not int:
             raise TypeError("seq is not a number")
-        return Shown(
+        return ViewAnswer(
             value["seq"],
             _text(value["head"]),
             read_signed(value["view"], "view"),
@@ -349,7 +349,7 @@ def _read_shown(answer: Answer) -> Shown:
         )
 
 
-def _earlier(answer: Answer) -> tuple[EarlierKey, ...]:
+def _earlier(answer: HttpAnswer) -> tuple[EarlierKey, ...]:
     with _understood(answer):
         found = answer.json()["earlier"]
         return tuple(

@@ -12,7 +12,7 @@ import time
 from typing import Any, Final
 
 from hkoji.client.plainhead import PlainHeadResponse
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 SLOW: Final = tell("the answer comes too slowly")
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from hkoji import __version__
-from hkoji.checkup import Check
 from hkoji.client.api import problem
 from hkoji.client.home import Home
 from hkoji.client.identity import load
@@ -22,7 +21,8 @@ from hkoji.client.pins import Pins
 from hkoji.client.transport import Transport
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, shorten
-from hkoji.text import tell
+from hkoji.health_check import HealthCheck
+from hkoji.messages.text import tell
 
 _SKEW: Final = 120
 _LITTLE: Final = 50 * 1024 * 1024
@@ -32,7 +32,7 @@ _MOST_SHOWN: Final = 5
 
 def examine(
     home: Home, connect: Callable[[str], Transport] = Transport, clock: Callable[[], float] = time.time
-) -> Iterator[Check]:
+) -> Iterator[HealthCheck]:
     """The checks, one after another, as they are made."""
     config = _config(home)
     yield config
@@ -44,43 +44,45 @@ def examine(
     yield _unsent(home)
     url = str(home.config().get("server") or "")
     if not url:
-        yield Check("service", "warn", tell("you are registered nowhere"), tell("hkoji register --server URL"))
+        yield HealthCheck("service", "warn", tell("you are registered nowhere"), tell("hkoji register --server URL"))
         return
     yield from _service(home, url, connect, clock)
 
 
-def _config(home: Home) -> Check:
+def _config(home: Home) -> HealthCheck:
     try:
         name = home.config()["name"]
     except HkojiError as error:
-        return Check("player", "fail", error.message, error.hint)
-    return Check("player", "ok", tell("you are {name}, in {folder}", name=name, folder=home.path))
+        return HealthCheck("player", "fail", error.message, error.hint)
+    return HealthCheck("player", "ok", tell("you are {name}, in {folder}", name=name, folder=home.path))
 
 
-def _room(folder: Path) -> Check:
+def _room(folder: Path) -> HealthCheck:
     there = next((each for each in (folder, *folder.parents) if each.exists()), Path("/"))
     free = shutil.disk_usage(there).free
     shown = tell("{megabytes} MB are free for {folder}", megabytes=free // 1_000_000, folder=folder)
     hint = tell("make room: what cannot be kept is not sent")
     if not os.access(there, os.W_OK):
-        return Check("disk", "fail", tell("{folder} cannot be written", folder=there), tell("see who owns it: ls -ld"))
-    return Check(
+        return HealthCheck(
+            "disk", "fail", tell("{folder} cannot be written", folder=there), tell("see who owns it: ls -ld")
+        )
+    return HealthCheck(
         "disk", "fail" if free < _LEAST else "warn" if free < _LITTLE else "ok", shown, hint * (free < _LITTLE)
     )
 
 
-def _key(home: Home) -> Check:
+def _key(home: Home) -> HealthCheck:
     try:
         identity = load(home)
         identity.signer.sign("hkoji.doctor.v1", b"\n")
     except HkojiError as error:
-        return Check("key", "fail", error.message, error.hint)
-    return Check("key", "ok", tell("the key {fingerprint} signs", fingerprint=identity.key.fingerprint))
+        return HealthCheck("key", "fail", error.message, error.hint)
+    return HealthCheck("key", "ok", tell("the key {fingerprint} signs", fingerprint=identity.key.fingerprint))
 
 
-def _permissions(home: Home) -> Check:
+def _permissions(home: Home) -> HealthCheck:
     if os.name == "nt":
-        return Check("permissions", "ok", tell("not looked at on this system"))
+        return HealthCheck("permissions", "ok", tell("not looked at on this system"))
     secret = [home.path, *home.path.glob("*.json"), *home.path.glob("id_ed25519*")]
     with suppress(HkojiError):
         secret.append(load(home).file)
@@ -90,25 +92,25 @@ def _permissions(home: Home) -> Check:
         if file.suffix != ".pub" and file.exists() and file.stat().st_mode & 0o077
     ]
     if not open_:
-        return Check("permissions", "ok", tell("nobody else can read your files"))
+        return HealthCheck("permissions", "ok", tell("nobody else can read your files"))
     named = " ".join(str(file) for file in open_[:_MOST_SHOWN])
-    return Check(
+    return HealthCheck(
         "permissions", "warn", tell("others on this machine can read {files}", files=named), f"chmod go-rwx {named}"
     )
 
 
-def _unsent(home: Home) -> Check:
+def _unsent(home: Home) -> HealthCheck:
     waiting: list[str] = []
     for game in home.games():
         try:
             if Vault(home.game_folder(game)).outbox() is not None:
                 waiting.append(game[:8])
         except HkojiError as error:
-            return Check("unsent", "fail", error.message, error.hint)
+            return HealthCheck("unsent", "fail", error.message, error.hint)
     if not waiting:
-        return Check("unsent", "ok", tell("no signed move waits to be sent"))
+        return HealthCheck("unsent", "ok", tell("no signed move waits to be sent"))
     shown = " ".join(waiting[:_MOST_SHOWN])
-    return Check(
+    return HealthCheck(
         "unsent",
         "warn",
         tell("signed, and not known to have arrived, in: {games}", games=shown),
@@ -116,14 +118,16 @@ def _unsent(home: Home) -> Check:
     )
 
 
-def _service(home: Home, url: str, connect: Callable[[str], Transport], clock: Callable[[], float]) -> Iterator[Check]:
+def _service(
+    home: Home, url: str, connect: Callable[[str], Transport], clock: Callable[[], float]
+) -> Iterator[HealthCheck]:
     transport = connect(url)
     try:
         before = clock()
         answer = transport.request("GET", "/v1/service")
         after = clock()
     except HkojiError as error:
-        yield Check(
+        yield HealthCheck(
             "service", "fail", error.message, tell("is the address right, and are you online? Then ask its host")
         )
         return
@@ -131,24 +135,24 @@ def _service(home: Home, url: str, connect: Callable[[str], Transport], clock: C
         transport.close()
     found = answer.json()
     if answer.status != 200 or not isinstance(found, dict):
-        yield Check("service", "fail", problem(answer).message, tell("ask its host"))
+        yield HealthCheck("service", "fail", problem(answer).message, tell("ask its host"))
         return
     if transport.exposed:
-        yield Check(
+        yield HealthCheck(
             "service",
             "warn",
             tell("{url} answers, without TLS: others can read your cards on the way", url=url),
             tell("ask its host for an address with https"),
         )
     else:
-        yield Check("service", "ok", tell("{url} answers", url=url))
+        yield HealthCheck("service", "ok", tell("{url} answers", url=url))
     yield _pin(home, url, str(found.get("key")))
     yield _clock(str(found.get("time")), before, after)
     version = shorten(str(found.get("version")), 20)
     if version == __version__:
-        yield Check("version", "ok", tell("{version}, as the service", version=version))
+        yield HealthCheck("version", "ok", tell("{version}, as the service", version=version))
     else:
-        yield Check(
+        yield HealthCheck(
             "version",
             "warn",
             tell("the service is {theirs}, this program {own}", theirs=version, own=__version__),
@@ -156,32 +160,36 @@ def _service(home: Home, url: str, connect: Callable[[str], Transport], clock: C
         )
 
 
-def _pin(home: Home, url: str, key: str) -> Check:
+def _pin(home: Home, url: str, key: str) -> HealthCheck:
     try:
         pinned = Pins(home, url, lambda _: None).server_key
     except HkojiError as error:
-        return Check("pins", "fail", error.message, error.hint)
+        return HealthCheck("pins", "fail", error.message, error.hint)
     if pinned is None:
-        return Check("pins", "warn", tell("the service's key is not pinned yet"), f"hkoji register --server {url}")
+        return HealthCheck(
+            "pins", "warn", tell("the service's key is not pinned yet"), f"hkoji register --server {url}"
+        )
     if pinned.text != key:
-        return Check(
+        return HealthCheck(
             "pins",
             "fail",
             tell("the service shows another key than the pinned {fingerprint}", fingerprint=pinned.fingerprint),
             tell("do not go on; ask its host by another way"),
         )
-    return Check("pins", "ok", tell("the service's key is the pinned {fingerprint}", fingerprint=pinned.fingerprint))
+    return HealthCheck(
+        "pins", "ok", tell("the service's key is the pinned {fingerprint}", fingerprint=pinned.fingerprint)
+    )
 
 
-def _clock(text: str, before: float, after: float) -> Check:
+def _clock(text: str, before: float, after: float) -> HealthCheck:
     try:
         theirs = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return Check("clock", "warn", tell("the service tells no time"))
+        return HealthCheck("clock", "warn", tell("the service tells no time"))
     apart = int(max(theirs - after, before - theirs - 1, 0))
     if apart <= _SKEW:
-        return Check("clock", "ok", tell("as the service's"))
-    return Check(
+        return HealthCheck("clock", "ok", tell("as the service's"))
+    return HealthCheck(
         "clock",
         "warn",
         tell("{seconds} s from the service's", seconds=apart),

@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Final, NamedTuple
 
 from hkoji.errors import ServiceError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 _MOST_BETWEEN: Final = 65_536
 """So many bytes may come that are no event: comments, to keep a connection open, of an hour and more."""

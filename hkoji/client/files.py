@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji.errors import InvalidError, StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 _UNCHANGED: Final = tell("nothing was sent or changed; make room or mend the permissions, and give the command again")
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from hkoji.client.files import damaged, intact, locked, read_json, text_or_none, write_json
 from hkoji.errors import LoginError
 from hkoji.log.canonical import is_hex
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 ENVIRONMENT: Final = "HKOJI_HOME"
 

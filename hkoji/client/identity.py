@@ -13,11 +13,11 @@ from hkoji.client.files import write_file
 from hkoji.client.home import Home
 from hkoji.errors import ExistsError, HkojiError, InvalidError, LoginError, MalformedError, StorageError
 from hkoji.log.entry import SERVER_NAME, is_name
-from hkoji.log.publickey import KEY_TYPE, PublicKey, parse_public_key
-from hkoji.text import tell
+from hkoji.log.public_key import KEY_TYPE, PublicKey, parse_public_key
+from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.log.keys import Signer
+    from hkoji.log.private_key import Signer
 
 
 class OwnKey(NamedTuple):
@@ -133,7 +133,7 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
 
 def make_key(file: Path, name: str, seed: bytes) -> OwnKey:
     """A new key of 32 fresh random bytes, on disk, with its public part beside it."""
-    from hkoji.log.keys import PrivateKey
+    from hkoji.log.private_key import PrivateKey
 
     private = PrivateKey.from_seed(seed)
     write_file(file, private.to_openssh())
@@ -168,7 +168,7 @@ def _own_key(home: Home, value: dict[str, Any]) -> OwnKey:  # Any: JSON
 def load_signer(file: Path) -> Signer:
     """A key file's signer; the agent's for a public key or one that needs a passphrase."""
     from hkoji.client.agent import AgentSigner
-    from hkoji.log.keys import PrivateKey
+    from hkoji.log.private_key import PrivateKey
 
     try:
         data = file.read_bytes()

@@ -12,8 +12,8 @@ from typing import Any, Final
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
 from hkoji.client.home import Home
 from hkoji.errors import TrustError
-from hkoji.log.publickey import PublicKey, parse_public_key
-from hkoji.text import tell
+from hkoji.log.public_key import PublicKey, parse_public_key
+from hkoji.messages.text import tell
 
 
 def registered(home: Home) -> tuple[str, ...]:

@@ -11,22 +11,22 @@ from collections.abc import Callable, Generator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from hkoji.client.acquaintance import Acquaintance
-from hkoji.client.api import Api, Shown
+from hkoji.client.api import Api, ViewAnswer
 from hkoji.client.events import Event
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
+from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
 from hkoji.client.transport import Transport
 from hkoji.errors import ForbiddenError, HkojiError, LoginError, TrustError
 from hkoji.game.setup import Setup
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.keychange import NewKey, parse_new_key
+from hkoji.log.key_statements import NewKey, parse_new_key
 from hkoji.log.line import Line
-from hkoji.log.publickey import PublicKey
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
-from hkoji.text import tell
 
 _T = TypeVar("_T")
 
@@ -45,7 +45,7 @@ class Service:
         self.url: Final = transport.url
         self.api: Final = Api(transport, say)
         self.pins: Final = Pins(home, self.url, say)
-        self._acquaintance: Final = Acquaintance(self.pins, self._successors, say)
+        self._acquaintance: Final = KnownKeys(self.pins, self._successors, say)
         self._home: Final = home
         self._identity = identity
         self._token: str | None = None
@@ -154,7 +154,7 @@ class Service:
         """The entries of all own games as they come, from now on or after `place`."""
         return self._with_login(lambda token: self.api.own_events(place, token))
 
-    def view(self, game: str, after: int) -> Shown:
+    def view(self, game: str, after: int) -> ViewAnswer:
         """The own view of a game, with the log's lines after an entry."""
         return self._with_login(lambda token: self.api.view(game, after, token))
 

@@ -19,7 +19,7 @@ from hkoji import __version__
 from hkoji.client.deadline import TimedConnection, TimedTlsConnection
 from hkoji.errors import NetworkError, UsageError
 from hkoji.log.line import MAX_LINE_BYTES
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 TIMEOUT: Final = 30.0
@@ -31,7 +31,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that are no host's
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """An HTTP answer, read whole."""
 
     status: int
@@ -95,7 +95,7 @@ class Transport:
         """Whether what is sent can be read on the way: plain http to another machine."""
         return not (self._secure or self._host in ("localhost", "::1") or self._host.startswith("127."))
 
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """Sends a request and reads the answer. Raises `NetworkError`."""
         headers = request_headers(token)
         if body is not None:
@@ -115,7 +115,7 @@ class Transport:
 
     def follow(
         self, path: str, token: str | None, place: str | None, patience: float
-    ) -> tuple[Answer, Generator[bytes, None, None]]:
+    ) -> tuple[HttpAnswer, Generator[bytes, None, None]]:
         """Asks for an answer that does not end, on a connection of its own: its beginning, and its lines as they come.
 
         An answer that is not 200 is read whole, and has no lines. `place` is where the reader has come. The lines end
@@ -132,11 +132,11 @@ class Transport:
             if response.status != 200:
                 data = response.read(MOST_BYTES)
                 connection.close()
-                return Answer(response.status, data, response.headers.get("Location", "")), _nothing()
+                return HttpAnswer(response.status, data, response.headers.get("Location", "")), _nothing()
         except _FAILURES as error:
             connection.close()
             raise self._broken(error) from error
-        return Answer(200, b""), self._lines(connection, response)
+        return HttpAnswer(200, b""), self._lines(connection, response)
 
     def _lines(
         self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
@@ -163,7 +163,7 @@ class Transport:
             self._connection.close()
             self._connection = None
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
         if self._connection is None:
             kind = TimedTlsConnection if self._secure else TimedConnection
             self._connection = kind(self._host, self._port, timeout=self.patience)
@@ -178,10 +178,10 @@ class Transport:
         if response.length:  # what was announced and has not come; read(n) does not mind
             raise http.client.IncompleteRead(data, response.length)
         if response.status in (200, 201):
-            return Answer(response.status, data)
+            return HttpAnswer(response.status, data)
         wait = response.headers.get("Retry-After", "")
         seconds = int(wait) if wait.isdigit() and len(wait) < 7 and wait.isascii() else None
-        return Answer(response.status, data, response.headers.get("Location", ""), seconds)
+        return HttpAnswer(response.status, data, response.headers.get("Location", ""), seconds)
 
     def _broken(self, error: Exception) -> NetworkError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__

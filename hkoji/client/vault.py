@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.client.files import intact, locked, read_json, remove_file, text_or_none, write_file, write_json
 from hkoji.errors import HkojiError, StorageError
-from hkoji.game.hidden import Opening, entropy_commit, parse_opening
+from hkoji.game.openings import Opening, entropy_commit, parse_opening
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
-from hkoji.log.line import Line, Signed, format_log, parse_lines, parse_log, read_signed
+from hkoji.log.line import Line, SignedEntry, format_log, parse_lines, parse_log, read_signed
 from hkoji.log.statement import View, parse_view
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 _Stamp = tuple[int, int, int]
 _ABSENT: Final = (0, 0, 0)
@@ -170,14 +170,14 @@ class Vault:
             text = text_or_none(read_json(self._view).get("text"))
             return None if text is None else parse_view(text)
 
-    def signed_view(self) -> Signed | None:
+    def signed_view(self) -> SignedEntry | None:
         """The latest view with its signature, if it can be read."""
         try:
             return read_signed(read_json(self._view), "view")
         except HkojiError:
             return None
 
-    def keep_view(self, signed: Signed) -> None:
+    def keep_view(self, signed: SignedEntry) -> None:
         """Keeps a verified view, with its signature: it is evidence."""
         write_json(self._view, {"text": signed.text, "sig": encode_base64(signed.sig)})
 

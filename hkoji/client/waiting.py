@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from hkoji.client.position import Position
 from hkoji.errors import BusyError, CancelledError, NetworkError, TooManyError
-from hkoji.text import tell
+from hkoji.game.position import Position
+from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.client.session import Client
+    from hkoji.client.client import Client
 
 _FASTEST: Final = 0.2
 _SLOWEST: Final = 2.0

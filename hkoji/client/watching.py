@@ -15,7 +15,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.client.events import Event
-from hkoji.client.position import Position
 from hkoji.errors import (
     BusyError,
     HkojiError,
@@ -26,11 +25,12 @@ from hkoji.errors import (
     TooManyError,
     UsageError,
 )
+from hkoji.game.position import Position
 from hkoji.log.line import read_line
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.client.session import Client
+    from hkoji.client.client import Client
     from hkoji.game.replay import Step
 
 Say = Callable[[str], None]

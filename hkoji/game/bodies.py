@@ -12,18 +12,18 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import MalformedError, NotUnderstoodError
-from hkoji.game import terms
-from hkoji.game.fields import exactly, read_fields, read_hex, read_key
-from hkoji.game.hidden import Opening, parse_openings
-from hkoji.game.keys import Rekey, Revoke, parse_rekey, parse_revoke
-from hkoji.game.terms import DuplicateTerms, ServerTerms, Terms
+from hkoji.game import dealer_terms
+from hkoji.game.body_fields import exactly, read_fields, read_hex, read_key
+from hkoji.game.dealer_terms import DuplicateTerms, ServerTerms, Terms
+from hkoji.game.openings import Opening, parse_openings
+from hkoji.game.rekey_entries import Rekey, Revoke, parse_rekey, parse_revoke
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import is_name, is_time
-from hkoji.log.keys import PublicKey
+from hkoji.log.private_key import PublicKey
+from hkoji.messages.text import tell
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset, reasons
-from hkoji.text import tell
 
 
 class Offer(NamedTuple):
@@ -235,10 +235,10 @@ def _parse_terms(value: JsonValue) -> Terms:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
     match value["name"]:
-        case terms.SERVER_V1:
+        case dealer_terms.SERVER_V1:
             dealer = exactly(value, "dealer", ("name", "seed_commit"))
             return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
-        case terms.DUPLICATE_V1:
+        case dealer_terms.DUPLICATE_V1:
             dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
             return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
         case other:

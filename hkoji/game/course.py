@@ -20,17 +20,17 @@ from hkoji.errors import (
     MalformedError,
     NotYourTurnError,
 )
-from hkoji.game import bodies, terms
-from hkoji.game.hidden import Opening, entropy_commit, verify_openings
-from hkoji.game.keys import KeyChange, Rekey, Revoke
+from hkoji.game import bodies, dealer_terms
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.openings import Opening, entropy_commit, verify_openings
+from hkoji.game.rekey_entries import KeyChange, Rekey, Revoke
 from hkoji.game.setup import FaceDown, Setup
 from hkoji.log.chain import GENESIS, verify_link
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.keys import PublicKey
+from hkoji.log.private_key import PublicKey
+from hkoji.messages.text import tell
 from hkoji.rules.events import Chance, Close, Deal, Draw, Event, Outcome, Reveal, Seat
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, State
-from hkoji.text import tell
 
 
 class Stage(StrEnum):
@@ -319,12 +319,12 @@ class Course(NamedTuple):
     def _end(self, entry: Entry, body: bodies.End, _: Knowledge) -> _Applied:
         if body.result != self.state.outcome:
             raise IllegalError(tell("the result is not the one that the game has come to"))
-        terms.verify_end(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
+        dealer_terms.verify_end(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
         self._open_cards(body.openings)
         return self._replace(stage=Stage.OVER if body.seed else Stage.UNSEAL, face_down=()), ()
 
     def _unseal(self, entry: Entry, body: bodies.Unseal, _: Knowledge) -> _Applied:
-        terms.verify_seed(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
+        dealer_terms.verify_seed(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
         return self._replace(stage=Stage.OVER), ()
 
     # --- shared steps -----------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from hkoji.errors import NotationError, NotShownError, TrustError
 from hkoji.game.dealer import Dealer
-from hkoji.game.hidden import Opening
+from hkoji.game.openings import Opening
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Deal, Seat
 from hkoji.rules.protocol import Ruleset, State
-from hkoji.text import tell
 
 Openings = Mapping[int, tuple[Opening, ...]]
 """Openings of a game by the seq of their move, in commitment order."""
@@ -41,7 +41,7 @@ class Knowledge(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Spectator:
+class SpectatorKnowledge:
     """Knows the public log only, or also cards that have been opened since: the `openings` of whole moves."""
 
     openings: Openings = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Spectator:
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class SeatKnowledge:
     """Knows one seat's cards: `dealt` has for each round its deal and then its draws, in order.
 
     `openings` are those of the seat's own moves.
@@ -114,7 +114,7 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
-class Everything:
+class FullKnowledge:
     """Knows the seed and every opening: the referee, and anyone once a game has ended."""
 
     seed: str

@@ -12,8 +12,8 @@ from hkoji.errors import HkojiError
 from hkoji.game import bodies
 from hkoji.game.bodies import Body, parse_body
 from hkoji.game.course import Course, begin
-from hkoji.game.hidden import Opening
-from hkoji.game.knowledge import Everything, Knowledge, Spectator
+from hkoji.game.knowledge import FullKnowledge, Knowledge, SpectatorKnowledge
+from hkoji.game.openings import Opening
 from hkoji.log.entry import Entry
 from hkoji.log.line import Line
 from hkoji.rules.events import Event
@@ -87,11 +87,11 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
         if seed is not None and (offer is None or not _committed(offer, seed)):
             seed = None  # other cards than were dealt: that is to be said of the entry with the seed, not of a move
     except HkojiError:
-        return Spectator()
+        return SpectatorKnowledge()
     if not ended:
-        return Spectator()
+        return SpectatorKnowledge()
     by_seq = {seq: tuple(sorted(group)) for seq, group in openings.items()}
-    return Spectator(by_seq) if seed is None else Everything(seed, by_seq)
+    return SpectatorKnowledge(by_seq) if seed is None else FullKnowledge(seed, by_seq)
 
 
 def _committed(offer: Entry, seed: str) -> bool:

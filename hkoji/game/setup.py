@@ -7,12 +7,12 @@ from typing import NamedTuple
 from hkoji.errors import IllegalError
 from hkoji.game import bodies
 from hkoji.game.dealer import Dealer
-from hkoji.game.keys import KeyChange, Revoke, changed_name
+from hkoji.game.rekey_entries import KeyChange, Revoke, changed_name
 from hkoji.log.entry import Entry
-from hkoji.log.keys import PublicKey
+from hkoji.log.private_key import PublicKey
+from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
-from hkoji.text import tell
 
 
 class Replaced(NamedTuple):

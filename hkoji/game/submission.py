@@ -9,10 +9,10 @@ import json
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError, NotUnderstoodError, TooLargeError
-from hkoji.game.hidden import Opening, parse_openings
+from hkoji.game.openings import Opening, parse_openings
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.entry import Entry, parse_entry
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 MAX_SUBMISSION_BYTES: Final = 16384
 

@@ -11,16 +11,16 @@ from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustErr
 from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
-from hkoji.game.hidden import Opening
-from hkoji.game.knowledge import Everything, Knowledge, Player, Spectator
+from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
+from hkoji.game.openings import Opening
 from hkoji.game.replay import Replay, Step, replay, revealed
 from hkoji.log.line import Line
-from hkoji.log.publickey import PublicKey
+from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import View
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
-from hkoji.text import tell
 
 _EVIDENCE = tell(
     "nothing was accepted; keep the game's folder: what you have seen is signed. Compare with your opponent"
@@ -66,7 +66,7 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
     log's commitments count. Raises `TrustError` if the log does not go with what was shown.
     """
     known = revealed(lines)
-    if not isinstance(known, Everything):
+    if not isinstance(known, FullKnowledge):
         return sound(replay(lines, player_knowledge(lines, seat, view, openings)))
     result = replay(lines, known)
     if result.stop is not None:
@@ -106,13 +106,13 @@ def continue_own(
     if not before.steps:
         raise ValueError("there is nothing to continue")
     ruleset = before.steps[-1].course.setup.ruleset
-    known = Spectator() if seat is None else player_knowledge(lines, seat, view, openings, ruleset)
+    known = SpectatorKnowledge() if seat is None else player_knowledge(lines, seat, view, openings, ruleset)
     return sound(_continued(before, lines, known))
 
 
 def player_knowledge(
     lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening], ruleset: Ruleset | None = None
-) -> Player:
+) -> SeatKnowledge:
     """What `seat` knows of the moves in `lines` and of all cards that it was shown.
 
     `ruleset` is needed if `lines` do not begin with the offer. Raises `TrustError` if the view shows no cards.
@@ -134,7 +134,7 @@ def player_knowledge(
             by_seq.setdefault(opening.seq, {})[opening.part] = opening
     fitting = {seq: tuple(parts[part] for part in sorted(parts)) for seq, parts in by_seq.items()}
     if view is None:
-        return Player(seat, (), fitting)
+        return SeatKnowledge(seat, (), fitting)
     try:
         dealt = tuple((ruleset or _ruleset_of(lines)).pack.split(each.cards) for each in view.dealt)
     except NotationError as error:
@@ -143,7 +143,7 @@ def player_knowledge(
         ) from error
     if any(UNKNOWN in cards for cards in dealt):
         raise TrustError(tell("the service has not shown you your own cards"), hint=_EVIDENCE)
-    return Player(seat, dealt, fitting)
+    return SeatKnowledge(seat, dealt, fitting)
 
 
 def _continued(before: Replay, lines: Iterable[Line], knowledge: Knowledge) -> Replay:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Final, NoReturn, TypeAlias
 
 from hkoji.errors import MalformedError, shorten
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | bool | None"
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from hkoji.errors import MalformedError
 from hkoji.log.entry import Entry
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 GENESIS: Final = "0" * 64
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from hkoji.log.canonical import MAX_DEPTH, VERSION, JsonValue, decode, encode, message
-from hkoji.log.form import GAME, HASH, KIND, NAME, NUMBER, OBJECT, TIME, Form, is_name, is_time
+from hkoji.log.text_form import GAME, HASH, KIND, NAME, NUMBER, OBJECT, TIME, TextForm, is_name, is_time
 
 __all__ = ["MAX_ENTRY_BYTES", "SERVER_NAME", "Entry", "is_name", "is_time", "make_entry", "parse_entry"]
 
@@ -18,7 +18,7 @@ SERVER_NAME: Final = "server"
 MAX_ENTRY_BYTES: Final = 2**20
 """No entry is longer. The longest is an `end`, with an opening for each card that a long game kept hidden."""
 
-_FORM: Final = Form(
+_FORM: Final = TextForm(
     "entry",
     MAX_ENTRY_BYTES,
     {"at": TIME, "body": OBJECT, "by": NAME, "game": GAME, "kind": KIND, "prev": HASH, "seq": NUMBER},

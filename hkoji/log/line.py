@@ -15,9 +15,9 @@ from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, fields, message
 from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
-from hkoji.log.keys import PublicKey, Signer
+from hkoji.log.private_key import PublicKey, Signer
 from hkoji.log.receipt import Receipt, parse_receipt
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
 """No line is longer: an entry, a backslash for each of its quotes, two signatures and a receipt."""
@@ -29,7 +29,7 @@ _LINE = re.compile(rf'\{{"entry":{_WRAPPED},(?:"receipt":\{{"sig":{_BASE64},"tex
 _STRANGE = re.compile(r"[^ -~]")
 
 
-class Signed(NamedTuple):
+class SignedEntry(NamedTuple):
     """A text and its SSHSIG blob; on the wire `{"sig": base64, "text": …}`."""
 
     text: str
@@ -51,7 +51,7 @@ class Line(NamedTuple):
     receipt: SignedReceipt | None = None
 
 
-class Written(NamedTuple):
+class StoredLine(NamedTuple):
     """A line with its receipt as it was written, and not read: exact texts and SSHSIG blobs."""
 
     text: str
@@ -106,7 +106,7 @@ def format_line(line: Line, *, receipts: bool = True) -> str:
     return _format(line.entry.text, line.sig, format_signed(signed.receipt.text, signed.sig) if signed else "")
 
 
-def format_written(written: Written) -> str:
+def format_stored(written: StoredLine) -> str:
     """The text of a line that was not read: what `format_line` makes of it once it is."""
     text, sig, receipt, receipt_sig = written
     return _format(text, sig, format_signed(receipt, receipt_sig))
@@ -148,10 +148,10 @@ def read_line(value: object) -> Line:
     return Line(entry, sig, read_signed_receipt(line["receipt"]) if "receipt" in line else None)
 
 
-def read_signed(value: object, what: str) -> Signed:
+def read_signed(value: object, what: str) -> SignedEntry:
     """Reads a decoded `{"sig", "text"}`, whatever its text is. Raises `MalformedError` for `what`."""
     signed = fields(value, what, "sig", "text")
-    return Signed(_text(signed, "text", what), decode_base64(_text(signed, "sig", what), "signature"))
+    return SignedEntry(_text(signed, "text", what), decode_base64(_text(signed, "sig", what), "signature"))
 
 
 def read_signed_receipt(value: object) -> SignedReceipt:

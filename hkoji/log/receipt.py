@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hkoji.log.canonical import VERSION, message
-from hkoji.log.form import GAME, HASH, NUMBER, TIME, Form
+from hkoji.log.text_form import GAME, HASH, NUMBER, TIME, TextForm
 
 MAX_RECEIPT_BYTES: Final = 1024
 
-_FORM: Final = Form("receipt", MAX_RECEIPT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER})
+_FORM: Final = TextForm("receipt", MAX_RECEIPT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER})
 
 
 class Receipt(NamedTuple):

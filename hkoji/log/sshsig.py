@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import InvalidError, MalformedError, SignatureError
 from hkoji.log.canonical import encode_base64
-from hkoji.log.publickey import KEY_TYPE, PublicKey, decode_public_key
-from hkoji.text import tell
+from hkoji.log.public_key import KEY_TYPE, PublicKey, decode_public_key
+from hkoji.messages.text import tell
 
 ENTRY: Final = "hkoji.entry.v1"
 SERVER: Final = "hkoji.server.v1"

@@ -13,20 +13,20 @@ from typing import Final
 from hkoji.errors import MalformedError
 from hkoji.log.canonical import MAX_DEPTH, VERSION, JsonValue, decode, encode, fields, message
 from hkoji.log.entry import MAX_ENTRY_BYTES
-from hkoji.log.form import GAME, HASH, LIST, NAME, NUMBER, ORIGIN, SEAT, TEXT, TIME, Form
-from hkoji.log.publickey import PublicKey, parse_public_key
-from hkoji.text import tell
+from hkoji.log.public_key import PublicKey, parse_public_key
+from hkoji.log.text_form import GAME, HASH, LIST, NAME, NUMBER, ORIGIN, SEAT, TEXT, TIME, TextForm
+from hkoji.messages.text import tell
 
 MAX_STATEMENT_BYTES: Final = MAX_ENTRY_BYTES
 """No statement is longer. The longest is a view of a long game, with the cards of each of its rounds."""
 
-_VIEW: Final = Form(
+_VIEW: Final = TextForm(
     "view", MAX_STATEMENT_BYTES, {"dealt": LIST, "game": GAME, "head": HASH, "seat": SEAT, "seq": NUMBER}
 )
-_REGISTRATION: Final = Form(
+_REGISTRATION: Final = TextForm(
     "registration", MAX_STATEMENT_BYTES, {"at": TIME, "key": TEXT, "name": NAME, "origin": ORIGIN}
 )
-_LOGIN: Final = Form("login", MAX_STATEMENT_BYTES, {"expires": TIME, "nonce": HASH, "origin": ORIGIN})
+_LOGIN: Final = TextForm("login", MAX_STATEMENT_BYTES, {"expires": TIME, "nonce": HASH, "origin": ORIGIN})
 _CARDS = re.compile(r"[A-Z0-9]+")
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 from hkoji.errors import NotationError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 Cards: TypeAlias = int
 """A multiset of cards of some `Pack`, unknown ones included. 0 is the empty one."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hkoji.errors import IllegalEventError
+from hkoji.messages.text import tell
 from hkoji.rules.events import Close, Event, Outcome
 from hkoji.rules.protocol import Due
-from hkoji.text import tell
 
 
 def close(event: Event, due: Due) -> Outcome:

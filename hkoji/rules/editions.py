@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from hkoji.errors import UsageError, shorten
+from hkoji.messages.text import Text, tell
 from hkoji.rules.geishas_road.ruleset import NAME as GEISHAS_ROAD
 from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 from hkoji.rules.protocol import Json
-from hkoji.text import Text, tell
 
 
 @dataclass(frozen=True, slots=True)

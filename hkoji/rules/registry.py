@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.messages.text import tell
 from hkoji.rules.events import CLOSING_REASONS
 from hkoji.rules.geishas_road.ruleset import NAME as GEISHAS_ROAD
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Json, Ruleset
-from hkoji.text import tell
 
 
 class RulesetType(Protocol):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hkoji.errors import HkojiError, MalformedError
+from hkoji.messages.text import tell
 from hkoji.rules.events import (
     Act,
     Answer,
@@ -38,7 +39,6 @@ from hkoji.rules.events import (
 )
 from hkoji.rules.protocol import DECISION_KINDS, Due, Json, Ruleset, State
 from hkoji.rules.registry import parse_ruleset
-from hkoji.text import tell
 
 _TAG = re.compile(r'\[([A-Z][A-Za-z]{0,31}) "([ !#-\[\]-~]*)"\]')
 _ROUND = re.compile(r"([1-9][0-9]{0,3})\.")

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import IllegalError, UsageError, shorten
 from hkoji.game.replay import Replay, Step
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import SEATS, Act, Deal, Draw, Event, Seat, project
 from hkoji.rules.protocol import Ruleset, State
-from hkoji.text import tell
 
 
 class Eyes(NamedTuple):

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any, Final
 
 from hkoji.rules.events import SEATS
-from hkoji.study.record import Record, Round
-from hkoji.study.share import Share, Spread, spread, three_digits
+from hkoji.study.game_record import GameRecord, Round
+from hkoji.study.shares import Share, Spread, spread, three_digits
 
 
 class Group:
@@ -55,7 +55,7 @@ class Group:
         """Finished games with a winner."""
         return self.seats.total()
 
-    def add(self, game: Record) -> None:
+    def add(self, game: GameRecord) -> None:
         """Counts one more game."""
         self.games += 1
         for each in game.rounds:
@@ -177,7 +177,7 @@ class Standing:
         return Share(self.won, self.won + self.lost)
 
 
-class Tally:
+class GameTally:
     """Counts over games, which are added one by one. Of two logs of one game the first one counts."""
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class Tally:
         """All games, each once."""
         return sum(group.games for group in self.groups.values())
 
-    def add(self, game: Record) -> None:
+    def add(self, game: GameRecord) -> None:
         """Counts one game, unless it has been counted."""
         mark = int(game.game[:16], 16)
         if mark in self._seen:
@@ -205,7 +205,7 @@ class Tally:
                 self._add_player(self.players.setdefault(name, Standing()), game, seat)
 
     @staticmethod
-    def _add_player(standing: Standing, game: Record, seat: int) -> None:
+    def _add_player(standing: Standing, game: GameRecord, seat: int) -> None:
         standing.games += 1
         if game.finished:
             standing.finished += 1

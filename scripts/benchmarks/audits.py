@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from hkoji.game.audit import audit
+from hkoji.audit.log_audit import audit
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME
 from scripts.benchmarks.measure import report, speeds

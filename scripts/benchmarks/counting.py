@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hkoji.cli.gather import gather
+from hkoji.cli.log_files.read_logs import gather
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -26,9 +26,9 @@ from hkoji_server.store.contract import Summary
 from hkoji_server.store.sqlite import SqliteStore
 from hkoji_server.store.statements import summary_values
 
-from hkoji.game import host
-from hkoji.log.keys import PrivateKey
+from hkoji import referee
 from hkoji.log.line import Line
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.table import AT, Table
@@ -74,17 +74,17 @@ class _Noted(Table):
         super().__post_init__()
         # All games of a service are offered with one key.
         self.server = PrivateKey.from_seed(b"large" + bytes(27))
-        offered = host.offer(self.game, self.ruleset, self.hosted.seed, signer=self.server, at=AT)
+        offered = referee.offer(self.game, self.ruleset, self.hosted.seed, signer=self.server, at=AT)
         self.lines, self.hosted = list(offered.lines), offered.hosted
         self.steps = [_step(offered.lines, offered.hosted, 0)]
 
-    def _keep(self, accepted: host.Accepted) -> None:
+    def _keep(self, accepted: referee.Accepted) -> None:
         known = len(self.hosted.openings)
         super()._keep(accepted)
         self.steps.append(_step(accepted.lines, accepted.hosted, known))
 
 
-def _step(lines: list[Line] | tuple[Line, ...], hosted: host.Hosted, known: int) -> Step:
+def _step(lines: list[Line] | tuple[Line, ...], hosted: referee.RefereedGame, known: int) -> Step:
     rows = []
     for line in lines:
         assert line.receipt is not None

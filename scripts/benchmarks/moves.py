@@ -28,7 +28,7 @@ from typing import TypeVar
 
 from hkoji_server.store.sqlite import SqliteStore
 
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from scripts.benchmarks.memory import processor_seconds
 from scripts.benchmarks.prepared import Prepared, fill, prepare, requests
 from scripts.benchmarks.raw import Floor, RawMoves, rows_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from hkoji.game import host as referee
-from hkoji.log.keys import PrivateKey
+from hkoji import referee
+from hkoji.log.private_key import PrivateKey
 from tests.support.races_judged import asking
 from tests.support.service import Player, Service
 

@@ -17,7 +17,7 @@ from hkoji_server.store.contract import Append, NewGame, Store
 
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.table import Table
 
 _AT_ONCE = 64

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 from hkoji_server.store.contract import Append, Query, Store, Summary
 from hkoji_server.store.sqlite import SqliteStore
 
-from hkoji.game.audit import audit
+from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
 from scripts.benchmarks import large
 from scripts.benchmarks.lengths import measure_lengths

@@ -7,22 +7,22 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from hkoji import referee
 from hkoji.cli.settings import _parse as parse_settings
 from hkoji.client import identity
 from hkoji.client.api import Api, problem
 from hkoji.client.home import Home
 from hkoji.client.pins import Pins
-from hkoji.client.position import read_position
-from hkoji.client.transport import Answer, Transport, parse_url
+from hkoji.client.transport import HttpAnswer, Transport, parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
-from hkoji.game import host
+from hkoji.game.position import read_position
 from hkoji.game.submission import Submission
 from hkoji.game.view import find_seat, replay_own, verify_view
 from hkoji.log.canonical import encode_base64, is_hex
 from hkoji.log.entry import is_name
 from hkoji.log.line import line_to_json
-from hkoji.log.publickey import PublicKey
+from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_login, parse_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.fuzzing.of_keys import folder
@@ -45,10 +45,10 @@ _WORDS: Final = (
 class _Told(Transport):
     """A service that gives the same answer to everything, a few times."""
 
-    said = Answer(200, b"")
+    said = HttpAnswer(200, b"")
     left = 3
 
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         if not self.left:
             raise NetworkError(self.url, f"{method} {path} {body!r} {token}: no answer")
         self.left -= 1
@@ -70,7 +70,7 @@ def answers(data: bytes) -> None:
     number, rest = split_off(data, 9)
     which, body = split_off(rest, len(_STATUS))
     transport = _Told(URL)
-    transport.said = Answer(_STATUS[which], body, "https://elsewhere.example")
+    transport.said = HttpAnswer(_STATUS[which], body, "https://elsewhere.example")
     api = Api(transport)
     with refusals():
         match number:
@@ -112,7 +112,7 @@ def _shown(api: Api) -> None:
 def problems(data: bytes) -> None:
     """A problem document, which becomes an error that can be told."""
     which, body = split_off(data, len(_STATUS))
-    error = problem(Answer(_STATUS[which], body, text(body)[:99]))
+    error = problem(HttpAnswer(_STATUS[which], body, text(body)[:99]))
     assert isinstance(error, HkojiError)
     told(error)
     assert len(str(error)) + len(error.hint) < 4000
@@ -245,7 +245,7 @@ def _good_answers() -> list[tuple[int, object]]:
     """What an honest service answers: which request, and the JSON."""
     table = _table()
     lines = [line_to_json(line) for line in table.lines]
-    view = host.view(table.hosted, 1)
+    view = referee.view(table.hosted, 1)
     sig = encode_base64(table.server.sign("hkoji.view.v1", view.message))
     summary = {
         "game": table.game,
@@ -264,7 +264,7 @@ def _good_answers() -> list[tuple[int, object]]:
         "result": None,
     }
     shown = {"game": table.game, "seat": 1, "seq": table.course.seq, "head": table.course.head, "lines": lines}
-    openings = [each.to_json() for each in host.own_openings(table.hosted, 1)]
+    openings = [each.to_json() for each in referee.own_openings(table.hosted, 1)]
     login = make_login(expires=AT, nonce="0" * 64, origin=URL)
     return [
         (0, {"name": "hkoji", "key": table.server.public.text, "origin": URL}),
@@ -317,7 +317,7 @@ def home_seeds() -> list[bytes]:
         ),
         chosen(4, json.dumps({"server": URL, "entropy": ["ab" * 32], "openings": [opening], "signed": {"3": ["{}"]}})),
         chosen(5, json.dumps(sent)),
-        chosen(6, json.dumps({"text": host.view(table.hosted, 0).text, "sig": "AAAA"})),
+        chosen(6, json.dumps({"text": referee.view(table.hosted, 0).text, "sig": "AAAA"})),
         chosen(7, table.text[:3000]),
     ]
 

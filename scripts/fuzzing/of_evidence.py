@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from hkoji.game.evidence import format_evidence, parse_evidence
-from hkoji.game.judgement import audit_file
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import format_evidence, parse_evidence
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.fuzzing.of_logs import WORDS as LOG_WORDS

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from hkoji.cli.gather import Problem, read_logs
-from hkoji.cli.split import split
+from hkoji.audit.commitments import Commitments
+from hkoji.audit.contradictions import claims, covers, extends, fork
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.cli.log_files.read import split
+from hkoji.cli.log_files.read_logs import UnreadableLog, read_logs
 from hkoji.errors import HkojiError
-from hkoji.game.archive import claims, covers, extends, fork
-from hkoji.game.commitments import Commitments
-from hkoji.game.judgement import audit_file
 from hkoji.game.replay import replay
 from hkoji.log.canonical import encode
 from hkoji.log.entry import make_entry
@@ -43,7 +43,7 @@ def archive(data: bytes) -> None:
     """
     found = []
     for piece in split(io.BytesIO(data), "-", 2**16):
-        if isinstance(piece, Problem):
+        if isinstance(piece, UnreadableLog):
             continue
         result = audit_file(piece.text, known().pins, each=_each)
         assert 0 <= result.holds <= result.entries

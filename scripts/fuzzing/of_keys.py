@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hkoji.cli.pins import read_pins
+from hkoji.cli.audit.expected_keys import read_pins
 from hkoji.client.agent import AgentSigner
 from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.keys import PrivateKey
-from hkoji.log.publickey import PublicKey, decode_public_key, parse_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey, decode_public_key, parse_public_key
 from scripts.fuzzing.target import DATA, Target, chosen, refusals, split_off, text
 
 _ALICE: Final = PrivateKey.from_seed(b"a" * 32)

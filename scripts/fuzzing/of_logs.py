@@ -11,7 +11,7 @@ from hkoji.game.bodies import KINDS, parse_body
 from hkoji.game.submission import format_submission, parse_submission
 from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import Entry, make_entry, parse_entry
-from hkoji.log.keychange import (
+from hkoji.log.key_statements import (
     make_new_key,
     make_recovery,
     make_revocation,
@@ -19,8 +19,8 @@ from hkoji.log.keychange import (
     parse_recovery,
     parse_revocation,
 )
-from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.log.line import Line, format_line, format_log, parse_line, parse_lines, parse_log
+from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.log.receipt import make_receipt, parse_receipt
 from hkoji.log.statement import (
     make_login,

@@ -7,13 +7,13 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from hkoji.cli.batch import _split
-from hkoji.cli.quick import read as read_quick
+from hkoji.cli.plain_forms import read as read_quick
 from hkoji.cli.settings import take
-from hkoji.decks import find_deck
 from hkoji.errors import IllegalError
 from hkoji.rules.protocol import DECISION_KINDS, Ruleset, State
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji.rules.transcript import format_ruleset, format_transcript, parse_transcript
+from hkoji.show.decks import find_deck
 from scripts.fuzzing.target import DATA, Target, chosen, refusals, split_off, text, told
 
 WORDS: Final = (

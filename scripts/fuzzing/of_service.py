@@ -18,8 +18,8 @@ from hkoji_server.process.logs import configure_logging
 from hkoji.game.submission import format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keychange import make_new_key, make_recovery, make_revocation
-from hkoji.log.keys import PrivateKey
+from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_login, make_registration
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

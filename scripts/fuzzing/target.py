@@ -17,8 +17,8 @@ from zlib import crc32
 
 from hkoji.cli import language
 from hkoji.errors import HkojiError
-from hkoji.parts import assemble, parts_of
-from hkoji.text import Catalogue, render
+from hkoji.messages.text import Catalogue, render
+from hkoji.messages.wire import assemble, parts_of
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 

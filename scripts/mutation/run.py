@@ -3,7 +3,7 @@
     scripts/mutate                                  every mutant; goes on where it was stopped
     scripts/mutate --sample 500 --seed 2            500 of them, drawn at random
     scripts/mutate --module 'hkoji/log/*'           those of some modules (may be given several times)
-    scripts/mutate --module hkoji/log/form.py --show        and the survivors themselves
+    scripts/mutate --module hkoji/log/text_form.py --show        and the survivors themselves
     scripts/mutate --again                          survivors once more, after tests have been added
     scripts/mutate --report                         what is known so far; judges nothing
 

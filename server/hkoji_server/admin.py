@@ -17,10 +17,10 @@ from typing import Any
 
 from sqlalchemy import URL
 
-from hkoji.checkup import Check
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
-from hkoji.log.keys import PrivateKey, PublicKey
-from hkoji.text import tell
+from hkoji.health_check import HealthCheck
+from hkoji.log.private_key import PrivateKey, PublicKey
+from hkoji.messages.text import tell
 from hkoji_server.doctor import examine_host
 from hkoji_server.service.checking import Tally, check_games, check_players
 from hkoji_server.service.keys import Keys
@@ -133,7 +133,7 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
     }
 
 
-def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[Check]:
+def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[HealthCheck]:
     """Looks whether database and machine are well."""
     return examine_host(data, database, backups=backups)
 

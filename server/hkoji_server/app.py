@@ -20,8 +20,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
-from hkoji.log.keys import PrivateKey
-from hkoji.text import tell
+from hkoji.log.private_key import PrivateKey
+from hkoji.messages.text import tell
 from hkoji_server.process.listening import listen, own_name, url_of
 from hkoji_server.process.logs import configure_logging
 from hkoji_server.process.metrics import Gathering, Metrics

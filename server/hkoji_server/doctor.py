@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from hkoji.checkup import Check
 from hkoji.errors import HkojiError
-from hkoji.text import tell
+from hkoji.health_check import HealthCheck
+from hkoji.messages.text import tell
 from hkoji_server.settings import load
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.opening import location_of
@@ -36,17 +36,17 @@ def examine_host(
     *,
     backups: Path | None = None,
     clock: Callable[[], float] = time.time,
-) -> Iterator[Check]:
+) -> Iterator[HealthCheck]:
     """The checks, one after another, as they are made."""
     location = location_of(load(data=data, database=database))
     try:
         kept = Upkeep(location)
     except HkojiError as error:
-        yield Check("database", "fail", error.message, error.hint)
+        yield HealthCheck("database", "fail", error.message, error.hint)
         return
     try:
-        yield Check("database", "ok", show_location(location))
-        yield Check("schema", "ok", tell("{schema}, as this program", schema=newest_schema()))
+        yield HealthCheck("database", "ok", show_location(location))
+        yield HealthCheck("schema", "ok", tell("{schema}, as this program", schema=newest_schema()))
         yield _durable(kept, location)
         if isinstance(location, Path):
             yield _permissions(location)
@@ -59,12 +59,12 @@ def examine_host(
     yield _open_files()
 
 
-def _durable(kept: Upkeep, location: Location) -> Check:
+def _durable(kept: Upkeep, location: Location) -> HealthCheck:
     settings = kept.settings()
     wrong = {name: value for name, value in settings.items() if name in _SAFE and value not in _SAFE[name]}
     shown = ", ".join(f"{name}={value}" for name, value in settings.items())
     if wrong:
-        return Check(
+        return HealthCheck(
             "durability",
             "fail",
             tell("acknowledged moves are not safe: {settings}", settings=shown),
@@ -72,19 +72,19 @@ def _durable(kept: Upkeep, location: Location) -> Check:
         )
     if isinstance(location, Path):
         shown = f"{shown}, synchronous=FULL"  # the service sets it on each connection, and reads it back
-    return Check("durability", "ok", shown)
+    return HealthCheck("durability", "ok", shown)
 
 
-def _permissions(file: Path) -> Check:
+def _permissions(file: Path) -> HealthCheck:
     if os.name == "nt":
-        return Check("permissions", "ok", tell("not looked at on this system"))
+        return HealthCheck("permissions", "ok", tell("not looked at on this system"))
     parts = [file.parent, *(path for path in file.parent.glob("hkoji*.sqlite3*"))]
     open_ = [path for path in parts if path.stat().st_mode & 0o077]
     files = [path for path in open_ if path.is_file()]
     if not open_:
-        return Check("permissions", "ok", tell("nobody else can read the database, in which the private key is"))
+        return HealthCheck("permissions", "ok", tell("nobody else can read the database, in which the private key is"))
     named = " ".join(map(str, open_))
-    return Check(
+    return HealthCheck(
         "permissions",
         "fail" if files and file.parent in open_ else "warn",
         tell("others on this machine can read {files}", files=named),
@@ -92,38 +92,38 @@ def _permissions(file: Path) -> Check:
     )
 
 
-def _room(file: Path) -> Check:
+def _room(file: Path) -> HealthCheck:
     free, size = shutil.disk_usage(file.parent).free, file.stat().st_size
     shown = tell("{megabytes} MB are free, the database has {size} MB", megabytes=free // 10**6, size=size // 10**6)
     if free < 100 * 10**6:
-        return Check("disk", "fail", shown, tell("make room: a full disk refuses moves"))
+        return HealthCheck("disk", "fail", shown, tell("make room: a full disk refuses moves"))
     if free < 2 * size:
-        return Check("disk", "warn", shown, tell("there is no room for a copy beside it"))
-    return Check("disk", "ok", shown)
+        return HealthCheck("disk", "warn", shown, tell("there is no room for a copy beside it"))
+    return HealthCheck("disk", "ok", shown)
 
 
-def _clock(newest: str | None, now: float) -> Check:
+def _clock(newest: str | None, now: float) -> HealthCheck:
     """Receipts' times never go back: after a clock that was ahead they stand still until it is caught up with."""
     last = datetime.strptime(newest, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp() if newest else 0.0
     shown = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if last > now + 2:
-        return Check(
+        return HealthCheck(
             "clock",
             "fail",
             tell("it is {now}, and the last receipt is of {last}", now=shown, last=newest),
             tell("set the clock by NTP; until then receipts keep the later time"),
         )
-    return Check("clock", "ok", tell("{now}, after the last receipt", now=shown))
+    return HealthCheck("clock", "ok", tell("{now}, after the last receipt", now=shown))
 
 
-def _identity(kept: Upkeep) -> Check:
+def _identity(kept: Upkeep) -> HealthCheck:
     identity = kept.identity()
     if identity is None:
-        return Check("origin", "warn", tell("the service has never been started"), "hkoji serve")
+        return HealthCheck("origin", "warn", tell("the service has never been started"), "hkoji serve")
     origin = identity[1]
     if origin.startswith("https://"):
-        return Check("origin", "ok", origin)
-    return Check(
+        return HealthCheck("origin", "ok", origin)
+    return HealthCheck(
         "origin",
         "warn",
         tell("players sign {origin}, which is not https", origin=origin),
@@ -131,26 +131,28 @@ def _identity(kept: Upkeep) -> Check:
     )
 
 
-def _backups(folder: Path | None, now: float) -> Check:
+def _backups(folder: Path | None, now: float) -> HealthCheck:
     hint = tell("hkoji admin backup FOLDER, every day, to another machine")
     if folder is None:
-        return Check("backups", "warn", tell("their age is not known; name their folder with --backups"), hint)
+        return HealthCheck("backups", "warn", tell("their age is not known; name their folder with --backups"), hint)
     whole = folder.glob("[!.]*") if folder.is_dir() else ()  # a name with a dot is of a copy that was broken off
     times = [path.stat().st_mtime for path in whole if path.is_file()]
     if not times:
-        return Check("backups", "fail", tell("there is none in {folder}", folder=folder), hint)
+        return HealthCheck("backups", "fail", tell("there is none in {folder}", folder=folder), hint)
     hours = int((now - max(times)) // 3600)
     verdict = "ok" if now - max(times) < 2 * _DAY else "warn"
-    return Check("backups", verdict, tell("the last is {hours} h old", hours=hours), hint if verdict == "warn" else "")  # type: ignore[arg-type] # one of the verdicts
+    return HealthCheck(
+        "backups", verdict, tell("the last is {hours} h old", hours=hours), hint if verdict == "warn" else ""
+    )  # type: ignore[arg-type] # one of the verdicts
 
 
-def _open_files() -> Check:
+def _open_files() -> HealthCheck:
     if sys.platform == "win32":
-        return Check("open files", "ok", tell("not looked at on this system"))
+        return HealthCheck("open files", "ok", tell("not looked at on this system"))
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     shown = tell("a process may have {most} open, and each connection is one", most=most)
     if most != resource.RLIM_INFINITY and most < _FILES:
-        return Check("open files", "warn", shown, tell("raise it: LimitNOFILE= in the unit, or ulimit -Hn"))
-    return Check("open files", "ok", shown)
+        return HealthCheck("open files", "warn", shown, tell("raise it: LimitNOFILE= in the unit, or ulimit -Hn"))
+    return HealthCheck("open files", "ok", shown)

@@ -16,8 +16,8 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError, shorten
-from hkoji.log.form import is_origin
-from hkoji.text import tell
+from hkoji.log.text_form import is_origin
+from hkoji.messages.text import tell
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from hkoji.arena.export import Export
-from hkoji.arena.figures import Tally
-from hkoji.arena.match import Game, Played
-from hkoji.arena.plan import Plan
+from hkoji.arena.figures import MatchTally
+from hkoji.arena.match import MatchGame, PlayedGame
+from hkoji.arena.plan import MatchPlan
 from hkoji.arena.pool import play
+from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.errors import StorageError
-from hkoji.game.audit import AuditStep, audit
 from hkoji.game.replay import replay
-from hkoji.log.keys import PublicKey, parse_public_key
 from hkoji.log.line import parse_log
+from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.rules.events import Deal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -33,8 +33,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "arena.md"
 
 def write(folder: Path, ruleset: Ruleset | None = None, *, deals: int = 2, jobs: int = 1, seed: str = "2026") -> Path:
     """A match between two random bots in `folder`."""
-    plan = Plan(("random", "random"), ruleset or Hanamikoji(), deals, seed)
-    export, tally = Export(plan, folder), Tally()
+    plan = MatchPlan(("random", "random"), ruleset or Hanamikoji(), deals, seed)
+    export, tally = Export(plan, folder), MatchTally()
     for played in play(plan, jobs=jobs, keep=True):
         export.add(played)
         tally.add(played)
@@ -123,14 +123,14 @@ def test_a_folder_with_anything_in_it_is_left_alone(tmp_path: Path) -> None:
         write(tmp_path / "notes.txt" / "match")
 
 
-def _renumbered(played: Played, number: int) -> tuple[Game, Game]:
+def _renumbered(played: PlayedGame, number: int) -> tuple[MatchGame, MatchGame]:
     one, other = played.games
     return one._replace(deal=number), other._replace(deal=number)
 
 
 def test_an_unfinished_match_says_so(tmp_path: Path) -> None:
-    plan = Plan(("random", "random"), Hanamikoji(), 3, "1")
-    export, tally = Export(plan, tmp_path), Tally()
+    plan = MatchPlan(("random", "random"), Hanamikoji(), 3, "1")
+    export, tally = Export(plan, tmp_path), MatchTally()
     played = next(play(plan, keep=True))
     export.add(played)
     tally.add(played)
@@ -141,7 +141,7 @@ def test_an_unfinished_match_says_so(tmp_path: Path) -> None:
     assert (facts["complete"], facts["deals"], len(facts["games"])) == (False, 3, 2)
     assert set(contents(tmp_path)) == {"0001-a.jsonl", "0001-b.jsonl", "arena.json", "keys.txt"}
     empty = Export(plan, tmp_path / "empty")
-    empty.finish(Tally())
+    empty.finish(MatchTally())
     assert manifest(tmp_path / "empty")["games"] == []
     assert "result" not in manifest(tmp_path / "empty")
 

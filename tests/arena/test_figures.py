@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.arena.figures import Figures, Tally, quantile, student, student_quantile
-from hkoji.arena.match import Game, Played
-from hkoji.study.share import wilson
+from hkoji.arena.figures import MatchFigures, MatchTally, quantile, student, student_quantile
+from hkoji.arena.match import MatchGame, PlayedGame
+from hkoji.study.shares import wilson
 
 
 def deal(
     number: int, winners: tuple[int | None, int | None], times: tuple[list[float], list[float]] = ([], [])
-) -> Played:
+) -> PlayedGame:
     """A deal with those winners: at table a bot 0 starts, at table b bot 1."""
     games = [
-        Game(number, table, winner, "charm", starter, 2, (3, 4))
+        MatchGame(number, table, winner, "charm", starter, 2, (3, 4))
         for starter, (table, winner) in enumerate(zip("ab", winners, strict=True))
     ]
-    return Played((games[0], games[1]), (array("f", times[0]), array("f", times[1])))
+    return PlayedGame((games[0], games[1]), (array("f", times[0]), array("f", times[1])))
 
 
-def figures(*played: Played) -> Figures:
-    tally = Tally()
+def figures(*played: PlayedGame) -> MatchFigures:
+    tally = MatchTally()
     for each in played:
         tally.add(each)
     return tally.figures()
@@ -59,7 +59,7 @@ def test_one_deal_says_nothing_about_the_next() -> None:
     assert found.sides[0].by_deals is None
     assert found.sides[0].by_games.high == 1
     with pytest.raises(ValueError, match="no deal"):
-        Tally().figures()
+        MatchTally().figures()
 
 
 @given(st.permutations(range(1, 8)))
@@ -71,7 +71,7 @@ def test_the_order_of_arrival_does_not_matter(order: list[int]) -> None:
         for number in range(1, 8)
     }
     assert figures(*(played[number] for number in order)) == figures(*played.values())
-    tally = Tally()
+    tally = MatchTally()
     for number in order:
         tally.add(played[number])
     assert [game.deal for game in tally.games] == [number for number in range(1, 8) for _ in "ab"]

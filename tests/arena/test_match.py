@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.arena.match import Played, play_deal
-from hkoji.arena.plan import TABLES, Plan, seated
+from hkoji.arena.logging_referee import LoggingReferee
+from hkoji.arena.match import PlayedGame, play_deal
+from hkoji.arena.plan import TABLES, MatchPlan, seated
 from hkoji.arena.pool import play
-from hkoji.arena.referees import Rules
-from hkoji.arena.scribe import Scribe
+from hkoji.arena.referees import RulesReferee
 from hkoji.bots import registry
 from hkoji.bots.chance import RandomBot
 from hkoji.bots.protocol import Seen
@@ -41,15 +41,15 @@ def plan(
     seed: str = "5",
     bots: tuple[str, str] = ("random", "random"),
     ruleset: Ruleset | None = None,
-) -> Plan:
-    return Plan(bots, ruleset or Hanamikoji(), deals, seed)
+) -> MatchPlan:
+    return MatchPlan(bots, ruleset or Hanamikoji(), deals, seed)
 
 
-def rules_of(made: Plan, number: int) -> Rules:
+def rules_of(made: MatchPlan, number: int) -> RulesReferee:
     terms, seed = made.deal(number)
     dealer = terms.dealer("", made.ruleset, seed, (None, None))
     assert dealer is not None
-    return Rules(made.ruleset, dealer)
+    return RulesReferee(made.ruleset, dealer)
 
 
 # --- two referees, one game -------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_rules_and_scribe_referee_alike_and_the_log_tells_the_same(
     ruleset: Ruleset, seed: str, number: int, table: str, moves: int
 ) -> None:
     made = plan(seed=seed, ruleset=ruleset)
-    quick, scribe = rules_of(made, number), Scribe(made, number, table)
+    quick, scribe = rules_of(made, number), LoggingReferee(made, number, table)
     happened: list[Event] = list(quick.begin())
     assert tuple(happened) == scribe.begin()
     chance = random.Random(moves)
@@ -82,7 +82,7 @@ def test_rules_and_scribe_referee_alike_and_the_log_tells_the_same(
 def test_what_the_rules_refuse_changes_nothing_and_reads_the_same_in_both(action: str, ruleset: Ruleset) -> None:
     made = plan(ruleset=ruleset)
     said = []
-    for referee in (rules_of(made, 1), Scribe(made, 1, "a")):
+    for referee in (rules_of(made, 1), LoggingReferee(made, 1, "a")):
         referee.begin()
         before = referee.state
         with pytest.raises(HkojiError) as caught:
@@ -164,7 +164,7 @@ def test_deals_seeds_and_games_are_told_apart() -> None:
 )
 def test_bots_get_names_that_a_log_takes(bots: tuple[str, str], labels: tuple[str, str]) -> None:
     assert plan(bots=bots).labels == labels
-    scribe = Scribe(plan(bots=bots), 1, "b")
+    scribe = LoggingReferee(plan(bots=bots), 1, "b")
     scribe.begin()
 
 
@@ -263,7 +263,7 @@ def test_a_bot_that_fails_is_named_with_its_game(
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
-def in_order(played: list[Played]) -> list[tuple[object, ...]]:
+def in_order(played: list[PlayedGame]) -> list[tuple[object, ...]]:
     return sorted((one.games, one.logs) for one in played)
 
 

@@ -55,7 +55,7 @@ def test_a_hanamikoji_world_is_seen_as_what_was_seen(seed: int) -> None:
     chance = random.Random(seed)
     ruleset = Hanamikoji()
     for seen in decisions(ruleset, seed):
-        found = beliefs.Beliefs(seen, chance)
+        found = beliefs.HanamikojiBeliefs(seen, chance)
         for world in (found.any(), found.any(), found.any()):
             start = max(i for i, event in enumerate(seen.events) if isinstance(event, Deal))
             dealt, draws, hidden = _dealt(seen, _history(seen, world, start), world, start)
@@ -65,7 +65,7 @@ def test_a_hanamikoji_world_is_seen_as_what_was_seen(seed: int) -> None:
             assert again == seen
 
 
-def _history(seen: Seen, world: beliefs.World, start: int) -> list[int]:
+def _history(seen: Seen, world: beliefs.HanamikojiWorld, start: int) -> list[int]:
     """Hands that the other seat may have had before each of its actions, found from the last one back."""
     hand, hands = world.hand, []
     for event in reversed(seen.events[start:]):
@@ -76,14 +76,16 @@ def _history(seen: Seen, world: beliefs.World, start: int) -> list[int]:
     return hands[::-1]
 
 
-def _action(action: str, world: beliefs.World) -> str:
+def _action(action: str, world: beliefs.HanamikojiWorld) -> str:
     """What the other seat has done, in this world."""
     if "X" not in action:
         return action
     return action[0] + model.names_of(world.secret if action[0] == "1" else world.trade_off)
 
 
-def _dealt(seen: Seen, before: list[int], world: beliefs.World, start: int) -> tuple[list[str], str, list[str]]:
+def _dealt(
+    seen: Seen, before: list[int], world: beliefs.HanamikojiWorld, start: int
+) -> tuple[list[str], str, list[str]]:
     """Both first hands, the cards drawn so far, and the other seat's face-down actions."""
     other = 1 - seen.seat
     deal = seen.events[start]
@@ -118,7 +120,7 @@ def _dealt(seen: Seen, before: list[int], world: beliefs.World, start: int) -> t
 def test_a_world_of_the_road_has_every_card_once(seed: int) -> None:
     chance = random.Random(seed)
     for seen in decisions(GeishasRoad(), seed):
-        found = road_beliefs.Beliefs(seen, chance)
+        found = road_beliefs.GeishasRoadBeliefs(seen, chance)
         view = seen.view
         other = 1 - seen.seat
         for _ in range(3):

@@ -34,16 +34,16 @@ class Chooser:
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self.chosen: list[tuple[model.Move, int]] = []
-        self.sides: list[tuple[int, model.Side]] = []
+        self.chosen: list[tuple[model.HanamikojiMove, int]] = []
+        self.sides: list[tuple[int, model.HanamikojiSide]] = []
 
-    def act(self, seat: int, side: model.Side) -> model.Move:
+    def act(self, seat: int, side: model.HanamikojiSide) -> model.HanamikojiMove:
         move = self._chance.choice(model.moves(side.hand, side.used))
         self.chosen.append((move, move.changes[0]))
         self.sides.append((seat, side))
         return move
 
-    def reply(self, seat: int, side: model.Side, move: model.Move) -> int:
+    def reply(self, seat: int, side: model.HanamikojiSide, move: model.HanamikojiMove) -> int:
         change = self._chance.choice(move.changes)
         self.chosen[-1] = (move, change)
         assert seat == 1 - self.sides[-1][0]
@@ -59,14 +59,14 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     chance.shuffle(deck)
     deal = ruleset.deal(tuple(deck))
     chooser = Chooser(chance)
-    sides = [model.Side(model.hand_of(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
+    sides = [model.HanamikojiSide(model.hand_of(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
     lead = model.play_out((sides[0], sides[1]), 0, [model.hand_of(card) for card in deal.rest], 0, chooser)
     assert len(chooser.chosen) == 8
     state = _played_again(ruleset, deal, chooser)
     rows = [model.from_pack(row) for row in state.rows]
     assert rows[0] - rows[1] == lead
     assert state.outcome is not None
-    worths = worth.RoundWorth(ruleset, scoring.START, 0, 0, 1)
+    worths = worth.HanamikojiRoundWorth(ruleset, scoring.START, 0, 0, 1)
     assert worths[lead] == {0: 1.0, 1: 0.0, None: 0.5}[state.outcome.winner]
 
 
@@ -92,12 +92,12 @@ def _played_again(ruleset: Hanamikoji, deal: Deal, chooser: Chooser) -> Hanamiko
     return state
 
 
-def _side(state: HanamikojiState, seat: int) -> model.Side:
+def _side(state: HanamikojiState, seat: int) -> model.HanamikojiSide:
     """What a seat sees, by the rules."""
     view = state.project(seat)
     placed = sum(model.from_pack(cards) for cards in (*view.rows, *view.secrets, *view.trade_offs))
     lead = sum(model.from_pack(pair[seat]) - model.from_pack(pair[1 - seat]) for pair in (view.rows, view.secrets))
-    return model.Side(model.from_pack(view.hands[seat]), view.used[seat], lead, model.ALL_CARDS - placed)
+    return model.HanamikojiSide(model.from_pack(view.hands[seat]), view.used[seat], lead, model.ALL_CARDS - placed)
 
 
 def _lead(state: HanamikojiState, seat: int) -> int:
@@ -116,7 +116,7 @@ def test_markers_are_worth_what_the_rules_say_where_they_say_it(ruleset: Hanamik
         assert first is not None
         row = [model.from_pack(rows) for rows in after.rows]
         both = [
-            worth.RoundWorth(ruleset, before.markers, seat, first, before.round)[row[seat] - row[1 - seat]]
+            worth.HanamikojiRoundWorth(ruleset, before.markers, seat, first, before.round)[row[seat] - row[1 - seat]]
             for seat in (0, 1)
         ]
         assert sum(both) == pytest.approx(1.0)

@@ -17,7 +17,7 @@ import pytest
 
 from hkoji.bots import program
 from hkoji.bots.command import make_program
-from hkoji.bots.hanamikoji.referee import REFEREE
+from hkoji.bots.hanamikoji.referee_interface import REFEREE
 from hkoji.bots.interface import JSON_LINE
 from hkoji.bots.protocol import Bot, Seen, see
 from hkoji.bots.registry import make_bot

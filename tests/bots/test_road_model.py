@@ -72,21 +72,23 @@ class Chooser:
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self.written: list[tuple[int, str]] = []
-        self.sides: list[tuple[int, model.Side, int]] = []
+        self.sides: list[tuple[int, model.GeishasRoadSide, int]] = []
 
-    def act(self, seat: int, side: model.Side, road: int) -> model.Move:
+    def act(self, seat: int, side: model.GeishasRoadSide, road: int) -> model.GeishasRoadMove:
         self.sides.append((seat, side, road))
         action = self._chance.choice(actions(side.hand, side.used))
         self.written.append((seat, action))
         return model.read(action)
 
-    def reply(self, seat: int, side: model.Side, road: int, move: model.Move) -> tuple[model.Play, tuple[int, ...]]:
+    def reply(
+        self, seat: int, side: model.GeishasRoadSide, road: int, move: model.GeishasRoadMove
+    ) -> tuple[model.Play, tuple[int, ...]]:
         share, rest = self._chance.choice(move.shares)
         taken = self._chance.choice(model.plays(road, share))
         self.written.append((seat, f"-{model.names_of(taken.cards)}"))
         return taken, rest
 
-    def order(self, seat: int, side: model.Side, options: tuple[model.Play, ...]) -> model.Play:
+    def order(self, seat: int, side: model.GeishasRoadSide, options: tuple[model.Play, ...]) -> model.Play:
         play = self._chance.choice(options)
         self.written.append((seat, f">{model.names_of(play.cards)}"))
         return play
@@ -103,11 +105,11 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     first = seed % 2
     state = ruleset.initial().apply(Chance(None, "".join(chance.sample("ABCDE", 2)))).apply(deal)
     chooser = Chooser(chance)
-    sides = [model.Side(PACK.encode(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
+    sides = [model.GeishasRoadSide(PACK.encode(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
     end = model.play_out((sides[0], sides[1]), first, 0, model.cards_of(deal.rest), first, chooser)
     seen = iter(chooser.sides)
     kept = {}
-    worths = [worth.RoundWorth(state, seat) for seat in (0, 1)]
+    worths = [worth.GeishasRoadRoundWorth(state, seat) for seat in (0, 1)]
     for seat, written in chooser.written:
         if state.due is Due.DRAW:
             state = state.apply(Draw(seat, state.deck[:2]))
@@ -139,10 +141,10 @@ def _sums(tableau: int) -> list[int]:
     return [sum(n for n in (1, 2, 3, 4) if tableau >> 4 * colour + n - 1 & 1) for colour in range(5)]
 
 
-def _side(state: GeishasRoadState, seat: int) -> model.Side:
+def _side(state: GeishasRoadState, seat: int) -> model.GeishasRoadSide:
     """What a seat sees, by the rules."""
     placed = state.tableaus[0] | state.tableaus[1] | state.intrigues[seat] | state.discards[seat]
     view = state.project(seat)
-    return model.Side(
+    return model.GeishasRoadSide(
         view.hands[seat], view.used[seat], lead_of(view, seat), model.ALL_CARDS & ~placed, view.intrigues[seat]
     )

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from hkoji.audit.evidence_file import EvidenceFile, format_evidence
+from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
-from hkoji.cli.gather import Problem
-from hkoji.cli.split import Log, split
-from hkoji.game.audit import audit
-from hkoji.game.evidence import Evidence, format_evidence
+from hkoji.cli.log_files.read import LogBytes, split
+from hkoji.cli.log_files.read_logs import UnreadableLog
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log
 from hkoji.log.receipt import make_receipt
@@ -472,10 +472,10 @@ def test_of_an_endless_stream_no_more_is_held_than_a_log_may_have() -> None:
     text = whole_game(1).text.encode()
     stream = _Endless(text, b"x" * 1000 + b"\n")
     first, second = split(stream, "endless", 10**6), split(_Endless(text, b"x" * 10**8), "long")  # type: ignore[arg-type] # a stream as far as it is read
-    assert [type(each) for each in first] == [Problem]
+    assert [type(each) for each in first] == [UnreadableLog]
     assert stream.given < 2 * 10**6
     (log,) = second
-    assert isinstance(log, Log)
+    assert isinstance(log, LogBytes)
     assert len(log.text) < len(text) + 2 * MAX_LINE_BYTES
     result = audit(log.text)
     assert result.holds == text.count(b"\n")
@@ -497,7 +497,7 @@ def test_an_entry_begins_a_log_by_its_own_number_alone() -> None:
         text = whole_game(seed, ROAD if seed % 2 else ROW).text.encode()
         for start in (text, format_log(whole_game(seed).lines, receipts=False).encode()):
             (log,) = split(_Ended(start), "one")  # type: ignore[arg-type] # a stream as far as it is read
-            assert isinstance(log, Log)
+            assert isinstance(log, LogBytes)
             assert log.text == start
 
 
@@ -519,7 +519,7 @@ def test_a_line_that_repeats_the_one_before_it_begins_no_log(tmp_path: Path, *, 
 
 def test_evidence_whose_first_line_stands_there_twice_is_none(tmp_path: Path) -> None:
     table = whole_game(1)
-    text = format_evidence(Evidence(table.game, {}, table.text))
+    text = format_evidence(EvidenceFile(table.game, {}, table.text))
     header, _ = text.split("\n", 1)
     file = tmp_path / "evidence"
     file.write_text(text)

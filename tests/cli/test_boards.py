@@ -10,7 +10,7 @@ import pytest
 
 from hkoji.cli.boards.board import WIDTH
 from hkoji.cli.language import LANGUAGES
-from hkoji.client.position import Position
+from hkoji.game.position import Position
 from hkoji.rules.events import SEATS
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

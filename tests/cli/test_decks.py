@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hkoji.cli.cards import typed
 from hkoji.cli.exits import Exit
-from hkoji.decks import DECKS, STANDARD, find_deck
 from hkoji.errors import NotationError, UsageError
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, PACK, answers, choices
 from hkoji.rules.hanamikoji.notation import parse
+from hkoji.show.decks import DECKS, STANDARD, find_deck
 from tests.support.shell import Shell
 
 EVERDECK = find_deck("everdeck")

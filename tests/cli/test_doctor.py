@@ -15,19 +15,19 @@ import pytest
 from hkoji_server import doctor as hosts
 from hkoji_server.doctor import examine_host
 
-from hkoji.checkup import Check
-from hkoji.cli.doctor import show
 from hkoji.cli.output import Output
+from hkoji.cli.player.doctor import show
 from hkoji.client import Client, Home
 from hkoji.client import doctor as players
 from hkoji.client.doctor import examine
 from hkoji.client.identity import create
-from hkoji.client.transport import Answer, Transport
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import NetworkError
 from hkoji.game.submission import Submission, format_submission
+from hkoji.health_check import HealthCheck
 from hkoji.log.entry import make_entry
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.inside import Inside, inside
 
@@ -43,11 +43,11 @@ class InsideTransport(Transport):
         self.service = service
         self.down = False
 
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         if self.down:
             raise NetworkError(self.url, "no route")
         answer = self.service.ask(method, path, token=token, raw=body or b"")
-        return Answer(answer.status, answer.body)
+        return HttpAnswer(answer.status, answer.body)
 
 
 class Player:
@@ -65,7 +65,7 @@ class Player:
     def connect(self, url: str) -> Transport:
         return InsideTransport(url, self.service)
 
-    def found(self, now: float = NOW, **changes: Any) -> dict[str, Check]:
+    def found(self, now: float = NOW, **changes: Any) -> dict[str, HealthCheck]:
         connect = changes.get("connect", self.connect)
         return {check.name: check for check in examine(self.home, connect, lambda: now)}
 
@@ -86,7 +86,7 @@ def player(made: Player, tmp_path: Path) -> Player:
     return copy
 
 
-def verdicts(found: dict[str, Check]) -> dict[str, str]:
+def verdicts(found: dict[str, HealthCheck]) -> dict[str, str]:
     return {name: check.verdict for name, check in found.items() if check.verdict != "ok"}
 
 
@@ -195,7 +195,7 @@ def data(made: Player, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def hosted(data: Path, now: float = NOW, **given: Any) -> dict[str, Check]:
+def hosted(data: Path, now: float = NOW, **given: Any) -> dict[str, HealthCheck]:
     return {check.name: check for check in examine_host(data, clock=lambda: now, **given)}
 
 
@@ -257,13 +257,13 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    checks = [Check("one", "ok", "fine"), Check("two", "warn", "so so", "do this")]
+    checks = [HealthCheck("one", "ok", "fine"), HealthCheck("two", "warn", "so so", "do this")]
     out = Output()
     assert show(out, checks) == 0
     lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
     assert lines == [["ok", "one", "fine"], ["warn", "two", "so so"], ["do", "this"]]
     out.json = True
-    assert show(out, [*checks, Check("three", "fail", "no")]) == 1
+    assert show(out, [*checks, HealthCheck("three", "fail", "no")]) == 1
     value = json.loads(capsys.readouterr().out)
     assert value["ok"] is False
     assert [check["verdict"] for check in value["checks"]] == ["ok", "warn", "fail"]

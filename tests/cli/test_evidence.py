@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.audit.evidence_file import format_evidence, is_evidence, parse_evidence
 from hkoji.cli.exits import Exit
 from hkoji.game import bodies
-from hkoji.game.evidence import format_evidence, is_evidence, parse_evidence
 from hkoji.log.line import format_log
 from tests.support.adversary import HostileDesk, instead_of, lying
 from tests.support.desk import AT, begin

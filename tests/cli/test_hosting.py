@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.cli.main import main
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.inside import inside
 from tests.support.service import Player
 

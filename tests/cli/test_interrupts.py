@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli import archive
+from hkoji.cli.audit import many_logs
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import whole
 from tests.support.shell import run
@@ -98,15 +98,15 @@ def test_a_log_that_is_counted_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     """The interrupt comes when a log has been counted, and before its line is written."""
     for seed in range(6):
         (tmp_path / f"{seed}.jsonl").write_text(new_game(seed).text)
-    real, counted = archive.Summary.add, []
+    real, counted = many_logs.ArchiveSummary.add, []
 
-    def add(summary: archive.Summary, result: object) -> None:
+    def add(summary: many_logs.ArchiveSummary, result: object) -> None:
         real(summary, result)  # type: ignore[arg-type] # an audit, passed through
         counted.append(result)
         if len(counted) == at + 1:
             interrupt()
 
-    monkeypatch.setattr(archive.Summary, "add", add)
+    monkeypatch.setattr(many_logs.ArchiveSummary, "add", add)
     done = run("audit", str(tmp_path), "--json")
     assert done.code == Exit.INTERRUPTED
     lines = done.out.splitlines()

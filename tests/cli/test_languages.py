@@ -17,7 +17,7 @@ from hkoji.cli.app import app
 from hkoji.cli.exits import Exit
 from hkoji.cli.help import find
 from hkoji.client.api import problem
-from hkoji.client.transport import Answer
+from hkoji.client.transport import HttpAnswer
 from scripts import build_catalogues
 from tests.support.shell import Shell, run
 
@@ -251,7 +251,7 @@ def test_mistakes_are_explained_in_italian(alice: Shell, bob: Shell, words: list
 
 
 def test_the_service_s_own_words_are_translated_where_they_are_known(alice: Shell) -> None:
-    answer = Answer(401, json.dumps({"code": "login-required", "detail": "log in first"}).encode())
+    answer = HttpAnswer(401, json.dumps({"code": "login-required", "detail": "log in first"}).encode())
     language.use("it")
     error = problem(answer)
     said = language.translate(error.message)

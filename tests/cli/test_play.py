@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.game.audit import audit
-from hkoji.local.house import House
+from hkoji.audit.log_audit import audit
+from hkoji.local.local_games import LocalGames
 from tests.support.desk import Desk
 from tests.support.keyboard import advised, lines, session
 from tests.support.shell import Shell, run
@@ -32,7 +32,7 @@ def games() -> list[dict[str, object]]:
 
 def logged(home: Path, game: object) -> int:
     """How many entries a game has."""
-    return House(home / "local").course(str(game)).seq + 1
+    return LocalGames(home / "local").course(str(game)).seq + 1
 
 
 # --- whole games ------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_moves_are_taken_as_people_type_them(home: Path) -> None:
     done = session("play", types=types)
     assert "The game is over" in done.out
     assert "Nothing was sent" not in done.out
-    assert audit(House(home / "local").log_file(str(game)).read_bytes(), {}).ok
+    assert audit(LocalGames(home / "local").log_file(str(game)).read_bytes(), {}).ok
 
 
 def test_a_number_chooses_from_a_short_list(home: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_number_chooses_from_a_short_list(home: Path) -> None:
 
     chosen: list[tuple[str, str]] = []
     session("play", "--level", "beginner", types=types)
-    course = House(home / "local").course(str(games()[0]["game"]))
+    course = LocalGames(home / "local").course(str(games()[0]["game"]))
     text = json.dumps(games())
     assert chosen
     assert course.outcome is not None

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.game.audit import audit
-from hkoji.local.house import House
+from hkoji.audit.log_audit import audit
+from hkoji.local.local_games import LocalGames
 from tests.support.service import HKOJI, serving
 from tests.support.shell import run
 
@@ -108,7 +108,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
         (game,) = games()
         if game["status"] == "finished":
             break
-        house = House(home / "local")
+        house = LocalGames(home / "local")
         events = house.player.position(str(game["game"])).events
         own = [event.action for event in events if getattr(event, "seat", None) == 0 and hasattr(event, "action")]
         left = iter(own)

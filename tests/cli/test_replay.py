@@ -16,7 +16,7 @@ from hkoji.cli import settings
 from hkoji.cli.boards import draw
 from hkoji.cli.exits import Exit
 from hkoji.cli.output import Style
-from hkoji.cli.stepping import Walk
+from hkoji.cli.study.stepping import Walk
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli import language, rules
+from hkoji.cli import language
 from hkoji.cli.exits import Exit
-from hkoji.cli.rulesets import make_ruleset
+from hkoji.cli.games.rulesets import make_ruleset
+from hkoji.cli.manual import rules
 from hkoji.errors import UsageError
 from hkoji.rules.editions import EDITIONS, find_edition
 from hkoji.rules.geishas_road import road

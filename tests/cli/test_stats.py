@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from hkoji.cli.exits import Exit
-from hkoji.cli.gather import Problem, read_logs
+from hkoji.cli.log_files.read_logs import UnreadableLog, read_logs
 from hkoji.log.line import format_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.study.record import Record
+from hkoji.study.game_record import GameRecord
 from tests.support.shell import run
 from tests.support.table import new_game, whole_game
 
@@ -168,10 +168,10 @@ def test_logs_are_read_one_after_the_other() -> None:
 
     stream = Endless()
     games = read_logs(io.BufferedReader(stream), "endless")
-    assert isinstance(next(games), Record)
+    assert isinstance(next(games), GameRecord)
     assert stream.given < len(text) + 65536
     rest = list(games)
-    assert [type(each) for each in rest] == [Problem]
+    assert [type(each) for each in rest] == [UnreadableLog]
     assert stream.given < 10**7
 
 

@@ -10,14 +10,14 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.client import evidence, files, vault
-from hkoji.client.evidence import DOUBTFUL, PROOF, VIEWS, Kept
+from hkoji.audit.evidence_file import ShownView, parse_evidence
+from hkoji.client import files, kept_evidence, vault
+from hkoji.client.kept_evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
 from hkoji.errors import NotFoundError, StorageError, TrustError
 from hkoji.game import bodies
-from hkoji.game.evidence import ShownView, parse_evidence
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey
-from hkoji.log.line import Signed, SignedReceipt
+from hkoji.log.line import SignedEntry, SignedReceipt
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.events import Outcome
@@ -50,8 +50,8 @@ def view(seq: int, cards: str = "ABCDEF") -> ShownView:
     return ShownView(made, KEY.sign(sshsig.VIEW, made.message))
 
 
-def signed(shown: ShownView) -> Signed:
-    return Signed(shown.view.text, shown.sig)
+def signed(shown: ShownView) -> SignedEntry:
+    return SignedEntry(shown.view.text, shown.sig)
 
 
 # --- what was accepted ------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDe
     game = begin(alice, bob)
     play_on((alice, bob), game, 9)
     alice.client.position(game)  # the other's last move may have brought cards
-    kept = Kept(alice.folder(game)).views()
+    kept = KeptEvidence(alice.folder(game)).views()
     assert len(kept) > 2
     for shown in kept:
         sshsig.verify(shown.sig, desk.key.public, sshsig.VIEW, shown.view.message, "server")
@@ -77,11 +77,11 @@ def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDe
 
 
 def test_views_that_repeat_are_not_kept_and_there_is_an_end_to_it(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
+    kept = KeptEvidence(tmp_path)
     kept.keep_view(signed(view(1)))
     kept.keep_view(signed(view(2)))
     assert [shown.view.seq for shown in kept.views()] == [1]
-    with patch.object(evidence, "VIEWS", VIEWS._replace(lines=3)):
+    with patch.object(kept_evidence, "VIEWS", VIEWS._replace(lines=3)):
         for seq in range(3, 9):
             kept.keep_view(signed(view(seq, "ABCDEF" + "G" * seq)))
     assert [shown.view.seq for shown in kept.views()] == [1, 3]
@@ -89,7 +89,7 @@ def test_views_that_repeat_are_not_kept_and_there_is_an_end_to_it(tmp_path: Path
 
 def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    cards = Kept(alice.folder(game)).views()[-1].view.dealt[0].cards
+    cards = KeptEvidence(alice.folder(game)).views()[-1].view.dealt[0].cards
     for name in ("log.jsonl", "view.json"):
         (alice.folder(game) / name).unlink()
     other = cards[:-1] + next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
@@ -220,7 +220,7 @@ def test_two_words_that_were_refused_at_different_times_convict_together(
 
 def test_nobody_can_fill_the_disk(tmp_path: Path) -> None:
     """And what does not convict takes no room from what does."""
-    kept = Kept(tmp_path)
+    kept = KeptEvidence(tmp_path)
     kept.refuse((view(seq) for seq in range(2 * DOUBTFUL.lines)), convicts=False)
     kept.refuse((view(seq) for seq in range(2 * DOUBTFUL.lines)), convicts=False)
     (file,) = tmp_path.iterdir()
@@ -242,7 +242,7 @@ def test_a_full_disk_does_not_hide_the_refusal(desk: HostileDesk, alice: Seat, b
     def full(path: Path, data: bytes) -> None:
         raise StorageError("the disk is full")
 
-    with patch.object(evidence, "write_file", full):
+    with patch.object(kept_evidence, "write_file", full):
         error = fork(desk, alice, game)
     assert "could not be kept: the disk is full" in error.hint
     assert not refused_by(alice)
@@ -287,7 +287,7 @@ def killed_before(player: Seat, at: int) -> Iterator[list[int]]:
     with (
         patch.object(files, "write_file", write),
         patch.object(vault, "write_file", write),
-        patch.object(evidence, "write_file", write),
+        patch.object(kept_evidence, "write_file", write),
     ):
         yield left
 
@@ -319,7 +319,7 @@ def test_killed_while_it_keeps_a_view(desk: HostileDesk, alice: Seat, bob: Seat)
             except KilledError:
                 count += 1
         position = alice.client.position(game)
-        texts = [shown.view.text for shown in Kept(alice.folder(game)).views()]
+        texts = [shown.view.text for shown in KeptEvidence(alice.folder(game)).views()]
         assert len(set(texts)) == len(texts)
         assert f'"cards":"{position.course.dealt[-1][0]}"' in texts[-1]
         if position.legal:

@@ -19,7 +19,7 @@ from hkoji.client.identity import load
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import StorageError
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.desk import Seat, begin
 
 
@@ -163,7 +163,7 @@ def test_files_that_do_not_go_together_are_said_to_be_so(alice: Seat, bob: Seat)
 
 
 def test_the_vault_forgets_no_entropy_and_no_opening(tmp_path: Path) -> None:
-    from hkoji.game.hidden import Opening, entropy_commit
+    from hkoji.game.openings import Opening, entropy_commit
 
     vault = Vault(tmp_path / ("a" * 32))
     one, two = "1" * 64, "2" * 64

@@ -17,7 +17,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity, create, load
 from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.agent import add_key, running_agent, socket_path
 from tests.support.desk import URL, Desk, Seat, begin, play_on
 

@@ -12,17 +12,17 @@ from unittest.mock import patch
 import pytest
 from hkoji_server import admin
 
-from hkoji.client import Home, files, identity, rekey, vault
-from hkoji.client.acquaintance import Acquaintance
+from hkoji.audit.log_audit import audit
+from hkoji.client import Home, files, identity, key_changes, vault
 from hkoji.client.api import Api
 from hkoji.client.identity import load
+from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
 from hkoji.errors import ExistsError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import bodies
-from hkoji.game.audit import audit
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keys import PrivateKey, PublicKey
 from hkoji.log.line import format_log
+from hkoji.log.private_key import PrivateKey, PublicKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.hall import URL, Guest, Hall, arrived
 from tests.support.inside import inside
@@ -41,7 +41,7 @@ def _time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """No two statements are made in the same second: one that is made anew is another one."""
     seconds = count()
     monkeypatch.setattr(
-        rekey, "utc_now", lambda: f"2026-11-20T{(n := next(seconds)) // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"
+        key_changes, "utc_now", lambda: f"2026-11-20T{(n := next(seconds)) // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"
     )
 
 
@@ -433,14 +433,14 @@ def test_an_old_game_shows_how_an_earlier_key_came_and_that_one_counts_no_more(t
     second = table.rekey(0).public
     said: list[str] = []
     kept = Pins(Home(tmp_path), URL, said.append)
-    met = Acquaintance(kept, lambda _: (), said.append)
+    met = KnownKeys(kept, lambda _: (), said.append)
     for key in (first, latest):
         kept.pin_player("alice", key)
     met.meet(table.course.setup, None)
     assert kept.players["alice"] == latest
     assert kept.known("alice") == {first, second, latest}
     assert said == []
-    other = Acquaintance(Pins(Home(tmp_path / "other"), URL, said.append), lambda _: (), said.append)
+    other = KnownKeys(Pins(Home(tmp_path / "other"), URL, said.append), lambda _: (), said.append)
     other.meet(table.course.setup, None)
     assert said == [f"alice has another key now: {second.fingerprint}"]
 

@@ -10,7 +10,7 @@ from hkoji.client import Client, Home
 from hkoji.client.vault import Vault
 from hkoji.errors import ConflictError, IllegalActionError, NetworkError, NotFoundError, NotYourTurnError
 from hkoji.game.submission import Submission, format_submission, parse_submission
-from tests.support.desk import URL, Desk, DeskTransport, Seat, begin, play_on
+from tests.support.desk import URL, Desk, LocalTransport, Seat, begin, play_on
 
 
 def unplug(desk: Desk) -> None:
@@ -37,7 +37,7 @@ def test_a_move_is_signed_offline_and_sent_from_a_machine_that_knows_nothing(
     submission = signed(alice, game, number)
     assert set(submission.opening) <= set(Vault(alice.folder(game)).openings())
     plug_in(desk)
-    elsewhere = Client(Home(tmp_path / "elsewhere"), connect=lambda url: DeskTransport(url, desk))
+    elsewhere = Client(Home(tmp_path / "elsewhere"), connect=lambda url: LocalTransport(url, desk))
     lines = elsewhere.submit(parse_submission(format_submission(submission)), URL)
     assert lines[0].entry == submission.entry
     assert elsewhere.submit(submission, URL) == lines  # the first receipt again

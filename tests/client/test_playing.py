@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.audit.log_audit import audit
 from hkoji.client import Client, Home
 from hkoji.errors import (
     CancelledError,
@@ -23,7 +24,6 @@ from hkoji.errors import (
     UsageError,
 )
 from hkoji.game import bodies
-from hkoji.game.audit import audit
 from hkoji.game.course import Stage
 from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_log

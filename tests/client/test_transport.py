@@ -14,7 +14,7 @@ import pytest
 
 from hkoji.client import deadline, transport
 from hkoji.client.api import Api
-from hkoji.client.transport import Answer, Transport, parse_url
+from hkoji.client.transport import HttpAnswer, Transport, parse_url
 from hkoji.errors import NetworkError, ServiceError, TooManyError, UsageError
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -55,7 +55,7 @@ def test_a_connection_is_kept() -> None:
     with listening([OK, OK, OK]) as (url, got):
         client = Transport(url)
         for _ in range(3):
-            assert client.request("GET", "/x") == Answer(200, b"{}")
+            assert client.request("GET", "/x") == HttpAnswer(200, b"{}")
         client.close()
     assert len(got) == 3
     assert got[0].startswith(b"GET /x HTTP/1.1\r\n")
@@ -119,7 +119,7 @@ HEADS = [
 def test_plain_heads_are_read_as_the_library_reads_all(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     rest = b"abc\r\n0\r\n\r\n" if b"chunked" in head else b"abc"
 
-    def asked() -> tuple[Answer, bool]:
+    def asked() -> tuple[HttpAnswer, bool]:
         with listening([head + rest]) as (url, _):
             client = Transport(url)
             try:

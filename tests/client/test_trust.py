@@ -10,18 +10,20 @@ from typing import Any
 
 import pytest
 
-from hkoji.client import api, table
+from hkoji import referee
+from hkoji.client import api
+from hkoji.client import game as table
 from hkoji.client.home import Home
 from hkoji.client.identity import create
-from hkoji.client.transport import Answer, Transport
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import HkojiError, LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
-from hkoji.game import bodies, host
-from hkoji.game.terms import DuplicateTerms
+from hkoji.game import bodies
+from hkoji.game.dealer_terms import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, SignedReceipt, line_to_json, sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -49,7 +51,7 @@ def refused(player: Seat, game: str, reason: str) -> TrustError:
 def on_view(desk: Desk, change: Callable[[dict[str, Any]], None]) -> None:
     """Changes each view on its way."""
 
-    def tamper(method: str, path: str, answer: Answer) -> Answer:
+    def tamper(method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
         if "/view" not in path or answer.status != 200:
             return answer
         value = answer.json()
@@ -61,7 +63,7 @@ def on_view(desk: Desk, change: Callable[[dict[str, Any]], None]) -> None:
 
 def signed_view(desk: Desk, table: str, *, key: PrivateKey | None = None, **changes: Any) -> dict[str, str]:
     """A signed view of the game `table` for its host, like the honest one but for `changes`."""
-    honest = host.view(desk.games[table].hosted, 0)
+    honest = referee.view(desk.games[table].hosted, 0)
     fields = {name: getattr(honest, name) for name in ("dealt", "game", "head", "seat", "seq")}
     view = make_view(**{**fields, **changes})
     return {"text": view.text, "sig": encode_base64((key or desk.key).sign(sshsig.VIEW, view.message))}
@@ -73,12 +75,12 @@ def signed_view(desk: Desk, table: str, *, key: PrivateKey | None = None, **chan
 @pytest.fixture
 def chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service offers games of which it alone chooses the cards, whatever it was asked for."""
-    honest = host.offer
+    honest = referee.offer
 
-    def offer(game: str, ruleset: Ruleset, seed: str, **more: Any) -> host.Accepted:  # Any: as they are
+    def offer(game: str, ruleset: Ruleset, seed: str, **more: Any) -> referee.Accepted:  # Any: as they are
         return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)
 
-    monkeypatch.setattr(host, "offer", offer)
+    monkeypatch.setattr(referee, "offer", offer)
 
 
 @pytest.mark.usefixtures("chosen")
@@ -299,9 +301,9 @@ def test_a_service_that_calls_itself_like_another_gets_no_login(alice: Seat, des
     impostor.origin = desk.origin
     impostor_url = "http://127.0.0.1:10"
     client = alice.client
-    from tests.support.desk import DeskTransport
+    from tests.support.desk import LocalTransport
 
-    client._connect = lambda url: DeskTransport(url, impostor if url == impostor_url else desk)
+    client._connect = lambda url: LocalTransport(url, impostor if url == impostor_url else desk)
     with pytest.raises(TrustError, match="what another service"):
         client.register(impostor_url)
     assert not impostor.players
@@ -312,7 +314,7 @@ def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(alice: Seat, bob: Seat,
     game = begin(alice, bob)
     notation = alice.client.position(game).legal[0]
 
-    def tamper(method: str, path: str, answer: Answer) -> Answer:
+    def tamper(method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
         if not path.endswith("/entries"):
             return answer
         value = answer.json()
@@ -383,7 +385,7 @@ def test_wrong_views_are_refused(
 
 def test_a_hand_that_changes_at_the_same_head_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     other = next(card for card in "ABCDEFG" if card != cards[-1] and cards.count(card) < 2)
     on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
     refused(alice, game, "other cards in round 1 before")
@@ -394,7 +396,7 @@ def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(alice: Seat, bob:
     game = begin(alice, bob)
     for name in ("view.json", "views.signed", "log.jsonl"):
         (alice.folder(game) / name).unlink()
-    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     other = next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
     on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
     assert alice.client.position(game).course.state.round == 1
@@ -445,7 +447,7 @@ def test_an_answer_of_any_shape_is_an_error_of_the_service(
 def test_a_summary_cannot_write_to_the_terminal(alice: Seat, bob: Seat, desk: Desk) -> None:
     begin(alice, bob)
 
-    def tamper(_method: str, path: str, answer: Answer) -> Answer:
+    def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
         value = answer.json()
         for each in value.get("games", []):
             each["guest"] = "\x1b[2Jbob"
@@ -460,7 +462,7 @@ def _on_list(desk: Desk, change: Callable[[dict[str, Any]], None]) -> list[str]:
     """Changes each list of games on its way. The lists that are asked for, as they are."""
     asked: list[str] = []
 
-    def tamper(_method: str, path: str, answer: Answer) -> Answer:
+    def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
         if "games?" not in path:
             return answer
         asked.append(path)
@@ -512,10 +514,10 @@ def test_a_list_of_games_that_does_not_end_is_given_up(
     asked: list[str] = []
 
     class Endless(Transport):
-        def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+        def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
             asked.append(path)
             assert len(asked) < 100
-            return Answer(200, json.dumps({"games": games, "next": f"{AT}~{len(asked):032x}"}).encode())
+            return HttpAnswer(200, json.dumps({"games": games, "next": f"{AT}~{len(asked):032x}"}).encode())
 
     monkeypatch.setattr(api, "MOST_BYTES", 4000)
     with pytest.raises(ServiceError, match="does not end"):
@@ -544,7 +546,7 @@ def test_a_list_of_games_that_does_not_end_is_given_up(
 def test_problems_become_errors(status: int, value: Any, kind: str) -> None:
     from hkoji.client.api import problem
 
-    error = problem(Answer(status, json.dumps(value).encode(), "https://elsewhere.example/\x1b"))
+    error = problem(HttpAnswer(status, json.dumps(value).encode(), "https://elsewhere.example/\x1b"))
     assert isinstance(error, HkojiError)
     assert error.code == kind
     for text in (str(error), error.hint):

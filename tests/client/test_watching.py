@@ -12,11 +12,11 @@ import pytest
 
 from hkoji.client import Client, Home
 from hkoji.client.events import Event, read_events
-from hkoji.client.transport import LONGEST_LINE, Answer, Transport
+from hkoji.client.transport import LONGEST_LINE, HttpAnswer, Transport
 from hkoji.client.watching import Happened
 from hkoji.errors import CancelledError, NetworkError, ServiceError, TrustError, UsageError
 from hkoji.log.line import Line, format_line
-from tests.support.desk import Desk, DeskTransport, Seat, begin, play_on
+from tests.support.desk import Desk, LocalTransport, Seat, begin, play_on
 
 Lie = Callable[[list[bytes]], list[bytes]]
 """What a service makes of the blocks of a stream."""
@@ -52,15 +52,15 @@ class Stream:
     desk: Desk
     lie: Lie = LIES["none"]
     places: list[str | None] = field(default_factory=list)
-    refuse: Answer | None = None
+    refuse: HttpAnswer | None = None
 
-    def follow(self, path: str, place: str | None) -> tuple[Answer, Generator[bytes, None, None]]:
+    def follow(self, path: str, place: str | None) -> tuple[HttpAnswer, Generator[bytes, None, None]]:
         self.places.append(place)
         if self.refuse is not None:
             return self.refuse, self._lines([])
         game = path.split("/")[3] if "/games/" in path else next(iter(self.desk.games))
         after = int(path.partition("after=")[2] or -1)
-        return Answer(200, b""), self._lines(
+        return HttpAnswer(200, b""), self._lines(
             self.lie([block(each) for each in self.desk.games[game].lines[after + 1 :]])
         )
 
@@ -69,14 +69,14 @@ class Stream:
             yield from each.splitlines(keepends=True)
 
 
-class StreamTransport(DeskTransport):
+class StreamTransport(LocalTransport):
     def __init__(self, url: str, desk: Desk, stream: Stream) -> None:
         super().__init__(url, desk)
         self._stream = stream
 
     def follow(
         self, path: str, token: str | None, place: str | None, patience: float
-    ) -> tuple[Answer, Generator[bytes, None, None]]:
+    ) -> tuple[HttpAnswer, Generator[bytes, None, None]]:
         return self._stream.follow(path, place)
 
 
@@ -127,7 +127,7 @@ def test_an_older_service_is_asked_again_and_again(
 ) -> None:
     game = begin(alice, bob)
     goes_on(game)
-    stream = Stream(desk, refuse=Answer(404, b'{"code":"not-found","detail":"Not Found"}'))
+    stream = Stream(desk, refuse=HttpAnswer(404, b'{"code":"not-found","detail":"Not Found"}'))
     found = told(watching(alice, stream).watch(game, after=2))
     assert found == [(line.entry.seq, line.entry.head) for line in desk.games[game].lines[3:]]
     assert len(stream.places) == 1
@@ -139,7 +139,7 @@ def test_a_service_that_has_no_room_is_asked_later(
     game = begin(alice, bob)
     first = len(desk.games[game].lines)
     pauses = goes_on(game)
-    busy = Answer(503, b'{"code":"too-busy","detail":"no","retry_after":7}')
+    busy = HttpAnswer(503, b'{"code":"too-busy","detail":"no","retry_after":7}')
     with pytest.raises(AssertionError, match="never ends"):  # it does not give up
         list(watching(alice, Stream(desk, refuse=busy)).watch(game))
     assert min(pauses[:5]) >= 7

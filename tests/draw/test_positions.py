@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.cli.language import ENGLISH, LANGUAGES, load
-from hkoji.decks import find_deck
-from hkoji.draw import cards
-from hkoji.draw.position import DRAWINGS, draw_position
 from hkoji.errors import UsageError
 from hkoji.game import bodies
 from hkoji.game.replay import Replay, replay
+from hkoji.messages.text import render
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
+from hkoji.show.decks import find_deck
+from hkoji.show.drawings import cards
+from hkoji.show.drawings.position import DRAWINGS, draw_position
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, see
 from hkoji.study.stops import Stop, stops
-from hkoji.text import render
 from scripts import build_drawings
 from scripts.build_drawings import scene
 from tests.support.retold import retold

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from hkoji.errors import MalformedError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from scripts.fuzzing import corpus
 from scripts.fuzzing.target import Target, chosen, refusals, split_off
 from scripts.fuzzing.targets import TARGETS

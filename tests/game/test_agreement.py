@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hkoji import errors
-from hkoji.arena.plan import Plan
-from hkoji.arena.scribe import Scribe
+from hkoji.arena.logging_referee import LoggingReferee
+from hkoji.arena.plan import MatchPlan
+from hkoji.audit.log_audit import audit
 from hkoji.game import bodies
-from hkoji.game.audit import audit
 from hkoji.log.line import format_log
 from hkoji.rules.hanamikoji import actions
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -110,9 +110,9 @@ def test_a_log_with_another_answer_of_the_referee_is_found_out() -> None:
 
 @pytest.mark.parametrize("ruleset", [Hanamikoji("random", 1, "charm"), GAMES[1].rulesets[-1]])
 def test_an_arena_keeps_to_the_same_rule_book(ruleset: Ruleset) -> None:
-    plan = Plan(("one", "other"), ruleset, 1, "7")
+    plan = MatchPlan(("one", "other"), ruleset, 1, "7")
     for table in "ab":
-        scribe = Scribe(plan, 0, table)
+        scribe = LoggingReferee(plan, 0, table)
         scribe.begin()
         rng = random.Random(table)
         while scribe.state.outcome is None:

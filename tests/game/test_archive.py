@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from hkoji.game.archive import Against, Claims, claims, covers, extends, fork, other_seed, two_receipts
-from hkoji.game.audit import audit
-from hkoji.log.keys import PublicKey
+from hkoji.audit.contradictions import Against, Claims, claims, covers, extends, fork, other_seed, two_receipts
+from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
+from hkoji.log.private_key import PublicKey
 from tests.support.docs import DOCS
 from tests.support.forgery import later_receipt
 from tests.support.table import Table, new_game, whole_game

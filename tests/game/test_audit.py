@@ -6,14 +6,14 @@ import random
 
 import pytest
 
+from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import bodies
-from hkoji.game.audit import AuditStep, audit
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Stage
-from hkoji.game.hidden import Opening, seed_commit
+from hkoji.game.openings import Opening, seed_commit
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

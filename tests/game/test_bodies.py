@@ -8,10 +8,10 @@ import pytest
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.game.bodies import KINDS, SERVER_KINDS, parse_body
-from hkoji.game.hidden import parse_openings
+from hkoji.game.openings import parse_openings
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, parse_submission, read_submission
 from hkoji.log.canonical import MAX_INTEGER
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.docs import DOCS, rows
 
 Json = Any  # wrong on purpose

@@ -10,7 +10,7 @@ import pytest
 from hkoji import errors
 from hkoji.game import bodies
 from hkoji.game.course import begin
-from hkoji.game.knowledge import Spectator
+from hkoji.game.knowledge import SpectatorKnowledge
 from hkoji.game.replay import Step, replay
 from hkoji.log.entry import make_entry
 from hkoji.rules.events import Deal, Draw
@@ -63,7 +63,7 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 def steps(table: Table, *, blind: bool) -> tuple[Step, ...]:
     """All steps; `blind` as whoever sees no cards, not even in the end."""
-    found = replay(table.lines, Spectator() if blind else None)
+    found = replay(table.lines, SpectatorKnowledge() if blind else None)
     assert found.stop is None
     assert len(found.steps) == len(table.lines)
     return found.steps

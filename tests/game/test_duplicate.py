@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji import errors
-from hkoji.game import bodies, host
-from hkoji.game.audit import AuditStep, audit
+from hkoji import errors, referee
+from hkoji.audit.log_audit import AuditStep, audit
+from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Stage
-from hkoji.game.hidden import duplicate_seed_commit
+from hkoji.game.dealer_terms import DuplicateTerms, ServerTerms
+from hkoji.game.openings import duplicate_seed_commit
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
-from hkoji.game.terms import DuplicateTerms, ServerTerms
 from hkoji.game.view import replay_own
 from hkoji.log.canonical import JsonValue
 from hkoji.log.line import sign_entry
@@ -170,12 +170,12 @@ def test_a_sealed_replay_opens_what_was_face_down_and_no_hand() -> None:
 
 def test_a_player_of_a_sealed_game_still_knows_the_own_cards_only() -> None:
     table = sealed(5)
-    own = replay_own(table.lines, 0, host.view(table.hosted, 0), host.own_openings(table.hosted, 0)).course
+    own = replay_own(table.lines, 0, referee.view(table.hosted, 0), referee.own_openings(table.hosted, 0)).course
     assert own is not None
     assert own.stage is Stage.UNSEAL
     assert all("X" not in mine for mine, _ in own.dealt)
     assert all(set(theirs) == {"X"} for _, theirs in own.dealt)
-    view = host.view(table.hosted, 0)
+    view = referee.view(table.hosted, 0)
     table.unseal()
     known = replay_own(table.lines, 0, view, ()).course
     assert known is not None
@@ -201,10 +201,10 @@ def test_games_that_end_early_are_sealed_and_unsealed_too() -> None:
 @pytest.mark.parametrize("deal", [DEAL, None])
 def test_a_stored_game_resumes_where_it_was(deal: tuple[str, str] | None) -> None:
     table = whole_game(6, None, deal)
-    assert host.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
+    assert referee.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
     if deal:
         table.unseal(at="2026-11-20T13:00:00Z")
-        assert host.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
+        assert referee.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
         assert table.hosted.at == "2026-11-20T13:00:00Z"
 
 
@@ -244,7 +244,9 @@ def test_no_offer_with_terms_of_another_seed_deal_or_game() -> None:
         ServerTerms.bind("00" * 16, DEAL[1]),
     ):
         with pytest.raises(errors.CommitmentError):
-            host.offer(table.game, Hanamikoji(), DEAL[1], signer=table.server, at="2026-11-20T12:00:00Z", terms=terms)
+            referee.offer(
+                table.game, Hanamikoji(), DEAL[1], signer=table.server, at="2026-11-20T12:00:00Z", terms=terms
+            )
 
 
 def test_players_can_neither_unseal_nor_go_on_after_the_end() -> None:

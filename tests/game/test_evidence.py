@@ -6,12 +6,13 @@ import random
 
 import pytest
 
+from hkoji import referee
+from hkoji.audit.contradictions import claims
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import EvidenceFile, format_evidence, is_evidence, parse_evidence
+from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.errors import HkojiError
-from hkoji.game import bodies, host
-from hkoji.game.archive import claims
-from hkoji.game.audit import Audit, AuditStep
-from hkoji.game.evidence import Evidence, format_evidence, is_evidence, parse_evidence
-from hkoji.game.judgement import audit_file
+from hkoji.game import bodies
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, format_log, parse_log
 from hkoji.log.receipt import make_receipt
@@ -29,7 +30,7 @@ BOTH: tuple[Ruleset, ...] = (Hanamikoji(), GeishasRoad())
 EARLIER = "2026-11-20T11:00:00Z"
 
 
-def judged(made: Evidence, table: Table) -> Audit:
+def judged(made: EvidenceFile, table: Table) -> Audit:
     """A stranger's audit of the file's text, with the keys from outside."""
     text = format_evidence(made)
     assert parse_evidence(text) == made
@@ -40,7 +41,7 @@ def named(result: Audit) -> set[str]:
     return {finding.signer for finding in result.findings if finding.signer}
 
 
-def convicts(made: Evidence, table: Table, *reasons: str, signer: str = "server") -> None:
+def convicts(made: EvidenceFile, table: Table, *reasons: str, signer: str = "server") -> None:
     """The tenth step names exactly that signer, with these words."""
     result = judged(made, table)
     found = [finding for finding in result.findings if finding.step is AuditStep.EVIDENCE]
@@ -93,7 +94,7 @@ def test_a_hand_that_the_seed_does_not_give(ruleset: Ruleset) -> None:
     dealt = pack.split(table.course.dealt[0][0])
     other = next(kind for kind in pack.kinds if kind not in dealt)
     wrong = shown(table, 0, dealt=(Dealt("".join(dealt[:-1]) + other, 1),))
-    running = Evidence(table.game, {}, table.text, (wrong,))
+    running = EvidenceFile(table.game, {}, table.text, (wrong,))
     assert judged(running, table).ok
     table.play(3).send(table.entry(1, bodies.Resign()))
     words = "showed alice cards in round 1 that its committed seed does not give, "
@@ -108,7 +109,7 @@ def test_the_other_seats_hand(ruleset: Ruleset) -> None:
     table = new_game(5, ruleset)
     theirs = table.course.dealt[0][1]
     other = shown(table, 0, dealt=(Dealt(theirs, 1),))
-    made = Evidence(table.game, {}, table.text, (other,))
+    made = EvidenceFile(table.game, {}, table.text, (other,))
     if ruleset.name == "hanamikoji":
         convicts(made, table, "fewer or more cards than were dealt")
     else:
@@ -126,19 +127,19 @@ def test_two_views_that_contradict_each_other(ruleset: Ruleset) -> None:
     swapped = cards[width : 2 * width] + cards[:width] + cards[2 * width :]
     assert swapped != cards
     one, other = shown(table, 0), shown(table, 0, dealt=(Dealt(swapped, 1),))
-    convicts(Evidence(table.game, {}, table.text, (one,), (other,)), table, "showed seat 0 other cards before")
-    convicts(Evidence(table.game, {}, table.text, (), (one, other)), table, "showed seat 0 other cards before")
+    convicts(EvidenceFile(table.game, {}, table.text, (one,), (other,)), table, "showed seat 0 other cards before")
+    convicts(EvidenceFile(table.game, {}, table.text, (), (one, other)), table, "showed seat 0 other cards before")
 
 
 def test_views_that_contradict_without_any_log() -> None:
     table = new_game(3)
 
-    def views(*dealt: tuple[str, ...], seqs: tuple[int, int]) -> Evidence:
+    def views(*dealt: tuple[str, ...], seqs: tuple[int, int]) -> EvidenceFile:
         made = [
             shown(table, 0, seq=seq, dealt=tuple(Dealt(cards, number) for number, cards in enumerate(rounds, 1)))
             for seq, rounds in zip(seqs, dealt, strict=True)
         ]
-        return Evidence(table.game, {}, "", (), tuple(made))
+        return EvidenceFile(table.game, {}, "", (), tuple(made))
 
     known = {"server": table.server.public}
     fine = [
@@ -160,7 +161,7 @@ def test_views_of_both_seats_with_more_copies_than_there_are() -> None:
     table = new_game(3, GeishasRoad())
     host, guest = table.course.dealt[0]
     views = (shown(table, 0), shown(table, 1, dealt=(Dealt(host[:2] + guest[2:], 1),)))
-    made = Evidence(table.game, {}, table.text, views)
+    made = EvidenceFile(table.game, {}, table.text, views)
     convicts(made, table, "showed both seats more cards of a kind in round 1 than there are")
     assert judged(made._replace(views=made.views[1:]), table).ok
 
@@ -168,15 +169,17 @@ def test_views_of_both_seats_with_more_copies_than_there_are() -> None:
 @pytest.mark.parametrize("cards", ["ABCDEFH", "XXXXXXX", "AAAAAAA"])
 def test_what_are_no_cards_or_too_many_of_a_kind(cards: str) -> None:
     table = new_game(3)
-    convicts(Evidence(table.game, {}, table.text, (shown(table, 0, dealt=(Dealt(cards, 1),)),)), table, "showed alice")
+    convicts(
+        EvidenceFile(table.game, {}, table.text, (shown(table, 0, dealt=(Dealt(cards, 1),)),)), table, "showed alice"
+    )
 
 
 def test_a_view_of_another_course_of_the_game() -> None:
     table = new_game(3).play(3)
     seq = len(table.lines) - 1
     for changes in ({"head": "ab" * 32}, {"seq": seq - 1}, {"head": table.lines[4].entry.head}):
-        convicts(Evidence(table.game, {}, table.text, (shown(table, 0, **changes),)), table, "in place")
-    bare = Evidence(table.game, {}, format_log(table.lines[:6], receipts=False), (shown(table, 0, seq=9),))
+        convicts(EvidenceFile(table.game, {}, table.text, (shown(table, 0, **changes),)), table, "in place")
+    bare = EvidenceFile(table.game, {}, format_log(table.lines[:6], receipts=False), (shown(table, 0, seq=9),))
     assert judged(bare, table).ok  # nothing here says where that entry belongs
     misplaced = shown(table, 0, seq=9, head=table.lines[5].entry.head)
     convicts(bare._replace(views=(misplaced,)), table, "puts entry 5 in place 9")
@@ -191,7 +194,7 @@ def test_a_fork(ruleset: Ruleset, receipt: bool) -> None:
     assert actor is not None
     before = next(n for n, line in enumerate(table.lines) if line.entry.kind == "move") + 1
     line = follow(table.server, table.lines[before], bodies.Timeout(0, AT))
-    made = Evidence(table.game, {}, table.text, (), (line if receipt else line._replace(receipt=None),))
+    made = EvidenceFile(table.game, {}, table.text, (), (line if receipt else line._replace(receipt=None),))
     convicts(made, table, f"has put two different entries in place {before + 1}")
     convicts(made._replace(log=format_log(table.lines, receipts=False)), table, "has put two different entries")
 
@@ -203,7 +206,7 @@ def test_two_moves_of_a_player_are_a_fork_only_with_the_services_word_on_both() 
     other.send(other.move(other.course.state.legal_actions()[-1]))
     line = other.lines[seq - 1]
     assert line.entry.text != table.lines[seq - 1].entry.text
-    made = Evidence(table.game, {}, table.text, (), (line,))
+    made = EvidenceFile(table.game, {}, table.text, (), (line,))
     convicts(made, table, f"has put two different entries in place {seq - 1}")
     assert judged(made._replace(refused=(line._replace(receipt=None),)), table).ok
 
@@ -218,13 +221,13 @@ def test_receipts_that_contradict() -> None:
     table = new_game(3).play(4)
     late = "2026-11-20T12:00:01Z"
 
-    def with_receipt(number: int, receipt: SignedReceipt) -> Evidence:
-        return Evidence(table.game, {}, table.text, (), (table.lines[number]._replace(receipt=receipt),))
+    def with_receipt(number: int, receipt: SignedReceipt) -> EvidenceFile:
+        return EvidenceFile(table.game, {}, table.text, (), (table.lines[number]._replace(receipt=receipt),))
 
     convicts(with_receipt(6, _receipt(table, 6, late)), table, "gave two receipts for entry 6")
     convicts(with_receipt(6, _receipt(table, 6, head="ab" * 32)), table, "has put two different entries in place 6")
     early = table.lines[6]._replace(receipt=_receipt(table, 7, EARLIER))
-    made = Evidence(table.game, {}, format_log(table.lines[:6]), (), (early,))
+    made = EvidenceFile(table.game, {}, format_log(table.lines[:6]), (), (early,))
     convicts(made, table, f"the receipt's time {EARLIER} is before")
 
 
@@ -233,9 +236,9 @@ def test_its_word_for_an_entry_after_the_end() -> None:
     table = new_game(3).play(4)
     longer = table.lines[-1]._replace(receipt=_receipt(table, 6, seq=40, head="cd" * 32))
     table.send(table.entry(0, bodies.Resign()))
-    convicts(Evidence(table.game, {}, table.text, (), (longer,)), table, "the game has ended with entry")
+    convicts(EvidenceFile(table.game, {}, table.text, (), (longer,)), table, "the game has ended with entry")
     running = new_game(3).play(4)
-    assert judged(Evidence(running.game, {}, running.text, (), (longer,)), running).ok
+    assert judged(EvidenceFile(running.game, {}, running.text, (), (longer,)), running).ok
 
 
 def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
@@ -245,7 +248,7 @@ def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
     assert actor is not None
     line = follow(table.server, table.lines[-1], bodies.Resign(), table.names[actor], OWN)
     later = follow(OWN, table.lines[-1], bodies.Timeout(actor, AT))
-    result = judged(Evidence(table.game, {}, table.text, (), (line._replace(receipt=None), later)), table)
+    result = judged(EvidenceFile(table.game, {}, table.text, (), (line._replace(receipt=None), later)), table)
     assert result.ok, result.findings
     assert "of another game: 2" in result.notes[AuditStep.EVIDENCE]  # signature and receipt of the later one
 
@@ -263,15 +266,15 @@ def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
     ):
         line = follow(table.server, table.lines[-1], body)
         for refused in (line, line._replace(receipt=None)):
-            convicts(Evidence(table.game, {}, table.text, (), (refused,)), table, reason)
+            convicts(EvidenceFile(table.game, {}, table.text, (), (refused,)), table, reason)
     honest = follow(table.server, table.lines[-1], bodies.Timeout(actor, AT))
-    assert judged(Evidence(table.game, {}, table.text, (), (honest,)), table).ok
+    assert judged(EvidenceFile(table.game, {}, table.text, (), (honest,)), table).ok
 
 
 def test_a_first_answer_that_was_refused_needs_no_log() -> None:
     table = new_game(3).play(4)
     line = follow(table.server, table.lines[-1], bodies.End((), Outcome("resign", 0), None))
-    made = Evidence(table.game, {}, "", (), (*table.lines, line))
+    made = EvidenceFile(table.game, {}, "", (), (*table.lines, line))
     convicts(made, table, "in a course of the game that was refused, step 6: ")
 
 
@@ -290,8 +293,8 @@ def accused() -> tuple[Table, int, str]:
 def test_a_player_who_was_shown_another_hand_is_excused_by_the_view() -> None:
     table, number, card = accused()
     log = rewrite(table, other_cards(table, number, card))
-    lines = parse_evidence(format_evidence(Evidence(table.game, {}, log))).log
-    bare = Evidence(table.game, {}, lines)
+    lines = parse_evidence(format_evidence(EvidenceFile(table.game, {}, log))).log
+    bare = EvidenceFile(table.game, {}, lines)
     assert named(judged(bare, table)) == {"alice and server"}
     before = new_game(table.seed).play(0)
     while len(before.lines) < number:
@@ -413,7 +416,7 @@ def test_no_damage_to_an_honest_file_convicts_anybody() -> None:
 def test_no_damage_to_a_file_that_convicts_one_convicts_another() -> None:
     table = new_game(3).play(4)
     lines = tuple(follow(table.server, table.lines[-1], bodies.Timeout(seat, AT)) for seat in (0, 1))
-    text = format_evidence(Evidence(table.game, {}, table.text, (shown(table, 0),), lines))
+    text = format_evidence(EvidenceFile(table.game, {}, table.text, (shown(table, 0),), lines))
     assert named(audit_file(text, pins(table))) == {"server"}
     for each in damages(text, random.Random(1), 60):
         assert named(audit_file(each, pins(table))) <= {"server"}
@@ -430,8 +433,8 @@ def test_a_service_of_bobs_own_is_not_the_service() -> None:
         assert named(audit_file(text, known)) == set()
     assert "of another game: 3" in audit_file(text, {}).notes[AuditStep.EVIDENCE]
     own = Table(Hanamikoji(), 3)
-    offered = host.offer(own.game, own.ruleset, "77" * 32, signer=OWN, at=AT)
+    offered = referee.offer(own.game, own.ruleset, "77" * 32, signer=OWN, at=AT)
     twice = follow(OWN, offered.lines[0], bodies.Cancel()), follow(OWN, offered.lines[0], bodies.Timeout(0, AT))
-    text = format_evidence(Evidence(own.game, {}, format_log(offered.lines), (), twice))
+    text = format_evidence(EvidenceFile(own.game, {}, format_log(offered.lines), (), twice))
     assert named(audit_file(text, pins(own))) == set()
     assert {OWN.public.fingerprint in name for name in named(audit_file(text, {}))} == {True}

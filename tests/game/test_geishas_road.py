@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji import errors
-from hkoji.game import bodies, host
-from hkoji.game.audit import audit
+from hkoji import errors, referee
+from hkoji.audit.log_audit import audit
+from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Stage
-from hkoji.game.hidden import Opening
+from hkoji.game.openings import Opening
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.game.view import replay_own
@@ -43,7 +43,7 @@ def test_a_players_replay_is_the_projection_of_the_referees(
 ) -> None:
     table = new_game(seed, ruleset).play(moves)
     state = table.course.state
-    own = replay_own(table.lines, seat, host.view(table.hosted, seat), host.own_openings(table.hosted, seat))
+    own = replay_own(table.lines, seat, referee.view(table.hosted, seat), referee.own_openings(table.hosted, seat))
     assert own.course is not None
     assert own.course.state == (state if table.course.finished else state.project(seat))
     public = replay(table.lines)

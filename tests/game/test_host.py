@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji import errors
-from hkoji.game import bodies, host
-from hkoji.game.audit import audit
+from hkoji import errors, referee
+from hkoji.audit.log_audit import audit
+from hkoji.game import bodies
 from hkoji.game.course import Stage
-from hkoji.game.hidden import Opening, entropy_commit
+from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import parse_log, sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Event
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
@@ -48,14 +48,14 @@ def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: Hanami
 def test_what_is_accepted_says_what_has_happened() -> None:
     table = Table(Hanamikoji(first="random"), 3)
     happened: list[Event] = []
-    accept = host.accept
+    accept = referee.accept
 
-    def listen(*arguments: Any, **more: Any) -> host.Accepted:  # Any: as they are
+    def listen(*arguments: Any, **more: Any) -> referee.Accepted:  # Any: as they are
         accepted = accept(*arguments, **more)
         happened.extend(accepted.events)
         return accepted
 
-    with patch.object(host, "accept", listen):
+    with patch.object(referee, "accept", listen):
         table.begin().play()
     assert tuple(happened) == replay(table.lines).events
 
@@ -63,10 +63,10 @@ def test_what_is_accepted_says_what_has_happened() -> None:
 @given(st.integers(0, 10**6), st.integers(0, 40))
 def test_a_stored_game_resumes_where_it_was(seed: int, moves: int) -> None:
     table = new_game(seed).play(moves)
-    assert host.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
+    assert referee.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
     half = len(table.lines) // 2
-    earlier = host.resume(table.lines[:half], table.hosted.seed, table.hosted.openings)
-    assert host.catch_up(earlier, table.lines[half:], table.hosted.openings) == table.hosted
+    earlier = referee.resume(table.lines[:half], table.hosted.seed, table.hosted.openings)
+    assert referee.catch_up(earlier, table.lines[half:], table.hosted.openings) == table.hosted
 
 
 def test_a_reveal_follows_the_rounds_last_decision_at_once() -> None:

@@ -6,21 +6,21 @@ from itertools import permutations
 
 import pytest
 
-from hkoji.errors import MalformedError
-from hkoji.game import bodies
-from hkoji.game.audit import Audit, AuditStep, Finding
-from hkoji.game.evidence import (
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import (
     MAX_HEADER_BYTES,
     MAX_STATEMENTS,
-    Evidence,
+    EvidenceFile,
     ShownView,
     format_evidence,
     parse_evidence,
 )
-from hkoji.game.judgement import audit_file
-from hkoji.game.shown import MOST_COURSES
-from hkoji.log.keys import PrivateKey
+from hkoji.audit.log_audit import Audit, AuditStep, Finding
+from hkoji.audit.view_checks import MOST_COURSES
+from hkoji.errors import MalformedError
+from hkoji.game import bodies
 from hkoji.log.line import Line, format_log, parse_log
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import Dealt
 from tests.support.adversary import follow, other_cards
 from tests.support.docs import DOCS
@@ -31,7 +31,7 @@ from tests.support.table import AT, Table, new_game, whole_game
 EARLIER = "2026-11-20T11:00:00Z"
 
 
-def judged(made: Evidence, table: Table) -> Audit:
+def judged(made: EvidenceFile, table: Table) -> Audit:
     return audit_file(format_evidence(made), every_pin(table))
 
 
@@ -57,7 +57,7 @@ def test_so_many_courses_are_audited(before: int) -> None:
         sent = table.entry(actor, bodies.Resign(), at=f"2026-11-20T13:{number // 60:02}:{number % 60:02}Z")
         many.append(Line(sent.entry, sent.sig))
     false = follow(table.server, table.lines[-1], bodies.Timeout(1 - actor, AT))
-    found = tenth(judged(Evidence(table.game, {}, table.text, (), (*many, false)), table))
+    found = tenth(judged(EvidenceFile(table.game, {}, table.text, (), (*many, false)), table))
     assert [finding.signer for finding in found] == ["server"] * (before < MOST_COURSES)
 
 
@@ -65,7 +65,7 @@ def test_so_many_courses_are_audited(before: int) -> None:
 def test_the_longest_header(more: int) -> None:
     """Names of keys are lengthened until it is that long."""
     keys = {f"{number:02}": (OWN.public,) * 7 for number in range(108)}
-    made = Evidence("ab" * 16, keys, "")
+    made = EvidenceFile("ab" * 16, keys, "")
     missing = MAX_HEADER_BYTES + more - (len(format_evidence(made)) - 1)
     assert 0 < missing < 30 * len(keys)
     names = (name + "n" * min(30, max(0, missing - 30 * number)) for number, name in enumerate(keys))
@@ -83,14 +83,14 @@ def test_of_several_expected_keys_without_an_offer_the_order_does_not_matter() -
     """Nothing says which of them is the service's in this game: one is chosen, and the same whoever gives them."""
     table = new_game(3)
     one, other = shown(table, 0), shown(table, 0, head="ab" * 32)
-    text = format_evidence(Evidence(table.game, {}, "", (one, other)))
+    text = format_evidence(EvidenceFile(table.game, {}, "", (one, other)))
     keys = (OWN.public, table.server.public, PrivateKey.from_seed(b"\x31" * 32).public)
     for some in (keys, keys[:2], keys[1:]):
         results = [audit_file(text, {"server": order}) for order in permutations(some)]
         assert all(result == results[0] for result in results)
         assert {finding.signer for finding in results[0].findings} <= {"server"}
     # With the offer it is the one of them that is named there.
-    whole = format_evidence(Evidence(table.game, {}, table.text, (one, other)))
+    whole = format_evidence(EvidenceFile(table.game, {}, table.text, (one, other)))
     for order in permutations(keys):
         assert {finding.signer for finding in audit_file(whole, {"server": order}).findings} == {"server"}
 
@@ -115,7 +115,7 @@ def before(table: Table, number: int) -> Table:
 def test_player_and_service_are_each_named_once() -> None:
     """In a refused course too, and also by their fingerprints."""
     table, number, _, log = accused()
-    made = Evidence(table.game, {}, "", (), parse_log(log))
+    made = EvidenceFile(table.game, {}, "", (), parse_log(log))
     result = judged(made, table)
     assert result.finished is False  # there is no log
     assert [(finding.entry, finding.signer) for finding in tenth(result)] == [(number, "alice and server")]
@@ -140,11 +140,11 @@ def test_a_view_that_excuses_counts_whatever_stands_before_it() -> None:
     ]
     for other in others:
         for views in ((other, excuse), (excuse, other)):
-            result = judged(Evidence(table.game, {}, log, views), table)
+            result = judged(EvidenceFile(table.game, {}, log, views), table)
             assert {finding.signer for finding in result.findings} == {"server"}
             assert any("fits the hand that was shown to alice" in finding.reason for finding in result.findings)
     for useless in (*others, shown(game, 0, dealt=(Dealt(true[1] + true[0] + true[2:], 1),))):
-        alone = judged(Evidence(table.game, {}, log, (useless,)), table)
+        alone = judged(EvidenceFile(table.game, {}, log, (useless,)), table)
         assert "alice and server" in {finding.signer for finding in alone.findings}
 
 
@@ -157,7 +157,7 @@ def test_a_course_that_is_not_whole_hides_no_other() -> None:
     loose = gap.lines[-1]
     false = follow(table.server, table.lines[-1], bodies.Timeout(actor, EARLIER))
     for refused in ((loose, false), (false, loose)):
-        found = tenth(judged(Evidence(table.game, {}, table.text, (), refused), table))
+        found = tenth(judged(EvidenceFile(table.game, {}, table.text, (), refused), table))
         assert any("the timeout counts from" in finding.reason for finding in found)
 
 
@@ -170,7 +170,7 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     own = follow(table.server, table.lines[-1], bodies.Timeout(1 - actor, AT))
     other = follow(table.server, table.lines[-1], bodies.Timeout(actor, EARLIER))
     log = format_log([*table.lines, own])
-    result = judged(Evidence(table.game, {}, log, (), (other,)), table)
+    result = judged(EvidenceFile(table.game, {}, log, (), (other,)), table)
     assert [
         (each.step, each.entry, each.signer) for each in result.findings if each.step is not AuditStep.EVIDENCE
     ] == [(AuditStep.REPLAY, number, "server")]
@@ -179,7 +179,7 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     assert (course.entry, course.signer) == (number, "server")
     assert "step 8: the timeout counts from" in course.reason
     after = follow(table.server, own, bodies.Timeout(actor, AT))
-    again = judged(Evidence(table.game, {}, log, (), (after,)), table)
+    again = judged(EvidenceFile(table.game, {}, log, (), (after,)), table)
     assert [each for each in tenth(again) if "in a course" in each.reason] == []
 
 
@@ -187,5 +187,5 @@ def test_of_entries_out_of_their_places_the_first_is_told() -> None:
     table = new_game(3).play(2)
     heads = [table.lines[number].entry.head for number in (3, 4, 5)]
     views = tuple(shown(table, 0, seq=20 + number, head=head) for number, head in enumerate(heads))
-    found = tenth(judged(Evidence(table.game, {}, table.text, (), views), table))
+    found = tenth(judged(EvidenceFile(table.game, {}, table.text, (), views), table))
     assert [each.entry for each in found if "in place" in each.reason] == [20]

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hkoji import errors
-from hkoji.game import bodies, host
-from hkoji.game.audit import AuditStep, audit
+from hkoji import errors, referee
+from hkoji.audit.keyring import Pins
+from hkoji.audit.log_audit import AuditStep, audit
+from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Stage
-from hkoji.game.keyring import Pins
-from hkoji.game.keys import Rekey, Revoke
+from hkoji.game.rekey_entries import Rekey, Revoke
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keychange import proof_message
-from hkoji.log.keys import PrivateKey
+from hkoji.log.key_statements import proof_message
 from hkoji.log.line import Line, format_log, parse_log, sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
@@ -343,7 +343,7 @@ def _taken_over() -> tuple[Table, int]:
 
 
 def _take(table: Table, body: Revoke) -> None:
-    host.revoke(table.hosted, body, signer=table.server, at=AT)
+    referee.revoke(table.hosted, body, signer=table.server, at=AT)
 
 
 def _signed(table: Table, seat: int, content: bodies.Body, key: PrivateKey) -> Submission:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hkoji.game.audit import LOG_STEPS, AuditStep, audit
+from hkoji.audit.log_audit import LOG_STEPS, AuditStep, audit
 from hkoji.log.line import format_log, parse_log
 
 GAMES = sorted((Path(__file__).parents[1] / "data" / "vectors" / "games").glob("*.jsonl"))

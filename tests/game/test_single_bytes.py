@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.game.audit import audit
+from hkoji.audit.log_audit import audit
 from tests.support.single_bytes import Auditor, Damage, Sound, all_damages, some_damages, sound_logs
 from tests.support.single_pieces import SAME, complaint, pieces
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.game.keyring import Pins
+from hkoji.audit.keyring import Pins
 from hkoji.game.replay import replay
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import parse_log
+from hkoji.log.private_key import PrivateKey
 from tests.support.damage import BYTES, FORGERIES, Case, cases, golden, tables
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.stock import SCRIPT, by_hkoji, by_script, missing_tools, run

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hkoji import referee
 from hkoji.errors import TrustError
-from hkoji.game import host
 from hkoji.game.replay import Replay, replay
 from hkoji.game.view import continue_own, replay_own, verify_growth, verify_view
 from hkoji.log.statement import Dealt, make_view, parse_view
@@ -19,7 +19,7 @@ from tests.support.table import new_game, whole_game
 @given(st.integers(0, 10**6), st.integers(0, 30), st.sampled_from([0, 1]))
 def test_a_players_replay_is_the_projection_of_the_referees(seed: int, moves: int, seat: int) -> None:
     table = new_game(seed, Hanamikoji(first="random", max_rounds=3)).play(moves)
-    view = host.view(table.hosted, seat)
+    view = referee.view(table.hosted, seat)
     verify_view(view, table.course, seat)
     assert parse_view(view.text) == view
     mine = tuple(o for o in table.hosted.openings if table.lines[o.seq].entry.by == ("alice", "bob")[seat])
@@ -35,7 +35,7 @@ def test_a_players_replay_is_the_projection_of_the_referees(seed: int, moves: in
 def test_the_services_own_openings_are_enough_for_a_new_machine(seed: int, moves: int) -> None:
     table = new_game(seed).play(moves)
     for seat in (0, 1):
-        own = replay_own(table.lines, seat, host.view(table.hosted, seat), host.own_openings(table.hosted, seat))
+        own = replay_own(table.lines, seat, referee.view(table.hosted, seat), referee.own_openings(table.hosted, seat))
         assert own.course is not None
         assert own.course.head == table.course.head
 
@@ -45,7 +45,7 @@ def test_a_view_holds_only_the_own_cards_in_dealing_order() -> None:
     dealt = table.course.setup.dealer(table.hosted.seed)
     assert dealt is not None
     deal = dealt.deal(1)
-    views = [host.view(table.hosted, seat).dealt for seat in (0, 1)]
+    views = [referee.view(table.hosted, seat).dealt for seat in (0, 1)]
     assert views[0][0].cards.startswith(deal.hands[0])
     assert views[1][0].cards.startswith(deal.hands[1])
     drawn = views[0][0].cards[6:] + views[1][0].cards[6:]
@@ -54,7 +54,7 @@ def test_a_view_holds_only_the_own_cards_in_dealing_order() -> None:
 
 def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:
     table = new_game(3).play(5)
-    view = host.view(table.hosted, 0)
+    view = referee.view(table.hosted, 0)
     with pytest.raises(TrustError, match="another seat, game or moment") as of_another:
         verify_view(view, table.course, 1)
     assert of_another.value.hint
@@ -71,10 +71,10 @@ def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:
 
 def test_a_later_view_shows_what_earlier_ones_did() -> None:
     table = new_game(3, Hanamikoji(max_rounds=2))
-    views = [host.view(table.hosted, 0)]
+    views = [referee.view(table.hosted, 0)]
     while table.course.status == "playing":
         table.play(1)
-        views.append(host.view(table.hosted, 0))
+        views.append(referee.view(table.hosted, 0))
     assert len(views[-1].dealt) == 2
     for number, before in enumerate(views):
         for after in views[number:]:
@@ -101,7 +101,7 @@ def test_a_game_is_replayed_without_a_view_once_all_is_known(moves: int | None) 
 
 def test_a_hand_that_was_not_dealt_is_found_at_the_end() -> None:
     table = whole_game(4)
-    view = host.view(table.hosted, 0)
+    view = referee.view(table.hosted, 0)
     assert replay_own(table.lines, 0, view, ()).stop is None
     first = view.dealt[0].cards
     swapped = {"A": "B"}.get(first[0], "A") + first[1:]
@@ -112,10 +112,10 @@ def test_a_hand_that_was_not_dealt_is_found_at_the_end() -> None:
 
 def test_missing_cards_are_said() -> None:
     table = new_game(4).play(3)
-    view = host.view(table.hosted, 0)
+    view = referee.view(table.hosted, 0)
     short = make_view(dealt=(Dealt(view.dealt[0].cards[:6], 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
     with pytest.raises(TrustError, match="not shown all own cards"):
-        replay_own(table.lines, 0, short, host.own_openings(table.hosted, 0))
+        replay_own(table.lines, 0, short, referee.own_openings(table.hosted, 0))
 
 
 @pytest.mark.parametrize("ruleset", [Hanamikoji("random"), GeishasRoad("random", "random")], ids=["one", "other"])
@@ -126,13 +126,13 @@ def test_a_replay_that_is_continued_is_the_replay_of_the_whole(
     table = new_game(5, ruleset).play(7)
     replays: list[Replay] = []
     for count in range(1, len(table.lines) + 1):
-        then = host.resume(table.lines[:count], table.hosted.seed, table.hosted.openings)
+        then = referee.resume(table.lines[:count], table.hosted.seed, table.hosted.openings)
         if seat is None:
             known = replay(table.lines[:count])
         else:
-            known = replay_own(table.lines[:count], seat, host.view(then, seat), table.hosted.openings)
+            known = replay_own(table.lines[:count], seat, referee.view(then, seat), table.hosted.openings)
         replays.append(known)
-    shown = None if seat is None else host.view(table.hosted, seat)
+    shown = None if seat is None else referee.view(table.hosted, seat)
     for count, before in enumerate(replays, 1):
         after = continue_own(before, table.lines[count:], seat, shown, table.hosted.openings)
         assert after == replays[-1]
@@ -148,7 +148,7 @@ def test_a_replay_that_is_continued_is_the_replay_of_the_whole(
 @pytest.mark.parametrize(("cards", "why"), [("ABCDEFH", "what are no cards"), ("XXXXXXX", "not shown you your own")])
 def test_what_are_no_cards_is_not_believed(cards: str, why: str) -> None:
     table = new_game(4)
-    view = host.view(table.hosted, 0)
+    view = referee.view(table.hosted, 0)
     wrong = make_view(dealt=(Dealt(cards, 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
     with pytest.raises(TrustError, match=why) as error:
         replay_own(table.lines, 0, wrong, ())

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.audit.log_audit import audit
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.errors import ForbiddenError, HkojiError, NotFoundError, StorageError, UsageError
-from hkoji.game.audit import audit
 from hkoji.game.course import Stage
-from hkoji.local.desk import DeskTransport
-from hkoji.local.house import URL, House, Seating, player_name
-from hkoji.local.table import Table
+from hkoji.local.local_game import LocalGame
+from hkoji.local.local_games import URL, LocalGames, LocalSeats, player_name
+from hkoji.local.local_service import LocalTransport
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
@@ -28,10 +28,10 @@ RULESETS = (Hanamikoji(max_rounds=2), Hanamikoji("random"), GeishasRoad("guest")
 every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=["hanamikoji", "random start", "geishas-road"])
 
 
-def play(house: House, seating: Seating, moves: int, made: list[str] | None = None, seed: int = 1) -> list[str]:
+def play(house: LocalGames, seating: LocalSeats, moves: int, made: list[str] | None = None, seed: int = 1) -> list[str]:
     """Random moves of the player, the bot in between. Notes in `made` those that were acknowledged."""
     chance, made = random.Random(seed), [] if made is None else made
-    with closing(Table(house, seating)) as table, table.taken():
+    with closing(LocalGame(house, seating)) as table, table.taken():
         for _ in range(moves):
             position = table.wait()
             if position.over:
@@ -47,13 +47,13 @@ def play(house: House, seating: Seating, moves: int, made: list[str] | None = No
 
 @every_ruleset
 def test_a_whole_game_by_processes_of_one_move_each(ruleset: Ruleset, tmp_path: Path) -> None:
-    seating = House(tmp_path).begin(ruleset, "random")
-    while not House(tmp_path).is_over(seating.game):
-        assert House(tmp_path).seatings() == (seating,)
-        play(House(tmp_path), seating, 1)
-        Table(House(tmp_path), seating).wait()
-    house = House(tmp_path)
-    end = Table(house, seating).wait()
+    seating = LocalGames(tmp_path).begin(ruleset, "random")
+    while not LocalGames(tmp_path).is_over(seating.game):
+        assert LocalGames(tmp_path).seatings() == (seating,)
+        play(LocalGames(tmp_path), seating, 1)
+        LocalGame(LocalGames(tmp_path), seating).wait()
+    house = LocalGames(tmp_path)
+    end = LocalGame(house, seating).wait()
     assert end.over
     result = audit(house.log_file(seating.game).read_bytes(), house.player.pins(URL))
     assert result.ok
@@ -63,19 +63,19 @@ def test_a_whole_game_by_processes_of_one_move_each(ruleset: Ruleset, tmp_path: 
 
 
 def test_the_player_sees_nothing_of_the_other_hand(tmp_path: Path) -> None:
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     seating = house.begin(Hanamikoji(), "random")
     play(house, seating, 3)
-    position = Table(house, seating).wait()
+    position = LocalGame(house, seating).wait()
     true = house.course(seating.game).state
     assert position.course.state == true.project(0) != true
     assert position.course.state.hands[1] == Hanamikoji.pack.hide(true.hands[1])
 
 
 def test_each_side_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
-    house = House(tmp_path, "anna")
+    house = LocalGames(tmp_path, "anna")
     seating = house.begin(Hanamikoji(), "random")
-    Table(house, seating).wait()
+    LocalGame(house, seating).wait()
     setup = house.course(seating.game).setup
     assert setup.names == ("anna", "random-bot")
     assert len({house.store.key(os.urandom).public, *setup.keys}) == 3
@@ -83,13 +83,13 @@ def test_each_side_signs_with_a_key_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_player_called_like_a_bot_is_called_otherwise_here(tmp_path: Path) -> None:
-    house = House(tmp_path, "random-bot")
+    house = LocalGames(tmp_path, "random-bot")
     seating = house.begin(Hanamikoji(), "random")
-    assert Table(house, seating).wait().course.setup.names == ("player", "random-bot")
+    assert LocalGame(house, seating).wait().course.setup.names == ("player", "random-bot")
 
 
 def test_only_the_owner_can_read_what_is_kept(tmp_path: Path) -> None:
-    house = House(tmp_path / "local")
+    house = LocalGames(tmp_path / "local")
     play(house, house.begin(Hanamikoji(), "random"), 2)
     files = [file for file in (tmp_path / "local").rglob("*") if file.is_file()]
     assert len(files) > 10
@@ -98,7 +98,7 @@ def test_only_the_owner_can_read_what_is_kept(tmp_path: Path) -> None:
 
 
 def test_games_by_their_beginning(tmp_path: Path) -> None:
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     first, second = house.begin(Hanamikoji(), "random"), house.begin(GeishasRoad(), "random")
     assert set(house.seatings()) == {first, second}
     assert house.find(first.game[:12].upper()) == first
@@ -112,8 +112,8 @@ def test_games_by_their_beginning(tmp_path: Path) -> None:
 
 def test_a_bot_that_there_is_not_begins_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no bot"):
-        House(tmp_path).begin(Hanamikoji(), "nobody")
-    assert House(tmp_path).seatings() == ()
+        LocalGames(tmp_path).begin(Hanamikoji(), "nobody")
+    assert LocalGames(tmp_path).seatings() == ()
 
 
 @pytest.mark.parametrize(
@@ -162,25 +162,25 @@ def test_a_crash_at_any_write_loses_nothing_acknowledged(tmp_path: Path, monkeyp
     """A write is synced twice: the file before it gets its name, and then its folder. A crash can come at both."""
     with monkeypatch.context() as patched:
         syncs = crash_at(0, patched)
-        seating = House(tmp_path / "whole").begin(Hanamikoji(), "random")
+        seating = LocalGames(tmp_path / "whole").begin(Hanamikoji(), "random")
         started = syncs()
-        play(House(tmp_path / "whole"), seating, 2)
+        play(LocalGames(tmp_path / "whole"), seating, 2)
         total = syncs()
     assert 20 < started < total
     crashes = 0
     for number in range(1, total, 5):
         folder = tmp_path / str(number)
-        begun: list[Seating] = []
+        begun: list[LocalSeats] = []
         made: list[str] = []
         with monkeypatch.context() as patched, suppress(Crash):
             crash_at(number, patched)
-            begun.append(House(folder).begin(Hanamikoji(), "random"))
-            play(House(folder), begun[0], 2, made)
+            begun.append(LocalGames(folder).begin(Hanamikoji(), "random"))
+            play(LocalGames(folder), begun[0], 2, made)
         crashes += len(made) < 2
-        house = House(folder)
+        house = LocalGames(folder)
         assert set(begun) <= set(house.seatings())
         seating = house.seatings()[0] if house.seatings() else house.begin(Hanamikoji(), "random")
-        end = Table(house, seating).wait()
+        end = LocalGame(house, seating).wait()
         own = [event for event in end.events if getattr(event, "seat", None) == 0 and hasattr(event, "action")]
         assert [event.action for event in own][: len(made)] == made
         assert len(own) <= len(made) + 1
@@ -191,21 +191,21 @@ def test_a_crash_at_any_write_loses_nothing_acknowledged(tmp_path: Path, monkeyp
 
 def test_openings_of_an_entry_that_never_came_are_forgotten(tmp_path: Path) -> None:
     """Secrets are written before the log: a crash between the two must not make the same salts used ones."""
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     seating = house.begin(Hanamikoji(), "random")
-    secret = next(move for move in Table(house, seating).wait().legal if move[0] == "2")
+    secret = next(move for move in LocalGame(house, seating).wait().legal if move[0] == "2")
     file = house.log_file(seating.game)
     before = file.read_bytes()
     house.player.move(seating.game, secret)
     assert len(json.loads(file.with_name("secrets.json").read_text())["openings"]) == 1
     file.write_bytes(before)
-    kept = House(tmp_path).store.load(seating.game)
+    kept = LocalGames(tmp_path).store.load(seating.game)
     assert kept is not None
     assert kept.hosted.openings == ()
 
 
 def test_damaged_files_are_said_to_be_so(tmp_path: Path) -> None:
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     seating = house.begin(Hanamikoji(), "random")
     play(house, seating, 1)
     file = house.log_file(seating.game)
@@ -213,30 +213,30 @@ def test_damaged_files_are_said_to_be_so(tmp_path: Path) -> None:
     for bad in (b"", b"nonsense\n", good[:-20], good.replace(b"move", b"mvoe")):
         file.write_bytes(bad)
         with pytest.raises(StorageError, match="cannot be read"):
-            House(tmp_path).course(seating.game)
+            LocalGames(tmp_path).course(seating.game)
     file.write_bytes(b"")
     with pytest.raises(StorageError, match="cannot be read"):
-        House(tmp_path).is_over(seating.game)
+        LocalGames(tmp_path).is_over(seating.game)
     file.write_bytes(good)
-    assert House(tmp_path).course(seating.game).stage is Stage.PLAY
+    assert LocalGames(tmp_path).course(seating.game).stage is Stage.PLAY
     (tmp_path / "games" / f"{seating.game}.json").write_text("{}")
     with pytest.raises(StorageError, match="is damaged"):
-        House(tmp_path).seatings()
+        LocalGames(tmp_path).seatings()
 
 
 def test_a_lost_secret_is_an_error_and_no_endless_wait(tmp_path: Path) -> None:
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     seating = house.begin(Hanamikoji(), "random")
     file = tmp_path / "player" / "games" / seating.game / "secrets.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "entropy": []}))
     with pytest.raises(StorageError, match="does not go on"):
-        Table(House(tmp_path), seating).wait()
+        LocalGame(LocalGames(tmp_path), seating).wait()
 
 
 def test_a_full_disk_is_an_error_and_the_game_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     seating = house.begin(Hanamikoji(), "random")
-    legal = Table(house, seating).wait().legal
+    legal = LocalGame(house, seating).wait().legal
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -245,33 +245,33 @@ def test_a_full_disk_is_an_error_and_the_game_goes_on_later(tmp_path: Path, monk
         patched.setattr(os, "fsync", full)
         with pytest.raises(StorageError, match="No space left"):
             house.player.move(seating.game, legal[0])
-    assert play(House(tmp_path), seating, 2)
+    assert play(LocalGames(tmp_path), seating, 2)
 
 
 # --- several at once --------------------------------------------------------------------------------------------------
 
 
 def test_one_terminal_at_a_time(tmp_path: Path) -> None:
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     seating = house.begin(Hanamikoji(), "random")
-    with Table(house, seating).taken():
-        with pytest.raises(UsageError, match="another terminal"), Table(House(tmp_path), seating).taken():
+    with LocalGame(house, seating).taken():
+        with pytest.raises(UsageError, match="another terminal"), LocalGame(LocalGames(tmp_path), seating).taken():
             raise AssertionError
-        assert play(House(tmp_path), House(tmp_path).begin(Hanamikoji(), "random"), 1)
-    with Table(house, seating).taken():
+        assert play(LocalGames(tmp_path), LocalGames(tmp_path).begin(Hanamikoji(), "random"), 1)
+    with LocalGame(house, seating).taken():
         pass
 
 
 def test_the_service_believes_nobody(tmp_path: Path) -> None:
     """Another player of the same service neither sees a hand nor takes a name."""
-    house = House(tmp_path)
+    house = LocalGames(tmp_path)
     seating = house.begin(Hanamikoji(), "random")
-    Table(house, seating).wait()
+    LocalGame(house, seating).wait()
     desk = house._desk
 
     def client(name: str, folder: str, seed: bytes) -> Client:
         create(Home(tmp_path / folder), name, None, seed * 32)
-        return Client(Home(tmp_path / folder), connect=lambda url: DeskTransport(url, desk))
+        return Client(Home(tmp_path / folder), connect=lambda url: LocalTransport(url, desk))
 
     eve = client("eve", "eve", b"\x07")
     eve.register(URL)

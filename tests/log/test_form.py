@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.log.canonical import MAX_INTEGER, JsonValue, decode, encode
-from hkoji.log.form import LIST, NUMBER, OBJECT, TEXT, TIME, Form, is_name, is_time
+from hkoji.log.text_form import LIST, NUMBER, OBJECT, TEXT, TIME, TextForm, is_name, is_time
 from tests.log.samples import attempt, edits, reason, values
 
-FORM = Form("thing", 200, {"at": TIME, "n": NUMBER, "of": OBJECT, "x": TEXT})
+FORM = TextForm("thing", 200, {"at": TIME, "n": NUMBER, "of": OBJECT, "x": TEXT})
 WHOLE: dict[str, JsonValue] = {"at": "2026-11-20T12:00:00Z", "n": 7, "of": {"a": [1]}, "v": 1, "x": "a,b"}
 
 
@@ -202,7 +202,7 @@ def test_every_edit_has_the_form_or_is_refused() -> None:
 @given(st.text(alphabet='{}[]",:ab1', max_size=20), st.text(alphabet='{}[]",:ab1', max_size=20))
 def test_a_text_is_divided_in_one_way(one: str, other: str) -> None:
     """Whatever an object holds, the words after it are found where they are."""
-    form = Form("thing", 1000, {"b": OBJECT, "n": NUMBER, "x": TEXT})
+    form = TextForm("thing", 1000, {"b": OBJECT, "n": NUMBER, "x": TEXT})
     inside = one + '"n":1,"v":1,"x":"' + other
     text = '{"b":{' + inside + '},"n":2,"v":1,"x":"y"}'
     read = attempt(partial(form.read, text))

@@ -16,7 +16,7 @@ from hkoji.log.entry import MAX_ENTRY_BYTES, make_entry
 from hkoji.log.line import (
     MAX_LINE_BYTES,
     Line,
-    Signed,
+    SignedEntry,
     entry_namespace,
     format_line,
     format_log,
@@ -297,7 +297,7 @@ def test_a_receipt_is_for_its_entry_only() -> None:
 
 
 def test_signed_texts_on_the_wire() -> None:
-    assert read_signed({"sig": "AAAA", "text": "anything"}, "thing") == Signed("anything", b"\0\0\0")
+    assert read_signed({"sig": "AAAA", "text": "anything"}, "thing") == SignedEntry("anything", b"\0\0\0")
     assert LINE.receipt
     assert read_signed_receipt(line_to_json(LINE)["receipt"]) == LINE.receipt
     wrong: list[object] = [None, [], "", 7, {}, {"sig": "AAAA"}, {"text": ""}, {"sig": "AAAA", "text": 7}]

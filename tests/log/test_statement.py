@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_DEPTH, JsonValue, decode, encode, encode_base64
-from hkoji.log.keychange import (
+from hkoji.log.key_statements import (
     NewKey,
     Recovery,
     Revocation,

@@ -15,11 +15,11 @@ from typing import Any, Final, TypeVar
 from hypothesis.stateful import RuleBasedStateMachine
 
 from hkoji import errors
+from hkoji.audit.log_audit import audit
 from hkoji.client import Made, Position
 from hkoji.game import bodies
-from hkoji.game.audit import audit
 from hkoji.game.submission import Submission
-from hkoji.log.publickey import parse_public_key
+from hkoji.log.public_key import parse_public_key
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset
 from tests.machine import raw

@@ -15,9 +15,10 @@ from hkoji_server.service.games import Games, Submitted
 from hkoji_server.service.players import Players
 from hkoji_server.store.sqlite import SqliteStore
 
-from hkoji.client.table import Table
+from hkoji import referee
+from hkoji.client.game import ClientGame
 from hkoji.client.vault import Vault
-from hkoji.game import bodies, course, host
+from hkoji.game import bodies, course
 from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.rules.events import Outcome
@@ -27,14 +28,14 @@ Patch = Callable[[], Any]  # a patch, not yet made
 
 
 def _stale_head() -> Any:
-    real = host.accept
+    real = referee.accept
 
     def accept(hosted: Any, submission: Any, **more: Any) -> Any:
         if submission.entry.seq == hosted.course.seq + 1:
             hosted = hosted._replace(course=hosted.course._replace(head=submission.entry.prev))
         return real(hosted, submission, **more)
 
-    return patch.object(host, "accept", accept)
+    return patch.object(referee, "accept", accept)
 
 
 def _another_receipt() -> Any:
@@ -43,7 +44,7 @@ def _another_receipt() -> Any:
     async def repeat(self: Any, hosted: Any, submission: Any) -> Any:
         lines = (await real(self, hosted, submission)).lines
         entry = lines[0].entry
-        again = host._receipted(entry, lines[0].sig, self._signer, self._ports.at())
+        again = referee._receipted(entry, lines[0].sig, self._signer, self._ports.at())
         return Submitted((again, *lines[1:]), fresh=False)
 
     return patch.object(Games, "_repeat", repeat)
@@ -114,17 +115,17 @@ def _spectator_resigns() -> Any:
 
 
 def _others_hand() -> Any:
-    real = host.view
-    return patch.object(host, "view", lambda hosted, seat: real(hosted, 1 - seat if hosted.course.dealt else seat))
+    real = referee.view
+    return patch.object(referee, "view", lambda hosted, seat: real(hosted, 1 - seat if hosted.course.dealt else seat))
 
 
 def _clock_goes_back() -> Any:
-    real = host.accept
+    real = referee.accept
 
     def accept(hosted: Any, submission: Any, **more: Any) -> Any:
         return real(hosted._replace(at="2000-01-01T00:00:00Z"), submission, **more)
 
-    return patch.object(host, "accept", accept)
+    return patch.object(referee, "accept", accept)
 
 
 def _login_never_ends() -> Any:
@@ -158,12 +159,12 @@ def _outline_not_written() -> Any:
 
 
 def _salt_twice() -> Any:
-    real = host._keep
+    real = referee._keep
 
     def keep(hosted: Any, submission: Any, body: Any) -> Any:
         return hosted.openings + real(hosted._replace(openings=()), submission, body)
 
-    return patch.object(host, "_keep", keep)
+    return patch.object(referee, "_keep", keep)
 
 
 def _signed_anew() -> Any:
@@ -172,7 +173,7 @@ def _signed_anew() -> Any:
     def deliver(self: Any) -> None:
         self.vault.clear_outbox()
 
-    return patch.object(Table, "_deliver_pending", deliver)
+    return patch.object(ClientGame, "_deliver_pending", deliver)
 
 
 def _sent_before_kept() -> Any:

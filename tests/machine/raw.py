@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.machine import naive_log as log
 from tests.machine.naive_game import GROUPS, NaiveGame
 from tests.machine.naive_log import Object

@@ -23,9 +23,9 @@ from hkoji_server.settings import Settings
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create, load
-from hkoji.client.transport import Answer, Transport
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import NetworkError
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.machine import naive_log as log
 from tests.machine.naive_game import NaiveGame
 from tests.machine.naive_service import Expected, NaiveService
@@ -67,7 +67,7 @@ class World:
         self.drawn: list[bytes] = []
         self._draw = inside.drawn("service")
         self.runner = asyncio.Runner()
-        modules = ("hkoji.client.table", "hkoji.client.service", "hkoji.client.rekey")
+        modules = ("hkoji.client.game", "hkoji.client.service", "hkoji.client.key_changes")
         self._times = [patch(f"{module}.utc_now", self.time) for module in modules]
         for each in self._times:
             each.start()
@@ -123,7 +123,7 @@ class World:
         for each in self._times:
             each.stop()
 
-    def ask(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[Answer, Expected]:
+    def ask(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[HttpAnswer, Expected]:
         """Asks both, and compares."""
         self.drawn.clear()
         answer = self.real.ask(method, path, raw=body, token=token)
@@ -133,7 +133,7 @@ class World:
             self._compare(expected, answer.status, answer.headers, answer.body)
         except AssertionError as error:
             raise AssertionError(f"{method} {path}: {error}; it answered {answer}") from error
-        return Answer(answer.status, answer.body), expected
+        return HttpAnswer(answer.status, answer.body), expected
 
     def _compare(self, expected: Expected, status: int, headers: dict[str, str], raw: bytes) -> None:
         assert status == expected.status, f"status {status}, not {expected.status} {expected.code}"
@@ -253,7 +253,7 @@ class Wire(Transport):
         super().__init__(url)
         self._device = device
 
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """A request to the service and to the model."""
         device, sent = self._device, body or b""
         game = path.split("/")[3] if path.endswith("/entries") else None

@@ -21,7 +21,7 @@ from hkoji_server.service.checking import Fault, Tally
 
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.game import bodies
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster
 from tests.support.inside import inside
 from tests.support.ledger import Ledger, dumped, lost

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from hkoji.game import bodies
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.fuzz_api_hooks import hasten
 from tests.support.inside import Inside, inside

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from hkoji_server import admin
 
+from hkoji.audit.log_audit import audit
 from hkoji.errors import NotFoundError
 from hkoji.game import bodies
-from hkoji.game.audit import audit
-from hkoji.game.hidden import entropy_commit
-from hkoji.game.keys import Rekey, Revoke
+from hkoji.game.openings import entropy_commit
+from hkoji.game.rekey_entries import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import format_log
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from tests.support.inside import Inside, inside
 from tests.support.ledger import everything

@@ -8,8 +8,8 @@ from pathlib import Path
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite import SqliteStore
 
-from hkoji.game.audit import audit
-from hkoji.game.hidden import Opening
+from hkoji.audit.log_audit import audit
+from hkoji.game.openings import Opening
 from hkoji.log.entry import parse_entry
 from hkoji.log.line import Line, SignedReceipt, format_log
 from hkoji.log.receipt import parse_receipt

@@ -22,8 +22,8 @@ from hkoji_server.service.games import Games
 from hkoji_server.service.shown import OwnView
 from starlette.responses import Response
 
+from hkoji import referee
 from hkoji.errors import ForbiddenError, IllegalError
-from hkoji.game import host
 from hkoji.game.course import Course
 from hkoji.rules.protocol import State
 from tests.support.leaks import Comparison, Tally, comparing
@@ -173,13 +173,13 @@ def a_card_in_the_log() -> Iterator[None]:
 
 @contextmanager
 def the_seed_in_the_log() -> Iterator[None]:
-    true = host.accept
+    true = referee.accept
 
-    def accept(hosted: host.Hosted, submission: Any, **given: Any) -> Any:
+    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
         structlog.get_logger("hkoji").error("accepting", seed=hosted.seed)
         return true(hosted, submission, **given)
 
-    with patch.object(host, "accept", accept):
+    with patch.object(referee, "accept", accept):
         yield
 
 
@@ -202,15 +202,15 @@ def legal_actions_in_another_order() -> Iterator[None]:
 
 @contextmanager
 def the_next_card_in_a_refusal() -> Iterator[None]:
-    true = host.accept
+    true = referee.accept
 
-    def accept(hosted: host.Hosted, submission: Any, **given: Any) -> Any:
+    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
         try:
             return true(hosted, submission, **given)
         except IllegalError as error:
             raise IllegalError(str(error), hint=f"the next card is {hosted.course.state.deck[:2]}") from error
 
-    with patch.object(host, "accept", accept):
+    with patch.object(referee, "accept", accept):
         yield
 
 
@@ -235,9 +235,9 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
 @contextmanager
 def another_status() -> Iterator[None]:
     """Refused for another reason, as chance has dealt."""
-    true = host.accept
+    true = referee.accept
 
-    def accept(hosted: host.Hosted, submission: Any, **given: Any) -> Any:
+    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
         try:
             return true(hosted, submission, **given)
         except IllegalError:
@@ -245,19 +245,19 @@ def another_status() -> Iterator[None]:
                 raise ForbiddenError("not for you") from None
             raise
 
-    with patch.object(host, "accept", accept):
+    with patch.object(referee, "accept", accept):
         yield
 
 
 def everybodys_openings() -> Any:
-    return patch.object(host, "own_openings", lambda hosted, seat: hosted.openings)
+    return patch.object(referee, "own_openings", lambda hosted, seat: hosted.openings)
 
 
 @contextmanager
 def a_time_that_depends_on_cards() -> Iterator[None]:
     true = decision.summarise
 
-    def summary(hosted: host.Hosted, *, created: str) -> Any:
+    def summary(hosted: referee.RefereedGame, *, created: str) -> Any:
         made = true(hosted, created=created)
         second = int(digest(hosted.course)[:6], 16) % 60
         return made._replace(updated=f"{made.updated[:17]}{second:02}Z")

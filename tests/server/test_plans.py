@@ -22,8 +22,8 @@ from hkoji_server.store.postgres import open_postgres
 from hkoji_server.store.sqlite import SqliteStore
 
 from hkoji.errors import ConflictError
-from hkoji.game.hidden import Opening
-from hkoji.log.keys import PrivateKey
+from hkoji.game.openings import Opening
+from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.store_contract import append_of, summary
 from tests.support.table import AT, Table

@@ -33,9 +33,9 @@ from hkoji_server.store.tables import GameRecord
 from sqlalchemy import create_engine
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
-from hkoji.game.hidden import Opening
-from hkoji.log.keys import PrivateKey
+from hkoji.game.openings import Opening
 from hkoji.log.line import Line
+from hkoji.log.private_key import PrivateKey
 from tests.server.test_store import ENDED, assert_ended_is_found
 from tests.support.cluster import Cluster
 from tests.support.ledger import connected, everything

@@ -27,7 +27,7 @@ from hkoji_server.process.server import _watch
 from hkoji_server.process.workers import Workers
 
 from hkoji.errors import StorageError
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.figures import free_port, read
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy

@@ -16,8 +16,9 @@ from hkoji_server.routes import models, reads
 from hkoji_server.routes.reads import ReadsRoad
 from hkoji_server.service.shown import Shown
 
-from hkoji.game import bodies, host
-from hkoji.log.line import Written, format_line, format_log, format_written, line_to_json, parse_log
+from hkoji import referee
+from hkoji.game import bodies
+from hkoji.log.line import StoredLine, format_line, format_log, format_stored, line_to_json, parse_log
 from hkoji.log.statement import View
 from hkoji.rules.registry import RULESETS
 from tests.support.inside import Inside, inside
@@ -126,9 +127,9 @@ def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
     assert {line.entry.kind for line in lines} >= {"offer", "open", "join", "seed", "chance", "move", "reveal", "end"}
     for line in lines:
         assert line.receipt is not None
-        written = Written(line.entry.text, line.sig, line.receipt.receipt.text, line.receipt.sig)
-        assert format_written(written) == format_line(line)
-        assert format_written(written) == models.json_bytes(dict(sorted(line_to_json(line).items()))).decode()
+        written = StoredLine(line.entry.text, line.sig, line.receipt.receipt.text, line.receipt.sig)
+        assert format_stored(written) == format_line(line)
+        assert format_stored(written) == models.json_bytes(dict(sorted(line_to_json(line).items()))).decode()
         assert (written.head, written.read()) == (line.entry.head, line)
     told = [line_to_json(line) for line in lines]
     assert json.loads(models.submitted_bytes(tuple(lines))) == {"receipt": told[0]["receipt"], "lines": told}
@@ -147,13 +148,13 @@ def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
 def counted() -> Iterator[list[object]]:
     """Counts the views that are made."""
     made: list[object] = []
-    real = host.view
+    real = referee.view
 
-    def view(hosted: host.Hosted, seat: int) -> View:
+    def view(hosted: referee.RefereedGame, seat: int) -> View:
         made.append((hosted.course.head, seat))
         return real(hosted, seat)
 
-    with patch.object(host, "view", view):
+    with patch.object(referee, "view", view):
         yield made
 
 

@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 import pytest
 from hkoji_server.store.sqlite import SqliteStore
 
-from hkoji.game import host
+from hkoji import referee
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.inside import Inside, inside
@@ -164,7 +164,7 @@ class Visit:
             store.close()
         assert history
         assert identity
-        course = host.resume(history.lines, history.secrets.seed, history.secrets.openings).course
+        course = referee.resume(history.lines, history.secrets.seed, history.secrets.openings).course
         salts = {(opening.seq, opening.part): opening.salt for opening in history.secrets.openings}
         hands: Any = course.state.to_json()["hands"]
         found = {"service": {history.secrets.seed, course.state.deck, *identity[0].splitlines()[1:-1]}}

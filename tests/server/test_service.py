@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.audit.log_audit import audit
 from hkoji.game import bodies
-from hkoji.game.audit import audit
-from hkoji.game.hidden import entropy_commit
+from hkoji.game.openings import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.inside import Inside, inside
 from tests.support.service import Player, begin
 

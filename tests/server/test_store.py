@@ -18,8 +18,8 @@ from hkoji_server.store.writer import driver
 from sqlalchemy import Connection
 
 from hkoji.errors import StorageError
-from hkoji.game.hidden import Opening
-from hkoji.log.keys import PrivateKey
+from hkoji.game.openings import Opening
+from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game

@@ -18,10 +18,10 @@ from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.rules.transcript import format_rounds, format_ruleset
-from hkoji.study.record import Record, record
-from hkoji.study.share import Share, spread, three_digits
+from hkoji.study.game_record import GameRecord, record
+from hkoji.study.shares import Share, spread, three_digits
 from hkoji.study.stops import stops
-from hkoji.study.tally import Tally
+from hkoji.study.tally import GameTally
 from tests.support.table import Table, new_game, whole_game
 from tests.toy.showdown import Showdown
 
@@ -32,7 +32,7 @@ def replayed(seed: int, ruleset: Ruleset) -> Replay:
     return replay(whole_game(seed, ruleset).lines)
 
 
-def recorded(result: Replay) -> Record:
+def recorded(result: Replay) -> GameRecord:
     return record(result, format_ruleset(result.steps[-1].course.setup.ruleset))
 
 
@@ -113,12 +113,12 @@ def test_a_sealed_game_counts_like_an_unsealed_one(ruleset: Ruleset) -> None:
 # --- many games -------------------------------------------------------------------------------------------------------
 
 
-def played(ruleset: Ruleset, start: int, count: int) -> list[Record]:
+def played(ruleset: Ruleset, start: int, count: int) -> list[GameRecord]:
     return [recorded(replayed(seed, ruleset)) for seed in range(start, start + count)]
 
 
 def test_groups_and_players() -> None:
-    tally = Tally()
+    tally = GameTally()
     games = played(RULESETS[0], 0, 30) + played(RULESETS[1], 100, 30)
     running = recorded(replay(new_game(500, RULESETS[1]).play(3).lines))
     for game in [*games, running, *games[:7]]:
@@ -151,7 +151,7 @@ def test_groups_and_players() -> None:
 
 
 def test_a_game_of_which_nothing_is_known_but_its_rules() -> None:
-    tally = Tally()
+    tally = GameTally()
     for game in played(Showdown(), 0, 20):
         tally.add(game)
     (group,) = tally.groups.values()
@@ -163,7 +163,7 @@ def test_a_game_of_which_nothing_is_known_but_its_rules() -> None:
 
 
 def test_a_shared_win_is_nobodys() -> None:
-    tally = Tally()
+    tally = GameTally()
     ruleset = Hanamikoji(max_rounds=1)
     games = played(ruleset, 0, 150)
     shared = sum(game.winner is None for game in games)

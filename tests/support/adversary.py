@@ -16,18 +16,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from hkoji import errors
-from hkoji.client.transport import Answer
-from hkoji.game import bodies, host
-from hkoji.game.audit import Audit, AuditStep, audit
-from hkoji.game.evidence import is_evidence
-from hkoji.game.hidden import Opening
-from hkoji.game.judgement import audit_file
+from hkoji import errors, referee
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import is_evidence
+from hkoji.audit.log_audit import Audit, AuditStep, audit
+from hkoji.client.transport import HttpAnswer
+from hkoji.game import bodies
+from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
-from hkoji.log.keys import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.line import Line, SignedReceipt, format_log, line_to_json, sign_entry
+from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from tests.support import forgery
@@ -93,7 +93,7 @@ class HostileDesk(Desk):
         super().__init__(seed)
         self.lies: tuple[Lie, ...] = ()
 
-    def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> Answer:
+    def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
         """The honest answer, told with the lies."""
         answer = super().answer(method, path, body, token)
         parts = urlsplit(path)
@@ -103,7 +103,7 @@ class HostileDesk(Desk):
                 return answer._replace(body=self._told(game, what, after, answer))
         return answer
 
-    def _told(self, game: str, what: str, after: int, answer: Answer) -> bytes:
+    def _told(self, game: str, what: str, after: int, answer: HttpAnswer) -> bytes:
         kept = self.games[game]
         if what == "entries":
             value = answer.json()
@@ -116,7 +116,7 @@ class HostileDesk(Desk):
             self._lie(telling)
             return format_log(line for line in telling.lines if line.entry.seq > after).encode()
         value = answer.json()
-        telling.dealt = host.view(kept.hosted, value["seat"]).dealt
+        telling.dealt = referee.view(kept.hosted, value["seat"]).dealt
         self._lie(telling)
         last = telling.lines[-1].entry
         fields = {"dealt": telling.dealt, "game": game, "head": last.head, "seat": value["seat"], "seq": last.seq}

@@ -12,22 +12,23 @@ from collections.abc import Sequence
 from functools import reduce
 
 from hkoji import errors
-from hkoji.client.position import read_position
-from hkoji.client.verify import verify_game, verify_lines
-from hkoji.game import bodies, host
-from hkoji.game.audit import audit
+from hkoji import referee as host
+from hkoji.audit.keyring import Pins
+from hkoji.audit.log_audit import audit
+from hkoji.client.incremental_check import verify_game, verify_lines
+from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
-from hkoji.game.hidden import Opening, entropy_commit
-from hkoji.game.host import Accepted
-from hkoji.game.keyring import Pins
-from hkoji.game.knowledge import Everything, Spectator
+from hkoji.game.knowledge import FullKnowledge, SpectatorKnowledge
+from hkoji.game.openings import Opening, entropy_commit
+from hkoji.game.position import read_position
 from hkoji.game.replay import Replay, replay, revealed
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.game.view import continue_own, player_knowledge, replay_own, verify_view
 from hkoji.log.entry import SERVER_NAME
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, format_log, parse_log
+from hkoji.log.private_key import PrivateKey
+from hkoji.referee import Accepted
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import SEATS, Event, Seat, project
 from hkoji.rules.information import information_json
@@ -123,16 +124,16 @@ def assert_agreed(table: Table, before: Table | None = None) -> None:
     by_seq: dict[int, tuple[Opening, ...]] = {}
     for opening in hosted.openings:
         by_seq[opening.seq] = (*by_seq.get(opening.seq, ()), opening)
-    referee = _whole(replay(lines, Everything(hosted.seed, by_seq)), lines)
+    referee = _whole(replay(lines, FullKnowledge(hosted.seed, by_seq)), lines)
     assert referee.steps[-1].course == course
     assert fold(table.ruleset, referee.events) == course.state
-    _assert_seen(_whole(replay(lines, Spectator()), lines), referee, None)
+    _assert_seen(_whole(replay(lines, SpectatorKnowledge()), lines), referee, None)
     for seat in SEATS:
         _assert_player(table, referee, seat, before)
     public = _whole(replay(lines), lines)
     verify_game(lines, table.game)
     verify_lines(public, lines, len(lines), table.server.public)
-    if isinstance(revealed(lines), Everything):
+    if isinstance(revealed(lines), FullKnowledge):
         assert public.events == referee.events
         assert public.steps[-1].course == course
 

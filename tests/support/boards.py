@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from hkoji import referee
 from hkoji.cli import settings
 from hkoji.cli.boards import draw
 from hkoji.cli.output import Style
-from hkoji.client.position import Position, read_position
-from hkoji.game import host
 from hkoji.game.course import Stage
+from hkoji.game.position import Position, read_position
 from hkoji.game.replay import replay
 from hkoji.game.view import replay_own
 from hkoji.rules.events import Seat
@@ -25,8 +25,8 @@ def position(table: Table, seat: Seat | None) -> Position:
     """A game as `seat` (None: a spectator) knows it, as the client would make it from log and view."""
     if seat is None:
         return read_position(replay(table.lines), None)
-    openings = host.own_openings(table.hosted, seat)
-    return read_position(replay_own(table.lines, seat, host.view(table.hosted, seat), openings), seat)
+    openings = referee.own_openings(table.hosted, seat)
+    return read_position(replay_own(table.lines, seat, referee.view(table.hosted, seat), openings), seat)
 
 
 def stages(ruleset: Ruleset, seed: int, names: tuple[str, str] = LONG) -> Iterator[Table]:

@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hkoji.audit.keyring import Pins
 from hkoji.game import bodies
-from hkoji.game.hidden import hidden_commit
-from hkoji.game.keyring import Pins
+from hkoji.game.openings import hidden_commit
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.log.curve import encode_point, encodings, small_order

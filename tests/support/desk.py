@@ -13,18 +13,18 @@ from pathlib import Path
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import Answer
+from hkoji.client.transport import HttpAnswer
 from hkoji.game.course import Stage
-from hkoji.game.host import Hosted
-from hkoji.local import desk as local
-from hkoji.local.desk import DeskTransport
-from hkoji.local.store import Kept
-from hkoji.log.keys import PrivateKey
+from hkoji.local import local_service as local
+from hkoji.local.local_service import LocalTransport
+from hkoji.local.local_store import LocalGameFiles
 from hkoji.log.line import Line
+from hkoji.log.private_key import PrivateKey
+from hkoji.referee import RefereedGame
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 
-__all__ = ["AT", "URL", "Desk", "DeskTransport", "Seat", "begin", "play_on", "seated"]
+__all__ = ["AT", "URL", "Desk", "LocalTransport", "Seat", "begin", "play_on", "seated"]
 
 URL = "http://127.0.0.1:9"
 AT = "2026-11-20T12:00:00Z"
@@ -34,7 +34,7 @@ AT = "2026-11-20T12:00:00Z"
 class Game:
     """A game: its referee's state, its lines, and how many entries were accepted."""
 
-    hosted: Hosted
+    hosted: RefereedGame
     lines: list[Line]
     receipts: int = 0
 
@@ -62,11 +62,11 @@ class Memory:
     def games(self) -> tuple[str, ...]:
         return tuple(self.tables)
 
-    def load(self, game: str) -> Kept | None:
+    def load(self, game: str) -> LocalGameFiles | None:
         found = self.tables.get(game)
-        return Kept(found.hosted, tuple(found.lines)) if found else None
+        return LocalGameFiles(found.hosted, tuple(found.lines)) if found else None
 
-    def keep(self, game: str, kept: Kept) -> None:
+    def keep(self, game: str, kept: LocalGameFiles) -> None:
         if game not in self.tables:
             self.tables[game] = Game(kept.hosted, list(kept.lines))
             return
@@ -75,7 +75,7 @@ class Memory:
         found.hosted, found.lines = kept.hosted, list(kept.lines)
 
 
-class Desk(local.Desk):
+class Desk(local.LocalService):
     """The service. Everything random comes from one seed."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -84,7 +84,7 @@ class Desk(local.Desk):
         super().__init__(self.memory, URL, self.random.randbytes, lambda: AT)
         self.requests: list[tuple[str, str]] = []
         self.bodies: list[bytes | None] = []
-        self.tamper: Callable[[str, str, Answer], Answer] = lambda _method, _path, answer: answer
+        self.tamper: Callable[[str, str, HttpAnswer], HttpAnswer] = lambda _method, _path, answer: answer
         self.before: Callable[[str, str], None] = lambda _method, _path: None
         self.after: Callable[[str, str], None] = lambda _method, _path: None
 
@@ -107,7 +107,7 @@ class Desk(local.Desk):
     def key(self, key: PrivateKey) -> None:
         self.memory.private = key
 
-    def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> Answer:
+    def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
         """What the service answers, tampered with."""
         self.before(method, path)
         self.requests.append((method, path))
@@ -129,7 +129,7 @@ class Seat:
     @property
     def client(self) -> Client:
         """A fresh client, as a new process would have it."""
-        return Client(Home(self.path), connect=lambda url: DeskTransport(url, self.desk), say=self.said.append)
+        return Client(Home(self.path), connect=lambda url: LocalTransport(url, self.desk), say=self.said.append)
 
     def folder(self, game: str) -> Path:
         return self.path / "games" / game

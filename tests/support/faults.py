@@ -22,11 +22,11 @@ from hkoji_server.routes.problems import Problem
 from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
 
+from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
 from hkoji.game import bodies
-from hkoji.game.audit import audit
-from hkoji.game.hidden import entropy_commit
-from hkoji.log.keys import PrivateKey, parse_public_key
+from hkoji.game.openings import entropy_commit
+from hkoji.log.private_key import PrivateKey, parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.fault import BrokenError, Fault
 from tests.support.faults_sqlite import OnSqlite

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.game import bodies
-from hkoji.game.audit import Audit, AuditStep
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
-from hkoji.log.keys import PublicKey
 from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
+from hkoji.log.private_key import PublicKey
 from hkoji.log.receipt import make_receipt
 from tests.support.table import AT, Table
 

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from hkoji.game import bodies, host
+from hkoji import referee
+from hkoji.audit.evidence_file import EvidenceFile, ShownView, Statement, format_evidence
+from hkoji.game import bodies
 from hkoji.game.course import Stage
-from hkoji.game.evidence import Evidence, ShownView, Statement, format_evidence
-from hkoji.game.hidden import Opening
+from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, View, make_view
 from hkoji.rules.events import Outcome
@@ -76,7 +77,7 @@ def story(
 
 def shown(table: Table, of: int, **changes: object) -> ShownView:
     """The view of a seat as it is now, but for `changes`, signed by the service."""
-    view = changed(host.view(table.hosted, of), **changes)
+    view = changed(referee.view(table.hosted, of), **changes)
     return ShownView(view, table.server.sign(sshsig.VIEW, view.message))
 
 
@@ -103,7 +104,7 @@ def stories() -> tuple[tuple[Story, Story], ...]:
         other = Table(ruleset, seed)
         other.random.seed(f"another {seed}")
         other.game = other.bytes(16).hex()
-        offered = host.offer(other.game, ruleset, other.bytes(32).hex(), signer=other.server, at=AT)
+        offered = referee.offer(other.game, ruleset, other.bytes(32).hex(), signer=other.server, at=AT)
         other.lines, other.hosted = list(offered.lines), offered.hosted
         other.entropy = (other.bytes(32).hex(), other.bytes(32).hex())
         other.begin().play(4)
@@ -111,10 +112,10 @@ def stories() -> tuple[tuple[Story, Story], ...]:
     return tuple(made)
 
 
-def evidence(told: Story, seat: int | None = None, **changes: object) -> Evidence:
+def evidence(told: Story, seat: int | None = None, **changes: object) -> EvidenceFile:
     """The honest file of a seat (None: with the views of both)."""
     views = told.views if seat is None else told.seen_by(seat)
-    return Evidence(told.table.game, {}, told.table.text, views)._replace(**changes)  # type: ignore[arg-type]
+    return EvidenceFile(told.table.game, {}, told.table.text, views)._replace(**changes)  # type: ignore[arg-type]
 
 
 # --- what bob can make ------------------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ def frame(rng: random.Random, pair: tuple[Story, Story]) -> str:
     log = format_log(file.lines, receipts=rng.random() < 0.9)
     keys = {"server": (rng.choice([true.table.server, OWN]).public,)}
     game = rng.choice([true.table.game] * 9 + [other.table.game])
-    return format_evidence(Evidence(game, keys, log, tuple(file.views), tuple(file.refused)))
+    return format_evidence(EvidenceFile(game, keys, log, tuple(file.views), tuple(file.refused)))
 
 
 def _drop(rng: random.Random, file: File) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import Answer, Transport
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.log.line import Line, parse_log
 from tests.support.inside import Inside
 
@@ -38,11 +38,11 @@ class HallTransport(Transport):
     def exposed(self) -> bool:
         return False
 
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         self._hall.before(method, path)
         answer = self._hall.service.ask(method, path, token=token, raw=body or b"")
         self._hall.after(method, path)
-        return Answer(answer.status, answer.body)
+        return HttpAnswer(answer.status, answer.body)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import Answer, Transport
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import IllegalError, NotYourTurnError
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.ledger import Ledger, lines_told
@@ -25,7 +25,7 @@ class Noting(Transport):
         self._ledger = ledger
         self._inner: tuple[int, Transport] | None = None
 
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """One request."""
         port = self._where()
         if self._inner is None or self._inner[0] != port:

@@ -29,7 +29,7 @@ import structlog
 from hkoji_server.process.logs import configure_logging
 
 from hkoji.errors import UnknownHandError
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
 from tests.support.chosen_deals import Dealt, chosen_deals
 from tests.support.probes import ALWAYS, SOMETIMES, Eye

@@ -16,7 +16,7 @@ from typing import Final
 
 from hkoji.client import Client, Home
 from hkoji.client.files import write_file
-from hkoji.client.transport import Answer, Transport
+from hkoji.client.transport import HttpAnswer, Transport
 from tests.support.leaks import Leak, Scene
 from tests.support.shell import run
 from tests.support.telling import Person
@@ -62,16 +62,16 @@ class _Called(Transport):
         """Nothing goes over a wire."""
         return False
 
-    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> Answer:
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """The world's answer."""
         asked = self._ask(Request("by the command", method, path, token, body or b""))
         return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _ask(self, request: Request) -> HttpAnswer:
         answer = await self._world.ask(request)
         if answer.status == 200 and "/view" in request.path:
             self._world.allow_view(answer.json["view"]["text"])
-        return Answer(answer.status, answer.body)
+        return HttpAnswer(answer.status, answer.body)
 
 
 @dataclass

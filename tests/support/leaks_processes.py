@@ -24,7 +24,7 @@ from hkoji_server.store.sqlite import SqliteStore
 
 from hkoji.client import Client, Home
 from hkoji.client.files import write_file
-from hkoji.log.keys import PrivateKey
+from hkoji.log.private_key import PrivateKey
 from tests.support.chosen_deals import DealFiles
 from tests.support.leaks import Leak, Scene, Tally
 from tests.support.service import HKOJI, Service, start

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hkoji.game import bodies
-from hkoji.game.hidden import entropy_commit
+from hkoji.game.openings import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.game.view import replay_own
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, parse_log
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration, parse_login, parse_view
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

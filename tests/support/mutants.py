@@ -15,16 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from hkoji import referee
 from hkoji.errors import HkojiError
-from hkoji.game import bodies, host
+from hkoji.game import bodies
 from hkoji.game.course import Stage
-from hkoji.game.hidden import Opening, entropy_commit, hidden_commit
+from hkoji.game.openings import Opening, entropy_commit, hidden_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
-from hkoji.log.keychange import proof_message
-from hkoji.log.keys import PrivateKey, parse_public_key
+from hkoji.log.key_statements import proof_message
 from hkoji.log.line import sign_entry
+from hkoji.log.private_key import PrivateKey, parse_public_key
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from tests.support.agreement import play_on
@@ -455,7 +456,7 @@ def time_out(table: Table) -> None:
     openings = tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
     seed = None if course.setup.offer.terms.seals else hosted.seed
     append(table, bodies.End(openings, Outcome("timeout", 1 - course.actor), seed))
-    table.hosted = host.resume(table.lines, hosted.seed, hosted.openings)
+    table.hosted = referee.resume(table.lines, hosted.seed, hosted.openings)
 
 
 def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
@@ -472,7 +473,7 @@ def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
     opened = [opening for each in drafts for opening in each.body.get("openings", ()) if opening["seq"] == number]
     before = copy.copy(table)
     before.lines = table.lines[:number]
-    before.hosted = host.resume(before.lines, table.hosted.seed, _until(table, number))
+    before.hosted = referee.resume(before.lines, table.hosted.seed, _until(table, number))
     told = Try(it.value, [dict(opening) for opening in opened], it.signer)
     done = []
     for _ in range(rng.choice([1, 1, 2])):

@@ -12,11 +12,11 @@ from hkoji_server.service.keys import Keys
 from hkoji_server.service.ports import Ports
 
 from hkoji.game import bodies
-from hkoji.game.keys import Rekey, Revoke
+from hkoji.game.rekey_entries import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keychange import make_new_key, make_recovery, make_revocation, proof_message
-from hkoji.log.keys import PrivateKey
+from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation, proof_message
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
 from tests.support.telling import Person, Telling, chosen, log_in
 from tests.support.worlds import ADDRESS, TRUTH, Answer, Request

@@ -15,14 +15,14 @@ from typing import Final
 
 from hkoji.errors import NotationError
 from hkoji.game import bodies
-from hkoji.game.hidden import Opening
+from hkoji.game.openings import Opening
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
-from hkoji.log.keychange import make_new_key, make_recovery, make_revocation
-from hkoji.log.keys import PrivateKey
+from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation
 from hkoji.log.line import sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Outcome, Seat
 from hkoji.rules.protocol import Hidden, Ruleset
 from tests.support.stories import SEATS_OF

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from hkoji.game import bodies, host
+from hkoji import referee
+from hkoji.game import bodies
 from hkoji.game.course import Stage
-from hkoji.game.hidden import Opening, entropy_commit
+from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.entry import make_entry
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import Line, read_line, sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
@@ -99,7 +100,7 @@ class Racer:
         assert reply.status == 201, reply
         line = read_line(json.loads(reply.body)["line"])
         game = line.entry.game
-        self.hosted = host.resume((line,), self.seed_of(game), ())
+        self.hosted = referee.resume((line,), self.seed_of(game), ())
         self.now = self.told.setdefault(game, Told())
         self._acknowledged((line,))
         self.lost: list[Shot] = []  # signed, and refused: to be sent again and again
@@ -254,7 +255,7 @@ class Racer:
         openings = self.hosted.openings + submission.opening
         self._acknowledged(lines)
         self.now.accepted += 1
-        self.hosted = host.catch_up(self.hosted, lines, openings)
+        self.hosted = referee.catch_up(self.hosted, lines, openings)
         for line in lines:
             self.counts[f"kind {line.entry.kind}"] += 1
         if submission.entry.kind == "join":

@@ -17,8 +17,8 @@ from typing import Any
 
 import psycopg
 
-from hkoji.game.audit import audit
-from hkoji.game.keyring import Pins
+from hkoji.audit.keyring import Pins
+from hkoji.audit.log_audit import audit
 from tests.support.ledger import Dump, half_done
 from tests.support.races import Told, digest
 

@@ -16,13 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.cli.gather import Problem
-from hkoji.cli.split import split
+from hkoji.audit.log_audit import Audit, Each, audit
+from hkoji.cli.log_files.read import split
+from hkoji.cli.log_files.read_logs import UnreadableLog
 from hkoji.errors import HkojiError
 from hkoji.game import bodies
-from hkoji.game.audit import Audit, Each, audit
-from hkoji.log.keys import PublicKey
 from hkoji.log.line import format_log, parse_log
+from hkoji.log.private_key import PublicKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.drafts import pins
@@ -183,7 +183,7 @@ class Auditor:
         each: Each = map if plain else self._each
         try:
             for piece in split(io.BytesIO(data), "-"):
-                assert not isinstance(piece, Problem)
+                assert not isinstance(piece, UnreadableLog)
                 results.append(audit(piece.text, self.log.pins, each=each))
         except Exception as error:
             return "raises", f"raises {error!r}"

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.cli.pins import read_pins
+from hkoji import referee
+from hkoji.audit.log_audit import Audit, audit
+from hkoji.cli.audit.expected_keys import read_pins
 from hkoji.errors import HkojiError
-from hkoji.game import host
-from hkoji.game.audit import Audit, audit
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.keys import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.line import Line, parse_log, read_signed, read_signed_receipt, verify_entry, verify_receipt
-from hkoji.log.publickey import decode_public_key
+from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
+from hkoji.log.public_key import decode_public_key
 from hkoji.log.statement import parse_view
 from tests.support.single_bytes import Sound, sound_logs
 from tests.support.table import new_game
@@ -100,7 +100,7 @@ def _receipt(line: Line, server: PublicKey) -> Piece:
 
 def _view() -> Piece:
     table = new_game(4).play(5)
-    sound = host.view(table.hosted, 1)
+    sound = referee.view(table.hosted, 1)
     sig = table.server.sign(sshsig.VIEW, sound.message)
 
     def read(data: bytes) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from hkoji.audit.log_audit import AuditStep
 from hkoji.client import Home
 from hkoji.client.identity import create
 from hkoji.client.vault import Vault
 from hkoji.game import bodies
-from hkoji.game.audit import AuditStep
 from hkoji.log.line import Line, format_log, parse_log
 from tests.support.adversary import HostileDesk, caught, convicted, follow, proven, told
 from tests.support.desk import URL, Game, Seat

@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from hkoji.cli.split import Log, split
-from hkoji.game.audit import AuditStep, audit
-from hkoji.game.keyring import Pins
-from hkoji.log.keys import PublicKey
+from hkoji.audit.keyring import Pins
+from hkoji.audit.log_audit import AuditStep, audit
+from hkoji.cli.log_files.read import LogBytes, split
+from hkoji.log.private_key import PublicKey
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"
 TOOLS = ("bash", "jq", "openssl", "ssh-keygen", "sha256sum", "base64", "od")
@@ -63,7 +63,7 @@ def _read(log: bytes) -> bytes:
     """
     first, *others = split(io.BytesIO(log), "")
     lines = log.splitlines(keepends=True)
-    return log if others and lines[0] != lines[1] else first.text if isinstance(first, Log) else log
+    return log if others and lines[0] != lines[1] else first.text if isinstance(first, LogBytes) else log
 
 
 def run(path: Path, pins: Pins) -> subprocess.CompletedProcess[str]:

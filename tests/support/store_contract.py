@@ -14,9 +14,9 @@ import pytest
 from hkoji_server.store.contract import Append, NewGame, Player, Query, Retired, Store, Summary
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, IllegalError, RevokedError
-from hkoji.game.hidden import Opening
-from hkoji.log.keys import PrivateKey
+from hkoji.game.openings import Opening
 from hkoji.log.line import Line
+from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.table import AT, Table
 from tests.support.waiting_contract import WaitingContract

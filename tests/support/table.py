@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hkoji import errors
-from hkoji.game import bodies, host
+from hkoji import errors, referee
+from hkoji.game import bodies
 from hkoji.game.course import Course, Stage
-from hkoji.game.hidden import Opening, entropy_commit
-from hkoji.game.keys import Rekey, Revoke, Revoked
+from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.openings import Opening, entropy_commit
+from hkoji.game.rekey_entries import Rekey, Revoke, Revoked
 from hkoji.game.submission import Submission
-from hkoji.game.terms import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
-from hkoji.log.keychange import make_revocation, proof_message
-from hkoji.log.keys import PrivateKey
+from hkoji.log.key_statements import make_revocation, proof_message
 from hkoji.log.line import Line, format_log, sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 
@@ -53,7 +53,7 @@ class Table:
         seed, terms = self.bytes(32).hex(), None
         if self.deal:
             seed, terms = self.deal[1], DuplicateTerms.bind(*self.deal)
-        offered = host.offer(self.game, self.ruleset, seed, signer=self.server, at=AT, terms=terms)
+        offered = referee.offer(self.game, self.ruleset, seed, signer=self.server, at=AT, terms=terms)
         self.lines: list[Line] = list(offered.lines)
         self.hosted = offered.hosted
         self.entropy = (self.bytes(32).hex(), self.bytes(32).hex())
@@ -110,7 +110,7 @@ class Table:
     def revoke(self, seat: int, *, signed: bool = False) -> PrivateKey:
         """Gives a seat a new key, by the service's word; with the old key's own revocation if it was `signed`."""
         new = PrivateKey.from_seed(self.bytes(32))
-        self._keep(host.revoke(self.hosted, self.revoking(seat, new, signed=signed), signer=self.server, at=AT))
+        self._keep(referee.revoke(self.hosted, self.revoking(seat, new, signed=signed), signer=self.server, at=AT))
         self._change(seat, new)
         return new
 
@@ -134,7 +134,7 @@ class Table:
         public = self.course.setup.key_at(seat, line.entry.seq)
         return next(key for key in self.every_key if key.public == public)
 
-    def _keep(self, accepted: host.Accepted) -> None:
+    def _keep(self, accepted: referee.Accepted) -> None:
         self.hosted = accepted.hosted
         self.lines.extend(accepted.lines)
 
@@ -151,13 +151,13 @@ class Table:
 
     def send(self, submission: Submission, at: str = AT) -> tuple[Line, ...]:
         """Gives a submission to the host and keeps what it brings."""
-        accepted = host.accept(self.hosted, submission, signer=self.server, at=at)
+        accepted = referee.accept(self.hosted, submission, signer=self.server, at=at)
         self._keep(accepted)
         return accepted.lines
 
     def unseal(self, at: str = AT) -> Table:
         """Publishes the seed that the end of a duplicate table has left sealed."""
-        self._keep(host.unseal(self.hosted, signer=self.server, at=at))
+        self._keep(referee.unseal(self.hosted, signer=self.server, at=at))
         return self
 
     def open(self, invite: bodies.Invite | None = None) -> None:

@@ -13,15 +13,16 @@ from hashlib import sha256
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import NewGame
 
-from hkoji.game import bodies, host
-from hkoji.game.hidden import Opening, entropy_commit, seed_commit
+from hkoji import referee
+from hkoji.game import bodies
+from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.openings import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, format_submission
-from hkoji.game.terms import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import Entry, make_entry, parse_entry
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.events import Act, Event, Seat
 from tests.support.chosen_deals import Dealt, dealt
@@ -189,7 +190,7 @@ class Telling:
         seed = self._drawn("seed", known=False)
         terms = DuplicateTerms.bind(deal, seed)
         self.world.allow(terms.seed_commit, f"seed commitment of {game[:8]}")
-        offered = host.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
+        offered = referee.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
         summary = summarise(offered.hosted, created=offered.hosted.at)
         await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name))
         return offered.lines[0].entry

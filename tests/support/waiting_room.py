@@ -17,7 +17,7 @@ from hkoji_server.store.contract import Hint, Notice, Place
 
 from hkoji.client.events import read_events
 from hkoji.log.entry import make_entry
-from hkoji.log.line import Written, parse_line
+from hkoji.log.line import StoredLine, parse_line
 from hkoji.log.receipt import make_receipt
 
 AT = "2026-11-20T12:00:00Z"
@@ -30,7 +30,7 @@ class Room:
     chance: random.Random
     heard: float = 1.0
     """The share of hints that arrive, at each hub."""
-    logs: dict[str, list[Written]] = field(default_factory=dict)
+    logs: dict[str, list[StoredLine]] = field(default_factory=dict)
     players: dict[str, set[str]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Room:
         kind = "end" if end else "move"
         entry = make_entry(at=Ports().at(), body={}, by="alice", game=game, kind=kind, prev="0" * 64, seq=len(log))
         receipt = make_receipt(at=entry.at, game=game, head=entry.head, seq=entry.seq)
-        log.append(Written(entry.text, b"signature", receipt.text, b"signature"))
+        log.append(StoredLine(entry.text, b"signature", receipt.text, b"signature"))
         if end:
             self.ended[game] = Ports().at()
         for notice in self.notices:
@@ -54,7 +54,7 @@ class Room:
         for _ in range(self.chance.randrange(3)):
             await asyncio.sleep(0)
 
-    async def written(self, game: str, after: int = -1) -> tuple[Written, ...]:
+    async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
         await self._turns()
         found = tuple(self.logs.get(game, ())[after + 1 :])
         await self._turns()

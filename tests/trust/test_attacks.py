@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from hkoji import errors
+from hkoji import errors, referee
+from hkoji.audit.contradictions import Against, claims, extends, fork, two_receipts
+from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.pins import Pins
-from hkoji.game import bodies, host
-from hkoji.game.archive import Against, claims, extends, fork, two_receipts
-from hkoji.game.audit import AuditStep, audit
-from hkoji.game.hidden import Opening, entropy_commit, seed_commit
+from hkoji.game import bodies
+from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.openings import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, parse_submission
-from hkoji.game.terms import DuplicateTerms
 from hkoji.log import sshsig
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import SignedReceipt, format_log, parse_log, sign_entry
+from hkoji.log.private_key import PrivateKey
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -122,7 +122,7 @@ def not_held(table: Table) -> str:
 def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     alice.client.position(game)
-    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "the service's log ends at entry 5, and you have seen entry 7"
     lies = (ends_at(5), hand(cards[:-1]))  # she has drawn at entry 7
     caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
@@ -153,7 +153,7 @@ def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> N
 def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """Each log holds by itself; held against one another they convict the service, and each client keeps to its own."""
     game = unseen(alice, bob)
-    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     with lying(desk, instead_of(7, bodies.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
         hers = alice.client.log(game)
     his = bob.client.log(game)
@@ -219,7 +219,7 @@ def test_an_entry_left_out(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 @attack("entries in another order", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}", file=NOBODY)
 def test_entries_in_another_order(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "entry 6 of the log does not hold"
     lies = (exchanged(6), hand(cards[:-1]))  # the view is one after entry 6, and she has drawn at entry 7
     caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
@@ -393,7 +393,7 @@ def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 @attack("a hand that changes after it was shown", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE)
 def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    cards = host.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "the service has shown you other cards in round 1 before"
     caught(desk, alice, lambda: alice.client.position(game), reason, hand(another_card(cards)))
     assert proven(desk, alice, game) == {"server"}
@@ -486,13 +486,13 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
 
 @attack("a game of a dealer that lets the service choose the cards", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = host.offer
+    honest = referee.offer
 
-    def offer(game: str, ruleset: Hanamikoji, seed: str, **more: object) -> host.Accepted:
+    def offer(game: str, ruleset: Hanamikoji, seed: str, **more: object) -> referee.Accepted:
         return honest(game, ruleset, seed, terms=DuplicateTerms.bind("d0" * 16, seed), **more)  # type: ignore[arg-type]
 
     with monkeypatch.context() as chosen:
-        chosen.setattr(host, "offer", offer)
+        chosen.setattr(referee, "offer", offer)
         with pytest.raises(errors.TrustError, match="dealer is duplicate/v1"):
             alice.client.new(Hanamikoji())
     (game,) = desk.games.values()

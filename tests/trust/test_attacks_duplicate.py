@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.audit.log_audit import AuditStep
 from hkoji.game import bodies
-from hkoji.game.audit import AuditStep
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

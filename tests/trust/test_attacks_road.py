@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hkoji import errors
+from hkoji.audit.log_audit import AuditStep
 from hkoji.game import bodies
-from hkoji.game.audit import AuditStep
-from hkoji.game.hidden import Opening
+from hkoji.game.openings import Opening
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

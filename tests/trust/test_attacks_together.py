@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hkoji import errors
+from hkoji.audit.contradictions import Against, claims, fork
+from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import bodies
-from hkoji.game.archive import Against, claims, fork
-from hkoji.game.audit import AuditStep, audit
 from hkoji.log.line import format_log
 from hkoji.rules.events import Act, Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

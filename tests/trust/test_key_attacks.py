@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hkoji import errors
-from hkoji.game import bodies, host
-from hkoji.game.audit import AuditStep, audit
-from hkoji.game.keys import Rekey, Revoke
+from hkoji import errors, referee
+from hkoji.audit.log_audit import AuditStep, audit
+from hkoji.game import bodies
+from hkoji.game.rekey_entries import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.keychange import proof_message
-from hkoji.log.keys import PrivateKey
+from hkoji.log.key_statements import proof_message
 from hkoji.log.line import format_log
+from hkoji.log.private_key import PrivateKey
 from tests.log.curve import encode_point, small_order
 from tests.support.adversary import HostileDesk, added, attack, caught, follow, instead_of, key_of
 from tests.support.desk import AT, Seat, begin
@@ -258,4 +258,4 @@ def test_a_thief_with_a_revoked_key(service: Inside) -> None:
 
 
 def _revoke(table: Table, body: Revoke) -> None:
-    host.revoke(table.hosted, body, signer=table.server, at=AT)
+    referee.revoke(table.hosted, body, signer=table.server, at=AT)

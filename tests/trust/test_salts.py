@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hkoji_server.service.ports import Ports
 
-from hkoji.arena.plan import Plan
+from hkoji.arena.plan import MatchPlan
 from hkoji.arena.pool import play as play_match
 from hkoji.bots.registry import make_bot
 from hkoji.cli.output import client as shared_client
@@ -29,18 +29,18 @@ from hkoji.cli.output import out
 from hkoji.client import Client, Home
 from hkoji.errors import NetworkError
 from hkoji.game.bodies import Move, Open, parse_body
-from hkoji.game.hidden import Opening
-from hkoji.local.house import House
-from hkoji.local.seat import step
-from hkoji.local.table import Table as LocalTable
+from hkoji.game.openings import Opening
+from hkoji.local.bot_seat import step
+from hkoji.local.local_game import LocalGame as LocalTable
+from hkoji.local.local_games import LocalGames
 from hkoji.log.canonical import decode_base64
-from hkoji.log.keys import PrivateKey
 from hkoji.log.line import parse_log
+from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import HostileDesk
-from tests.support.desk import DeskTransport, Seat, begin
+from tests.support.desk import LocalTransport, Seat, begin
 from tests.support.inside import Inside, inside
 from tests.support.service import Player
 from tests.support.service import begin as begin_over_http
@@ -75,7 +75,7 @@ class Watched(Seat):
         return Client(
             Home(self.path),
             entropy=self.drawn,
-            connect=lambda url: DeskTransport(url, self.desk),
+            connect=lambda url: LocalTransport(url, self.desk),
             say=self.said.append,
         )
 
@@ -150,7 +150,7 @@ def test_a_salt_is_what_was_drawn_and_nothing_else(players: tuple[Watched, Watch
 
 
 def test_the_default_is_the_operating_systems_randomness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in (Client.__init__, House.__init__):
+    for place in (Client.__init__, LocalGames.__init__):
         assert inspect.signature(place).parameters["entropy"].default is secrets.token_bytes
     assert Ports().entropy is secrets.token_bytes
     monkeypatch.setenv("HKOJI_HOME", str(tmp_path))
@@ -227,7 +227,7 @@ def test_bots_at_correspondence_games(players: tuple[Watched, Watched]) -> None:
 def test_local_play(tmp_path: Path) -> None:
     """The player and the bot draw from one source, and never the same."""
     drawn, chance = Drawn("house"), random.Random(1)
-    house = House(tmp_path, entropy=drawn)
+    house = LocalGames(tmp_path, entropy=drawn)
     for _ in range(2):
         seating = house.begin(Hanamikoji(max_rounds=1), "random")
         table = LocalTable(house, seating)
@@ -244,7 +244,7 @@ def test_the_arena_derives_each_salt_for_one_place() -> None:
     seen: dict[str, set[str]] = {}
     for seed in ("one", "two"):
         salts: list[str] = []
-        for played in play_match(Plan(("random", "random"), Hanamikoji(), 3, seed), jobs=1, keep=True):
+        for played in play_match(MatchPlan(("random", "random"), Hanamikoji(), 3, seed), jobs=1, keep=True):
             for text in played.logs:
                 for line in parse_log(text):
                     salts += [each["salt"] for each in line.entry.body.get("openings", ())]  # type: ignore[union-attr,call-overload,index,misc]

@@ -11,7 +11,7 @@ from hkoji.rules.geishas_road.actions import KNOWN, PACK
 from hkoji.rules.geishas_road.state import GeishasRoadState
 
 
-class World(NamedTuple):
+class GeishasRoadWorld(NamedTuple):
     """The unseen cards: the opponent's hand, what it kept and discarded (sets, empty if not played), and the deck."""
 
     hand: int
@@ -20,7 +20,7 @@ class World(NamedTuple):
     deck: tuple[Card, ...]
 
 
-class Beliefs:
+class GeishasRoadBeliefs:
     """The worlds that `seen` allows, all being as likely."""
 
     def __init__(self, seen: Seen, chance: random.Random) -> None:
@@ -34,14 +34,14 @@ class Beliefs:
         self._size = PACK.count(view.hands[other])
         self._intrigue = int(view.intrigues[other] != 0)
 
-    def any(self) -> World:
+    def any(self) -> GeishasRoadWorld:
         """A world."""
         unseen = self._unseen
         self._chance.shuffle(unseen)
         kept = self._size
         discarded = kept + self._intrigue
         rest = discarded + self._intrigue
-        return World(
+        return GeishasRoadWorld(
             mask_of(unseen[:kept]),
             mask_of(unseen[kept:discarded]),
             mask_of(unseen[discarded:rest]),

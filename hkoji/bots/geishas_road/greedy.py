@@ -12,8 +12,8 @@ from hkoji.bots.geishas_road.model import (
     INFLUENCE,
     INTRIGUES,
     Card,
+    GeishasRoadMove,
     Lead,
-    Move,
     Road,
     cards_of,
     from_road,
@@ -105,7 +105,7 @@ class _Table:
                 return self._look(self._walk(cards), self._lead + _sum(cards))
         return self._acted(read(action))
 
-    def _acted(self, move: Move) -> float:
+    def _acted(self, move: GeishasRoadMove) -> float:
         if move.bit == INTRIGUES:
             # The card kept moves its geisha only when the round ends: its influence is certain, its lantern is not.
             return self._look(self._road, self._lead + _sum(move.cards[:1]))

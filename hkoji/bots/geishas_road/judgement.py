@@ -19,10 +19,10 @@ from hkoji.bots.geishas_road.model import (
     INTRIGUES,
     REVEALS,
     Card,
-    Move,
+    GeishasRoadMove,
+    GeishasRoadSide,
     Play,
     Road,
-    Side,
     make,
     plays,
 )
@@ -120,7 +120,7 @@ def _moved(geisha: int, number: int, light: int, dark: int) -> int:
 
 @lru_cache(maxsize=1 << 15)
 def _changes(colour: int, key: int, marker: int, light: int, dark: int) -> _Changes:
-    """What each held card of one colour would change; `key` is as made by `Judgement`."""
+    """What each held card of one colour would change; `key` is as made by `GeishasRoadJudgement`."""
     geisha, ahead = key & 255, (key >> 8 & 255) - 64
     held, coming, kept = key >> 16 & 15, key >> 20 & 15, key >> 24 & 15
     now = worth(geisha, ahead, held, coming, kept, marker)
@@ -142,13 +142,13 @@ def _changes(colour: int, key: int, marker: int, light: int, dark: int) -> _Chan
     return tuple(found)
 
 
-class Judgement:
+class GeishasRoadJudgement:
     """Judges for one player; `markers` has 1 for a marker on its side, -1 on the other, 0 in the middle."""
 
     def __init__(self, markers: tuple[int, ...]) -> None:
         self._markers = markers
 
-    def value(self, side: Side, road: Road) -> float:
+    def value(self, side: GeishasRoadSide, road: Road) -> float:
         """What a position is worth to a player, in points of prestige."""
         hand, _, lead, coming, kept = side
         lead += _LEVEL
@@ -162,7 +162,7 @@ class Judgement:
             kept >>= 4
         return total
 
-    def best(self, side: Side, road: Road) -> Move:
+    def best(self, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
         """The move that seems best, cards taken one by one and the other player taking what seems best for it."""
         hand, used, lead, coming, kept = side
         lead += _LEVEL
@@ -180,7 +180,7 @@ class Judgement:
             kept >>= 4
         return _best(cards, used)
 
-    def reply(self, side: Side, road: Road, move: Move) -> tuple[Play, tuple[Card, ...]]:
+    def reply(self, side: GeishasRoadSide, road: Road, move: GeishasRoadMove) -> tuple[Play, tuple[Card, ...]]:
         """What a player takes of an offer, in what order, and what is left."""
         best, chosen = -1e9, None
         for share, rest in move.shares:
@@ -192,12 +192,12 @@ class Judgement:
         assert chosen is not None
         return chosen
 
-    def order(self, side: Side, options: tuple[Play, ...]) -> Play:
+    def order(self, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
         """The order of what is left that a player likes best; its lead counts the cards already."""
         return max(options, key=lambda play: self.value(side, play.road))
 
 
-def _best(cards: list[Change], used: int) -> Move:
+def _best(cards: list[Change], used: int) -> GeishasRoadMove:
     best, bit = -1e9, 0
     chosen: tuple[Card, ...] = ()
     if not used & REVEALS:

@@ -112,7 +112,7 @@ def plays(road: Road, cards: tuple[Card, ...]) -> tuple[Play, ...]:
     return (sorted_one,) if forth == back else (sorted_one, Play((second, first), back, sorted_one.influence))
 
 
-class Move(NamedTuple):
+class GeishasRoadMove(NamedTuple):
     """An action: its bit in a mask of used actions, its cards in the order of its notation, and as a set.
 
     `shares` are what the other player can take of an offer, each with what is left: both are empty for other actions.
@@ -128,27 +128,27 @@ REVEALS, INTRIGUES, GIFTS, COMPETITIONS = (BITS[code] for code in (REVEAL, INTRI
 
 
 @cache
-def make(bit: int, cards: tuple[Card, ...]) -> Move:
+def make(bit: int, cards: tuple[Card, ...]) -> GeishasRoadMove:
     """A move from its bit and its cards."""
     shares: tuple[tuple[tuple[Card, ...], tuple[Card, ...]], ...] = ()
     if bit == GIFTS:
         shares = tuple(((card,), tuple(c for c in cards if c != card)) for card in cards)
     elif bit == COMPETITIONS:
         shares = ((cards[:2], cards[2:]), (cards[2:], cards[:2]))
-    return Move(bit, cards, mask_of(cards), shares)
+    return GeishasRoadMove(bit, cards, mask_of(cards), shares)
 
 
-def read(action: str) -> Move:
+def read(action: str) -> GeishasRoadMove:
     """An action in canonical notation, all of its cards known, as a move."""
     return make(BITS[action[0]], cards_of(action[1:]))
 
 
-def write(move: Move) -> str:
+def write(move: GeishasRoadMove) -> str:
     """The canonical notation of a move."""
     return CODES[move.bit.bit_length() - 1] + names_of(move.cards)
 
 
-class Side(NamedTuple):
+class GeishasRoadSide(NamedTuple):
     """What one player holds and sees: hand, mask of used actions, lead, cards still to come, and the card it keeps.
 
     `lead` counts the player's own kept card and not the other's; `coming` are all cards that the player does not know
@@ -161,44 +161,54 @@ class Side(NamedTuple):
     coming: int
     kept: int = 0
 
-    def shows(self, move: Move, gain: Lead) -> Side:
+    def shows(self, move: GeishasRoadMove, gain: Lead) -> GeishasRoadSide:
         """This side after its own move, in which it gains `gain` of influence over the other."""
         mask = move.mask
-        return Side(self.hand & ~mask, self.used | move.bit, self.lead + gain, self.coming & ~mask, self.kept)
+        return GeishasRoadSide(
+            self.hand & ~mask, self.used | move.bit, self.lead + gain, self.coming & ~mask, self.kept
+        )
 
-    def hides(self, move: Move) -> Side:
+    def hides(self, move: GeishasRoadMove) -> GeishasRoadSide:
         """This side after its own intrigue."""
         mask, card = move.mask, move.cards[0]
-        return Side(
+        return GeishasRoadSide(
             self.hand & ~mask, self.used | move.bit, self.lead + INFLUENCE[card], self.coming & ~mask, 1 << card
         )
 
-    def meets(self, move: Move, gain: Lead) -> Side:
+    def meets(self, move: GeishasRoadMove, gain: Lead) -> GeishasRoadSide:
         """This side after the other's move, if it was not an intrigue."""
-        return Side(self.hand, self.used, self.lead - gain, self.coming & ~move.mask, self.kept)
+        return GeishasRoadSide(self.hand, self.used, self.lead - gain, self.coming & ~move.mask, self.kept)
 
 
-class Players(Protocol):
+class GeishasRoadPlayers(Protocol):
     """Who plays a round out. Seat 0 is whoever the round is about, whatever it is in the game."""
 
-    def act(self, seat: int, side: Side, road: Road) -> Move:
+    def act(self, seat: int, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
         """The move of `seat`."""
 
-    def reply(self, seat: int, side: Side, road: Road, move: Move) -> tuple[Play, tuple[Card, ...]]:
+    def reply(
+        self, seat: int, side: GeishasRoadSide, road: Road, move: GeishasRoadMove
+    ) -> tuple[Play, tuple[Card, ...]]:
         """What `seat` takes of an offer, in what order, and what is left of it."""
 
-    def order(self, seat: int, side: Side, options: tuple[Play, ...]) -> Play:
+    def order(self, seat: int, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
         """The order in which `seat` plays what is left of its offer, where it matters."""
 
 
-class End(NamedTuple):
+class GeishasRoadRoundEnd(NamedTuple):
     """A round's end: the road and seat 0's lead after both kept cards have been played."""
 
     road: Road
     lead: Lead
 
 
-def make_move(sides: tuple[Side, Side], seat: int, road: Road, move: Move, players: Players) -> tuple[Side, Side, Road]:
+def make_move(
+    sides: tuple[GeishasRoadSide, GeishasRoadSide],
+    seat: int,
+    road: Road,
+    move: GeishasRoadMove,
+    players: GeishasRoadPlayers,
+) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
     """Both sides and the road after `seat`'s move, any answer and any order of what is left."""
     actor, other = sides[seat], sides[1 - seat]
     if move.bit == INTRIGUES:
@@ -214,8 +224,13 @@ def make_move(sides: tuple[Side, Side], seat: int, road: Road, move: Move, playe
 
 
 def finish(
-    sides: tuple[Side, Side], seat: int, move: Move, taken: Play, rest: tuple[Card, ...], players: Players
-) -> tuple[Side, Side, Road]:
+    sides: tuple[GeishasRoadSide, GeishasRoadSide],
+    seat: int,
+    move: GeishasRoadMove,
+    taken: Play,
+    rest: tuple[Card, ...],
+    players: GeishasRoadPlayers,
+) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
     """Both sides and the road after `seat`'s offer, of which `taken` has been taken."""
     options = plays(taken.road, rest)
     gain = options[0].influence - taken.influence
@@ -225,16 +240,21 @@ def finish(
 
 
 def play_out(
-    sides: tuple[Side, Side], seat: int, road: Road, deck: Sequence[Card], starter: int, players: Players
-) -> End:
+    sides: tuple[GeishasRoadSide, GeishasRoadSide],
+    seat: int,
+    road: Road,
+    deck: Sequence[Card],
+    starter: int,
+    players: GeishasRoadPlayers,
+) -> GeishasRoadRoundEnd:
     """Plays a round to its end. `seat` is to draw the first card of `deck`; `starter` has started the round."""
     first, second = sides
     for card in deck:
         hand, used, lead, coming, kept = second if seat else first
-        side = Side(hand | 1 << card, used, lead, coming, kept)
+        side = GeishasRoadSide(hand | 1 << card, used, lead, coming, kept)
         both = (first, side) if seat else (side, second)
         first, second, road = make_move(both, seat, road, players.act(seat, side, road), players)
         seat = 1 - seat
     mine, yours = first.kept.bit_length() - 1, second.kept.bit_length() - 1
     road = step(step(road, yours), mine) if starter else step(step(road, mine), yours)
-    return End(road, first.lead - INFLUENCE[yours])
+    return GeishasRoadRoundEnd(road, first.lead - INFLUENCE[yours])

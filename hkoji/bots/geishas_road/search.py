@@ -1,6 +1,6 @@
 """`search` at Geisha's Road: plays rounds out in worlds that fit what it has seen, and keeps what wins most games.
 
-The decisions that look best are all tried in the same worlds, both sides playing on by `Judgement`; after each of
+The decisions that look best are all tried in the same worlds, both sides playing on by `GeishasRoadJudgement`; after each of
 several passes the worse half goes. Which marker to pick and who is to start are judged at a glance.
 All randomness comes from the seed and the number of events seen, so a decision is a function of seed and `Seen`.
 """
@@ -10,18 +10,18 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from hkoji.bots.geishas_road.beliefs import Beliefs, World
+from hkoji.bots.geishas_road.beliefs import GeishasRoadBeliefs, GeishasRoadWorld
 from hkoji.bots.geishas_road.greedy import lead_of
-from hkoji.bots.geishas_road.judgement import Judgement, stakes
+from hkoji.bots.geishas_road.judgement import GeishasRoadJudgement, stakes
 from hkoji.bots.geishas_road.model import (
     ALL_CARDS,
     INFLUENCE,
     Card,
-    End,
-    Move,
+    GeishasRoadMove,
+    GeishasRoadRoundEnd,
+    GeishasRoadSide,
     Play,
     Road,
-    Side,
     cards_of,
     finish,
     from_road,
@@ -33,7 +33,7 @@ from hkoji.bots.geishas_road.model import (
     read,
     step,
 )
-from hkoji.bots.geishas_road.worth import RoundWorth
+from hkoji.bots.geishas_road.worth import GeishasRoadRoundWorth
 from hkoji.bots.halving import Effort, halve
 from hkoji.bots.protocol import Seen
 from hkoji.rules.events import Seat
@@ -69,7 +69,9 @@ class GeishasRoadSearch:
             return actions[0]
         if view.due is Due.PICK:
             return max(actions, key=lambda action: _pick(view, seen.seat, action))
-        return _Search(seen, view, self._effort, random.Random(f"{self._seed}/{len(seen.events)}")).best(actions)
+        return _GeishasRoadSampling(seen, view, self._effort, random.Random(f"{self._seed}/{len(seen.events)}")).best(
+            actions
+        )
 
     def close(self) -> None:
         """Holds nothing."""
@@ -83,35 +85,37 @@ def _pick(view: GeishasRoadState, seat: Seat, action: str) -> float:
     return stakes(view.hands[seat] >> 4 * colour & 15, 15)
 
 
-class _Search:
+class _GeishasRoadSampling:
     """One decision. Seat 0 is the deciding seat here, and 1 the other, whatever they are in the game."""
 
     def __init__(self, seen: Seen, view: GeishasRoadState, effort: Effort, chance: random.Random) -> None:
         me, other = seen.seat, 1 - seen.seat
         self._effort = effort
         self._due = view.due
-        self._worth = RoundWorth(view, me)
+        self._worth = GeishasRoadRoundWorth(view, me)
         marks = [0 if marker == scoring.MIDDLE else 1 if marker == str(me) else -1 for marker in view.markers]
-        self._judges = Judgement(tuple(marks)), Judgement(tuple(-mark for mark in marks))
+        self._judges = GeishasRoadJudgement(tuple(marks)), GeishasRoadJudgement(tuple(-mark for mark in marks))
         self._sides = _side(view, me), _side(view, other)
         self._road = from_road(view.road)
         self._offer = read(view.offer) if view.offer else None
         self._left = cards_of(view.left)
         self._starter = 0 if view.first == me else 1
         self._turns = PACK.count(PACK.encode(view.deck))
-        self._beliefs = Beliefs(seen, chance)
+        self._beliefs = GeishasRoadBeliefs(seen, chance)
 
     # --- the players of `play_out` --------------------------------------------------------------------------------
 
-    def act(self, seat: int, side: Side, road: Road) -> Move:
+    def act(self, seat: int, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
         """Both players move by their judgement."""
         return self._judges[seat].best(side, road)
 
-    def reply(self, seat: int, side: Side, road: Road, move: Move) -> tuple[Play, tuple[Card, ...]]:
+    def reply(
+        self, seat: int, side: GeishasRoadSide, road: Road, move: GeishasRoadMove
+    ) -> tuple[Play, tuple[Card, ...]]:
         """So they answer."""
         return self._judges[seat].reply(side, road, move)
 
-    def order(self, seat: int, side: Side, options: tuple[Play, ...]) -> Play:
+    def order(self, seat: int, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
         """And so they order the cards left."""
         return self._judges[seat].order(side, options)
 
@@ -119,26 +123,28 @@ class _Search:
 
     def best(self, actions: tuple[str, ...]) -> str:
         """The best of `actions`, all that are legal."""
-        own = Side(0, 0, 0, 0)  # nothing of the other side's hand is known at a glance
+        own = GeishasRoadSide(0, 0, 0, 0)  # nothing of the other side's hand is known at a glance
         looks = {action: self._judges[0].value(*self._after(action, own)[::2]) for action in actions}
         tried = sorted(actions, key=lambda action: -looks[action])[: self._effort.width]
         if not self._effort.turns:
             return tried[0]
         return halve(tried, self._effort, self._turns, self._beliefs.any, self._value)
 
-    def _value(self, action: str, world: World) -> float:
+    def _value(self, action: str, world: GeishasRoadWorld) -> float:
         return self._worth.of(*self._play(action, world))
 
-    def _play(self, action: str, world: World) -> End:
+    def _play(self, action: str, world: GeishasRoadWorld) -> GeishasRoadRoundEnd:
         """The end of the round after `action`, in `world`."""
         side = self._sides[1]
         kept = sum(INFLUENCE[card] for card in in_mask(world.kept))
-        other = Side(world.hand, side.used, side.lead + kept, side.coming & ~(world.kept | world.discarded), world.kept)
+        other = GeishasRoadSide(
+            world.hand, side.used, side.lead + kept, side.coming & ~(world.kept | world.discarded), world.kept
+        )
         first, second, road = self._after(action, other)
         seat = 0 if self._due is Due.ANSWER else 1
         return play_out((first, second), seat, road, world.deck, self._starter, self)
 
-    def _after(self, action: str, other: Side) -> tuple[Side, Side, Road]:
+    def _after(self, action: str, other: GeishasRoadSide) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
         """Both sides and the road after `action` and what completes it."""
         me, road = self._sides[0], self._road
         if self._due is Due.ORDER:
@@ -158,10 +164,10 @@ class _Search:
         return make_move((me, other), 0, road, read(action), self)
 
 
-def _side(view: GeishasRoadState, seat: Seat) -> Side:
+def _side(view: GeishasRoadState, seat: Seat) -> GeishasRoadSide:
     """What the view shows of one side; of the deciding seat that is all there is."""
     placed = view.tableaus[0] | view.tableaus[1] | (view.intrigues[seat] | view.discards[seat]) & KNOWN
-    return Side(
+    return GeishasRoadSide(
         view.hands[seat] & KNOWN,
         view.used[seat],
         lead_of(view, seat),

@@ -21,7 +21,7 @@ MARGIN: Final = 0.15
 """How much of a round's worth is by how much it was won: more is safer, and tells more than the bare result."""
 
 
-class RoundWorth:
+class GeishasRoadRoundWorth:
     """By the road and a seat's lead at the end of the current round: that seat's chance to win the game."""
 
     def __init__(self, view: GeishasRoadState, seat: Seat) -> None:

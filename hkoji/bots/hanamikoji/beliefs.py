@@ -14,7 +14,7 @@ from hkoji.bots.protocol import Seen
 from hkoji.rules.hanamikoji.state import HanamikojiState
 
 
-class World(NamedTuple):
+class HanamikojiWorld(NamedTuple):
     """The unseen cards: the opponent's hand, its secret and trade-off (0 if not played), then the deck and the rest."""
 
     hand: Hand
@@ -24,7 +24,7 @@ class World(NamedTuple):
     """The cards to be drawn, in order, and behind them the card removed from the round."""
 
 
-class Beliefs:
+class HanamikojiBeliefs:
     """The worlds that `seen` allows."""
 
     def __init__(self, seen: Seen, chance: random.Random) -> None:
@@ -42,11 +42,11 @@ class Beliefs:
         self._rest_at = self._trade_off_at + pack.count(view.trade_offs[other])
         assert len(self._unseen) == self._rest_at + len(view.deck) + 1
 
-    def any(self) -> World:
+    def any(self) -> HanamikojiWorld:
         """A world, all being as likely."""
         unseen = self._unseen
         self._chance.shuffle(unseen)
-        return World(
+        return HanamikojiWorld(
             sum(unseen[: self._secret_at]),
             sum(unseen[self._secret_at : self._trade_off_at]),
             sum(unseen[self._trade_off_at : self._rest_at]),

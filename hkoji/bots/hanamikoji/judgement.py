@@ -13,7 +13,7 @@ from math import sqrt, tanh
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from hkoji.bots.hanamikoji.model import KINDS, LEVEL, Hand, Lead, Move, Side, counts, leads, moves
+from hkoji.bots.hanamikoji.model import KINDS, LEVEL, HanamikojiMove, HanamikojiSide, Hand, Lead, counts, leads, moves
 
 HELD: Final = 0.3
 """What a card in hand counts for, against one at a geisha: it may yet be given away or traded off."""
@@ -30,17 +30,17 @@ _Pick: TypeAlias = Callable[[Sequence[float]], tuple[float, ...]]
 
 @cache
 def _pick(cards: Hand, change: Lead) -> _Pick:
-    """Picks the changes of all geisha in a move out of the list that `Judgement` makes of a position."""
+    """Picks the changes of all geisha in a move out of the list that `HanamikojiJudgement` makes of a position."""
     places = [i * _WIDTH + _AT[n] + c for i, (n, c) in enumerate(zip(counts(cards), leads(change), strict=True)) if n]
     # A getter of one place would give no tuple; behind the last change there is a 0.
     return itemgetter(*places, KINDS * _WIDTH) if len(places) == 1 else itemgetter(*places)
 
 
-_Options: TypeAlias = tuple[tuple[Move, tuple[_Pick, ...]], ...]
+_Options: TypeAlias = tuple[tuple[HanamikojiMove, tuple[_Pick, ...]], ...]
 
 
 @cache
-def _option(move: Move) -> tuple[Move, tuple[_Pick, ...]]:
+def _option(move: HanamikojiMove) -> tuple[HanamikojiMove, tuple[_Pick, ...]]:
     return move, tuple(_pick(move.cards, change) for change in move.changes)
 
 
@@ -52,7 +52,7 @@ def _options(hand: Hand, used: int) -> _Options:
 
 
 @cache
-def _replies(move: Move) -> tuple[tuple[Lead, _Pick], ...]:
+def _replies(move: HanamikojiMove) -> tuple[tuple[Lead, _Pick], ...]:
     """The changes of an offer, each with what it changes for the player who answers."""
     return tuple((change, _pick(move.cards, -change)) for change in move.changes)
 
@@ -76,16 +76,16 @@ def _changes(ahead: int, held: int, coming: int, kept: int, own: bool) -> tuple[
     )
 
 
-class Judgement:
+class HanamikojiJudgement:
     """Judges for one player: `stakes` is what each marker decides, `kept` whose it is (1 the player's, -1, 0)."""
 
     def __init__(self, stakes: Sequence[float], kept: Sequence[int]) -> None:
         self._stakes = tuple(stakes)
         self._kept = tuple(kept)
         self._tables: tuple[dict[int, list[float]], ...] = tuple({} for _ in range(2 * KINDS))
-        self._best: dict[Side, Move] = {}
+        self._best: dict[HanamikojiSide, HanamikojiMove] = {}
 
-    def _list(self, side: Side, own: bool) -> list[float]:
+    def _list(self, side: HanamikojiSide, own: bool) -> list[float]:
         level, hand, coming = side.lead + LEVEL, side.hand, side.coming
         found: list[float] = []
         at = 0 if own else KINDS
@@ -104,12 +104,12 @@ class Judgement:
         found.append(0.0)
         return found
 
-    def rank(self, side: Side) -> list[tuple[float, Move]]:
+    def rank(self, side: HanamikojiSide) -> list[tuple[float, HanamikojiMove]]:
         """Every move of a hand with its worst change of the position's worth, in no order."""
         changes = self._list(side, True)
         return [(min([sum(pick(changes)) for pick in picks]), move) for move, picks in _options(side.hand, side.used)]
 
-    def best(self, side: Side) -> Move:
+    def best(self, side: HanamikojiSide) -> HanamikojiMove:
         """The move with the best worst change; the first of equals."""
         found = self._best.get(side)
         if found is None:
@@ -129,12 +129,12 @@ class Judgement:
             self._best[side] = found
         return found
 
-    def reply(self, side: Side, move: Move) -> Lead:
+    def reply(self, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
         """The change of an offer that is best for the player, who answers it."""
         changes = self._list(side, False)
         return max(_replies(move), key=lambda reply: sum(reply[1](changes)))[0]
 
-    def replies(self, side: Side, move: Move) -> list[tuple[float, Lead]]:
+    def replies(self, side: HanamikojiSide, move: HanamikojiMove) -> list[tuple[float, Lead]]:
         """Every change of an offer with what it does to the answering player's position."""
         changes = self._list(side, False)
         return [(sum(pick(changes)), change) for change, pick in _replies(move)]

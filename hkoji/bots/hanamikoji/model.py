@@ -36,7 +36,7 @@ _INDEX: Final = {kind: i for i, kind in enumerate(PACK.kinds)}
 _SPLITS: Final = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
 
 
-class Move(NamedTuple):
+class HanamikojiMove(NamedTuple):
     """An action: its bit in a mask of used actions, its cards, and the changes of the actor's lead it may bring."""
 
     bit: int
@@ -73,7 +73,7 @@ def from_pack(cards: Cards) -> Hand:
 
 
 @cache
-def read(action: str) -> Move:
+def read(action: str) -> HanamikojiMove:
     """An action in canonical notation, all of its cards known, as a move."""
     number, cards = int(action[0]), hand_of(action[1:])
     changes: tuple[Lead, ...] = (0,)
@@ -83,11 +83,11 @@ def read(action: str) -> Move:
         changes = tuple(cards - 2 * hand_of(card) for card in sorted(set(action[1:])))
     elif number == COMPETITION:
         changes = tuple(cards - 2 * hand_of(pair) for pair in sorted({action[1:3], action[3:5]}))
-    return Move(bit(number), cards, changes)
+    return HanamikojiMove(bit(number), cards, changes)
 
 
 @lru_cache(maxsize=1 << 14)
-def choices(number: int, hand: Hand) -> tuple[Move, ...]:
+def choices(number: int, hand: Hand) -> tuple[HanamikojiMove, ...]:
     """All moves of one number that a hand allows."""
     groups = sorted(set(combinations(names_of(hand), number)))
     if number != COMPETITION:
@@ -97,12 +97,12 @@ def choices(number: int, hand: Hand) -> tuple[Move, ...]:
 
 
 @lru_cache(maxsize=1 << 14)
-def moves(hand: Hand, used: int) -> tuple[Move, ...]:
+def moves(hand: Hand, used: int) -> tuple[HanamikojiMove, ...]:
     """All moves open to a hand with the actions in the mask `used` gone."""
     return tuple(move for number in (1, 2, 3, 4) if not used & bit(number) for move in choices(number, hand))
 
 
-class Side(NamedTuple):
+class HanamikojiSide(NamedTuple):
     """What one player holds and sees: hand, mask of used actions, lead, and the cards still to come.
 
     `lead` counts the player's own secret and not the other's; `coming` are all cards that the player does not know to
@@ -114,31 +114,39 @@ class Side(NamedTuple):
     lead: Lead
     coming: Hand
 
-    def plays(self, move: Move, change: Lead) -> Side:
+    def plays(self, move: HanamikojiMove, change: Lead) -> HanamikojiSide:
         """This side after its own move, answered so that its lead changes by `change`."""
-        return Side(self.hand - move.cards, self.used | move.bit, self.lead + change, self.coming - move.cards)
+        return HanamikojiSide(
+            self.hand - move.cards, self.used | move.bit, self.lead + change, self.coming - move.cards
+        )
 
-    def meets(self, move: Move, change: Lead) -> Side:
+    def meets(self, move: HanamikojiMove, change: Lead) -> HanamikojiSide:
         """This side after the other's move."""
         if move.bit in FACE_DOWN:
             return self
-        return Side(self.hand, self.used, self.lead - change, self.coming - move.cards)
+        return HanamikojiSide(self.hand, self.used, self.lead - change, self.coming - move.cards)
 
 
 FACE_DOWN: Final = (bit(SECRET), bit(TRADE_OFF))
 
 
-class Players(Protocol):
+class HanamikojiPlayers(Protocol):
     """Who plays a round out."""
 
-    def act(self, seat: int, side: Side) -> Move:
+    def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
         """The move of the player in seat `seat`, which is not the game's seat: 0 is whoever the round is about."""
 
-    def reply(self, seat: int, side: Side, move: Move) -> Lead:
+    def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
         """The change of the other's lead that `seat` chooses of an offer with several."""
 
 
-def play_out(sides: tuple[Side, Side], seat: int, deck: Iterable[Hand], secret: Hand, players: Players) -> Lead:
+def play_out(
+    sides: tuple[HanamikojiSide, HanamikojiSide],
+    seat: int,
+    deck: Iterable[Hand],
+    secret: Hand,
+    players: HanamikojiPlayers,
+) -> Lead:
     """Plays a round to its end; the lead of seat 0 once both secrets are turned up.
 
     `seat` is to draw the first card of `deck`; `secret` is seat 1's secret if it has been played, else 0.
@@ -147,7 +155,7 @@ def play_out(sides: tuple[Side, Side], seat: int, deck: Iterable[Hand], secret: 
     actor, other = (second, first) if seat else (first, second)
     for card in deck:
         hand, used, lead, coming = actor
-        actor = Side(hand + card, used, lead, coming)
+        actor = HanamikojiSide(hand + card, used, lead, coming)
         move = players.act(seat, actor)
         changes = move.changes
         change = changes[0] if len(changes) == 1 else players.reply(1 - seat, other, move)

@@ -82,7 +82,7 @@ def code_of(markers: str, seat: Seat) -> int:
     return sum(digits[marker] * power for marker, power in zip(markers, _POWERS, strict=True))
 
 
-class RoundWorth(dict[Lead, float]):
+class HanamikojiRoundWorth(dict[Lead, float]):
     """By a seat's lead at the end of the current round: its chance to win the game. Filled as it is asked."""
 
     def __init__(self, ruleset: Hanamikoji, markers: str, seat: Seat, first: Seat, number: int) -> None:

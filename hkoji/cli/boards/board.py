@@ -15,12 +15,12 @@ from hkoji.cli import cards
 from hkoji.cli.language import _, _by, translate
 from hkoji.cli.output import Style
 from hkoji.client import Position
-from hkoji.decks import Deck
 from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Step
+from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS, Close, Event, Outcome, Reveal, Seat
 from hkoji.rules.protocol import Due
-from hkoji.text import tell
+from hkoji.show.decks import Deck
 
 WIDTH: Final = 78
 SIDE: Final = 13

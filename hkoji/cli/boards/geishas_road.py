@@ -10,6 +10,7 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import Style
 from hkoji.client import Position
 from hkoji.game.replay import Step
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
@@ -17,7 +18,6 @@ from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
-from hkoji.text import tell
 
 _COLUMN: Final = 10
 _ROOM: Final = 9

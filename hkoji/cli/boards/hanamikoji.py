@@ -10,13 +10,13 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import Style
 from hkoji.client import Position
 from hkoji.game.replay import Step
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.rules.protocol import Due
-from hkoji.text import tell
 
 _COLUMN: Final = 6
 _COLOURS: Final = ("red", "yellow", "cyan", "green", "bold", "red", "cyan")

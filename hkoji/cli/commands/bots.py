@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli import rulesets
 from hkoji.cli.commands.arguments import Game, Json, Plain, client
+from hkoji.cli.games import rulesets
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -40,7 +40,7 @@ def arena(
     plain: Plain = False,
 ) -> None:
     """Let two bots play each other: every deal twice, with the seats exchanged."""
-    from hkoji.cli import arena as match
+    from hkoji.cli.bots import arena as match
 
     out.json, out.plain = json, plain
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
@@ -76,7 +76,7 @@ def bot_run(
     plain: Plain = False,
 ) -> None:
     """Let a bot play your seat of a game until it is over."""
-    from hkoji.cli import bot as bots
+    from hkoji.cli.bots import run as bots
 
     out.json, out.plain = json, plain
     chosen = bots.choose(bot, program or (), seed, keep=keep, interface=interface, timeout=timeout)
@@ -86,7 +86,7 @@ def bot_run(
 @bots.command("list", epilog="Example: hkoji bot list --json")
 def bot_list(json: Json = False) -> None:
     """List the bots, the games they play, and the levels of `hkoji play`."""
-    from hkoji.cli import bot as bots
+    from hkoji.cli.bots import run as bots
 
     out.json = json
     bots.listing(out)

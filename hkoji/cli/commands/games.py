@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli import rulesets
 from hkoji.cli.commands.arguments import MOVES, Game, Json, Notation, Plain, client
+from hkoji.cli.games import rulesets
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -29,21 +29,21 @@ def new(
     json: Json = False,
 ) -> None:
     """Open a game for someone to join."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json = json
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = rulesets.make_ruleset(ruleset, given, option, edition)
-    play.new(client(), out, made, invite)
+    actions.new(client(), out, made, invite)
 
 
 @commands.command(epilog="Example: hkoji join 2714")
 def join(game: Game, json: Json = False) -> None:
     """Join an open game."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json = json
-    play.join(client(), out, game)
+    actions.join(client(), out, game)
 
 
 @commands.command(epilog="Examples: hkoji games --open; hkoji games --status finished")
@@ -54,28 +54,28 @@ def games(
     json: Json = False,
 ) -> None:
     """List your games, or those open to join."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json = json
-    play.games(client(), out, everybody=open_ or all_, status="open" if open_ else status)
+    actions.games(client(), out, everybody=open_ or all_, status="open" if open_ else status)
 
 
 @commands.command("next", epilog="Example: hkoji next --json")
 def next_(json: Json = False) -> None:
     """List the games that wait for you."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json = json
-    play.waiting(client(), out)
+    actions.waiting(client(), out)
 
 
 @commands.command(epilog="Example: hkoji show 2714")
 def show(game: Game, json: Json = False, plain: Plain = False) -> None:
     """Show a game as you see it, and what you can do."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json, out.plain = json, plain
-    play.show(client(), out, game)
+    actions.show(client(), out, game)
 
 
 @commands.command(
@@ -83,10 +83,10 @@ def show(game: Game, json: Json = False, plain: Plain = False) -> None:
 )
 def move(game: Game, notation: Notation, json: Json = False, plain: Plain = False) -> None:
     """Make a move."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json, out.plain = json, plain
-    play.move(client(), out, game, notation)
+    actions.move(client(), out, game, notation)
 
 
 @commands.command(epilog="Example: hkoji wait 2714 --timeout 600 && hkoji show 2714")
@@ -97,10 +97,10 @@ def wait(
     plain: Plain = False,
 ) -> None:
     """Wait until it is your turn or the game is over."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json, out.plain = json, plain
-    play.wait(client(), out, game, timeout)
+    actions.wait(client(), out, game, timeout)
 
 
 @commands.command(epilog="Examples: hkoji watch 2714; hkoji watch --all --json | while read -r line; do ...; done")
@@ -118,7 +118,7 @@ def watch(
     plain: Plain = False,
 ) -> None:
     """Tell what happens, as it happens: until the game is over, or with --all until interrupted."""
-    from hkoji.cli import watch
+    from hkoji.cli.games import watch
 
     out.json, out.plain = json, plain
     watch.watch(client(), out, game, after, all_=all_)
@@ -132,28 +132,28 @@ def resign(
     plain: Plain = False,
 ) -> None:
     """Give a game up."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json, out.plain = json, plain
-    play.resign(client(), out, game, yes=yes)
+    actions.resign(client(), out, game, yes=yes)
 
 
 @commands.command(epilog="Example: hkoji cancel 2714")
 def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
     """Take back a game that nobody has joined."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json, out.plain = json, plain
-    play.cancel(client(), out, game)
+    actions.cancel(client(), out, game)
 
 
 @commands.command(context_settings=MOVES, epilog="Example: hkoji sign 2714 1E > entry.json")
 def sign(game: Game, notation: Notation, json: Json = False) -> None:
     """Sign a move without sending it, from what you have seen last. Always JSON."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json = json
-    play.sign(client(), out, game, notation)
+    actions.sign(client(), out, game, notation)
 
 
 @commands.command(epilog="Example: hkoji submit entry.json --server https://hanamikoji.example")
@@ -165,19 +165,19 @@ def submit(
     json: Json = False,
 ) -> None:
     """Send a signed move, from any machine."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json = json
-    play.submit(client(), out, file, server)
+    actions.submit(client(), out, file, server)
 
 
 @commands.command(epilog="Example: hkoji log 2714 | tail -n 1")
 def log(game: Game, json: Json = False) -> None:
     """Print the public log, one JSON object a line."""
-    from hkoji.cli import play
+    from hkoji.cli.games import actions
 
     out.json = json
-    play.log(client(), out, game)
+    actions.log(client(), out, game)
 
 
 @commands.command(epilog="Example: hkoji export 2714 > game.jsonl")
@@ -189,10 +189,10 @@ def export(
     json: Json = False,
 ) -> None:
     """Print a finished game with receipts, one JSON object a line."""
-    from hkoji.cli import logs
+    from hkoji.cli.audit import report
 
     out.json = json
-    logs.export(client(), out, game, kept=kept)
+    report.export(client(), out, game, kept=kept)
 
 
 @commands.command(epilog="Example: hkoji evidence 2714 --output evidence.jsonl && hkoji audit evidence.jsonl")
@@ -207,10 +207,10 @@ def evidence(
     json: Json = False,
 ) -> None:
     """Print a game as evidence for `hkoji audit`: the log, the signed views, and what you refused."""
-    from hkoji.cli import logs
+    from hkoji.cli.audit import report
 
     out.json = json
-    logs.evidence(client(), out, game, output, cards=cards)
+    report.evidence(client(), out, game, output, cards=cards)
 
 
 @commands.command(epilog="Example: printf 'next\nshow 2714\n' | hkoji batch")

@@ -9,7 +9,7 @@ import typer
 
 from hkoji.cli.commands.arguments import Json
 from hkoji.cli.output import out
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 commands = typer.Typer()
 
@@ -112,10 +112,10 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Revoke a player's key, and get the code with which they make another theirs. Be sure who is asking."""
-    from hkoji.cli import player
+    from hkoji.cli.player import register
 
     out.json = json
-    player.release(out, _installed("admin").release(data, name, database=database), name)
+    register.release(out, _installed("admin").release(data, name, database=database), name)
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
@@ -128,7 +128,7 @@ def backup(
     json: Json = False,
 ) -> None:
     """Copy the database while the service runs: all moves acknowledged before are in it. Replaces nothing."""
-    from hkoji.cli import hosting
+    from hkoji.cli.service import admin as hosting
 
     out.json = json
     hosting.backup(out, _installed("admin").backup(target, data, database))
@@ -141,7 +141,7 @@ def restore(
     json: Json = False,
 ) -> None:
     """Make a service's folder from a backup; never over one that is there. Read what it says about forks."""
-    from hkoji.cli import hosting
+    from hkoji.cli.service import admin as hosting
 
     out.json = json
     hosting.restore(out, _installed("admin").restore(source, data))
@@ -155,7 +155,7 @@ def check(
     json: Json = False,
 ) -> None:
     """Audit the whole database: every log, receipt, summary, seed and opening. Exit code 8 if something is wrong."""
-    from hkoji.cli import hosting
+    from hkoji.cli.service import admin as hosting
 
     out.json = json
     hosting.check(out, _installed("admin").check(data, database, jobs=jobs))
@@ -164,7 +164,7 @@ def check(
 @admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")
 def vacuum(data: Data = None, database: Database = None, json: Json = False) -> None:
     """Forget expired logins and give unused room back. Stop the service first: moves would wait, or be refused."""
-    from hkoji.cli import hosting
+    from hkoji.cli.service import admin as hosting
 
     out.json = json
     hosting.vacuum(out, _installed("admin").vacuum(data, database))
@@ -173,7 +173,7 @@ def vacuum(data: Data = None, database: Database = None, json: Json = False) -> 
 @admin.command(epilog="Example: hkoji admin stats --data /var/lib/hkoji --json")
 def stats(data: Data = None, database: Database = None, json: Json = False) -> None:
     """Games by status, entries, players, size."""
-    from hkoji.cli import hosting
+    from hkoji.cli.service import admin as hosting
 
     out.json = json
     hosting.stats(out, _installed("admin").stats(data, database))
@@ -196,7 +196,7 @@ def doctor(
 
     Each line is ok, warn or fail, and says what to do next. Exit code 1 if something failed. Nothing is changed.
     """
-    from hkoji.cli import doctor as shown
+    from hkoji.cli.player import doctor as shown
 
     out.json = json
     if data is None and database is None and backups is None:

@@ -23,7 +23,7 @@ Key = Annotated[
 )
 def rekey(key: Key = None, json: Json = False) -> None:
     """Play with another key from now on; the one you have signs for it. Running games follow, each on your turn."""
-    from hkoji.cli import keys
+    from hkoji.cli.player import keys
 
     out.json = json
     keys.rekey(client(), out, key)
@@ -47,10 +47,10 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Make a stolen key worthless at your service. Only its host can then give you another: hkoji recover."""
-    from hkoji.cli import keys
+    from hkoji.cli.player import keys
 
     out.json = json
-    keys.revoke(client(), out, keys.Wish(file, prepare, fingerprint, yes))
+    keys.revoke(client(), out, keys.KeyOptions(file, prepare, fingerprint, yes))
 
 
 @commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example < code.txt")
@@ -61,7 +61,7 @@ def recover(
     json: Json = False,
 ) -> None:
     """Get your name back with a new key: the host of the service has given you a code, read from standard input."""
-    from hkoji.cli import keys
+    from hkoji.cli.player import keys
 
     out.json = json
     keys.recover(client(), out, name, server, key)
@@ -76,7 +76,7 @@ def trust(
     json: Json = False,
 ) -> None:
     """Believe that a player has this key now. Compare it with them first, by another way than the service."""
-    from hkoji.cli import keys
+    from hkoji.cli.player import keys
 
     out.json = json
     keys.trust(client(), out, name, key)

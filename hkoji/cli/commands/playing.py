@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli import rulesets
 from hkoji.cli.commands.arguments import Json, Plain, client
+from hkoji.cli.games import rulesets
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -41,12 +41,12 @@ def play(
     plain: Plain = False,
 ) -> None:
     """Play at a prompt: against a bot, with nothing to set up, or a GAME by correspondence."""
-    from hkoji.cli import against
+    from hkoji.cli.prompt import play as against
 
     out.json, out.plain = json, plain
     options = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     given = {name: value for name, value in options.items() if value is not None}
-    wish = against.Wish(ruleset, edition, given, tuple(option or ()), bot, level, new)
+    wish = against.PlayOptions(ruleset, edition, given, tuple(option or ()), bot, level, new)
     raise typer.Exit(against.run(out, game, wish, listed=list_))
 
 
@@ -60,7 +60,7 @@ def init(
     json: Json = False,
 ) -> None:
     """Make your identity: a name and a key, in HKOJI_HOME."""
-    from hkoji.cli import player
+    from hkoji.cli.player import register as player
 
     out.json = json
     player.init(out, name, key)
@@ -69,7 +69,7 @@ def init(
 @commands.command()
 def whoami(json: Json = False) -> None:
     """Print your name, key and service."""
-    from hkoji.cli import player
+    from hkoji.cli.player import register as player
 
     out.json = json
     player.whoami(client(), out)
@@ -78,7 +78,7 @@ def whoami(json: Json = False) -> None:
 @commands.command(epilog="Example: hkoji key > alice.pub; who has it runs: hkoji audit GAME --key alice=alice.pub")
 def key(json: Json = False) -> None:
     """Print your public key, to give to others."""
-    from hkoji.cli import player
+    from hkoji.cli.player import register as player
 
     out.json = json
     player.key(client(), out)
@@ -90,7 +90,7 @@ def register(
     json: Json = False,
 ) -> None:
     """Register your name and key at a service, and make it yours."""
-    from hkoji.cli import player
+    from hkoji.cli.player import register as player
 
     out.json = json
     player.register(client(), out, server)
@@ -104,7 +104,7 @@ def config(
     json: Json = False,
 ) -> None:
     """Show the settings, or keep one."""
-    from hkoji.cli import config
+    from hkoji.cli.player import config
 
     out.json = json
     config.run(out, key, value, unset=unset)
@@ -119,7 +119,7 @@ def rules(
     plain: Plain = False,
 ) -> None:
     """Print the rules of a game."""
-    from hkoji.cli import rules
+    from hkoji.cli.manual import rules
 
     out.json, out.plain = json, plain
     rules.show_list(out) if list_ else rules.show(out, game, edition)
@@ -128,7 +128,7 @@ def rules(
 @commands.command(epilog="Example: hkoji deck --deck everdeck")
 def deck(json: Json = False, plain: Plain = False) -> None:
     """List the cards to pick from a deck to play at a table; from the Everdeck unless another is chosen."""
-    from hkoji.cli import decklist
+    from hkoji.cli.manual import deck as decklist
 
     out.json, out.plain = json, plain
     decklist.show(out)

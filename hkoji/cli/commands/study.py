@@ -38,10 +38,10 @@ def replay(
     plain: Plain = False,
 ) -> None:
     """Go through a game as a player saw it, or show it in notation with one position."""
-    from hkoji.cli import study
+    from hkoji.cli.study import replay as study
 
     out.json, out.plain = json, plain
-    study.show_replay(client(), out, source, study.Wish(at, eyes, step, svg, png))
+    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png))
 
 
 @commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
@@ -60,7 +60,7 @@ def stats(
     plain: Plain = False,
 ) -> None:
     """Count over many games: length, results, actions, players. Signatures are not checked."""
-    from hkoji.cli.stats import show_stats
+    from hkoji.cli.study.stats import show_stats
 
     out.json, out.plain = json, plain
     show_stats(out, files, jobs, plot)
@@ -91,7 +91,9 @@ def audit(
     plain: Plain = False,
 ) -> None:
     """Check every signature, card and move of a log, or of many logs and these against one another."""
-    from hkoji.cli import auditing
+    from hkoji.cli.audit import command
 
     out.json, out.plain = json, plain
-    raise typer.Exit(auditing.show(client, out, sources, auditing.Wish(tuple(key or ()), tuple(keys or ()), jobs)))
+    raise typer.Exit(
+        command.show(client, out, sources, command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs))
+    )

@@ -14,8 +14,8 @@ from operator import add, itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import NotationError
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN, Cards, Pack
-from hkoji.text import tell
 
 COLOURS: Final = "ABCDE"
 NUMBERS: Final = (1, 2, 3, 4)
@@ -50,7 +50,7 @@ _Choice: TypeAlias = Callable[[list[str]], tuple[str, ...]]
 """Some of a list, in an order of its own."""
 
 
-class Played(NamedTuple):
+class GeishasRoadPlayed(NamedTuple):
     """An action, read: its code, its cards, and the part of a used-actions mask it sets."""
 
     code: str
@@ -59,7 +59,7 @@ class Played(NamedTuple):
 
 
 @cache
-def read(action: str) -> Played:
+def read(action: str) -> GeishasRoadPlayed:
     """Reads canonical notation. Raises `NotationError` for anything else.
 
     `IXX` is canonical too, and `IB2X`, of which the card kept has been seen since.
@@ -76,7 +76,7 @@ def read(action: str) -> Played:
         )
     if write(code, names) != action:
         raise NotationError(action, tell("the canonical form is {form}", form=write(code, names)))
-    return Played(code, PACK.encode(names), BITS[code])
+    return GeishasRoadPlayed(code, PACK.encode(names), BITS[code])
 
 
 def write(code: str, names: tuple[str, ...]) -> str:

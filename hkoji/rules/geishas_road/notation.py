@@ -10,10 +10,10 @@ import re
 from typing import Final
 
 from hkoji.errors import NotationError
+from hkoji.messages.text import plural, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.geishas_road.actions import COLOURS, COMPETITION, GIFT, INTRIGUE, NAMES, REVEAL, SIZES, write
 from hkoji.rules.protocol import Due
-from hkoji.text import plural, tell
 
 _WORDS: Final = {
     "competition": COMPETITION,

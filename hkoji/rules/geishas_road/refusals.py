@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hkoji.messages.text import all_of, any_of, tell
 from hkoji.rules.cards import Cards
 from hkoji.rules.geishas_road.actions import COMPETITION, PACK
-from hkoji.text import all_of, any_of, tell
 
 
 def missing(hand: Cards, cards: Cards) -> str:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from hkoji.errors import IllegalError, MalformedError, NotationError, NotUnderstoodError
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN, Pack
 from hkoji.rules.events import Deal, Seat
 from hkoji.rules.geishas_road import actions, state
 from hkoji.rules.protocol import Hidden, Json
-from hkoji.text import tell
 
 NAME: Final = "geishas-road"
 VERSION: Final = 1

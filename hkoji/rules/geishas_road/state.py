@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
+from hkoji.messages.text import any_of, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.closing import close
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Order, Outcome, Pick, Reveal, Seat
@@ -37,7 +38,6 @@ from hkoji.rules.geishas_road.actions import (
 from hkoji.rules.geishas_road.road import Road, answers
 from hkoji.rules.pairs import Pair, hide_others, put
 from hkoji.rules.protocol import Due, Json
-from hkoji.text import any_of, tell
 
 if TYPE_CHECKING:
     from hkoji.rules.geishas_road.ruleset import GeishasRoad

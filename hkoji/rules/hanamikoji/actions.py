@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 from hkoji.errors import NotationError
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN, Cards, Pack
-from hkoji.text import tell
 
 KINDS: Final = "ABCDEFG"
 CHARM: Final = (2, 2, 2, 3, 3, 4, 5)
@@ -41,7 +41,7 @@ def bit(number: int) -> int:
     return 1 << (number - 1)
 
 
-class Played(NamedTuple):
+class HanamikojiPlayed(NamedTuple):
     """An action, read: its number, its cards, and the part of a used-actions mask it sets."""
 
     number: int
@@ -50,7 +50,7 @@ class Played(NamedTuple):
 
 
 @cache
-def read(action: str) -> Played:
+def read(action: str) -> HanamikojiPlayed:
     """Reads canonical notation. Raises `NotationError` for anything else, `1X` and `2XX` being canonical too."""
     number = "1234".find(action[:1]) + 1
     names = PACK.split(action[1:])
@@ -69,7 +69,7 @@ def read(action: str) -> Played:
         )
     if write(number, names) != action:
         raise NotationError(action, tell("the canonical form is {form}", form=write(number, names)))
-    return Played(number, PACK.encode(names), bit(number))
+    return HanamikojiPlayed(number, PACK.encode(names), bit(number))
 
 
 def write(number: int, names: tuple[str, ...]) -> str:

@@ -10,9 +10,9 @@ import re
 from typing import Final
 
 from hkoji.errors import NotationError
+from hkoji.messages.text import plural, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.hanamikoji.actions import COMPETITION, GIFT, KINDS, NAMES, SECRET, TRADE_OFF, write
-from hkoji.text import plural, tell
 
 _WORDS: Final = {
     "secret": SECRET,

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
+from hkoji.messages.text import all_of, any_of, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.closing import close
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Outcome, Reveal, Seat
@@ -34,7 +35,6 @@ from hkoji.rules.hanamikoji.actions import (
 )
 from hkoji.rules.pairs import Pair, hide_others, put
 from hkoji.rules.protocol import Due, Json
-from hkoji.text import all_of, any_of, tell
 
 if TYPE_CHECKING:
     from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -6,8 +6,8 @@ import socket
 from typing import Final
 
 from hkoji.errors import StorageError
-from hkoji.log.form import is_origin
-from hkoji.text import tell
+from hkoji.log.text_form import is_origin
+from hkoji.messages.text import tell
 
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
 

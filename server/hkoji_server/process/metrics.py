@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji.errors import ConflictError, HkojiError, StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 _FAST: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

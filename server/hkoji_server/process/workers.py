@@ -20,7 +20,7 @@ from typing import Final
 import structlog
 
 from hkoji.errors import StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.process.server import PATIENCE
 
 log = structlog.get_logger("hkoji")

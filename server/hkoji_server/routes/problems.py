@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from hkoji import errors
-from hkoji.parts import parts_of
+from hkoji.messages.wire import parts_of
 
 log = structlog.get_logger("hkoji")
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hkoji.errors import HkojiError
-from hkoji.log.line import format_written
+from hkoji.log.line import format_stored
 from hkoji_server.routes import models
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.routes.problems import problem
@@ -39,14 +39,14 @@ class Reads:
         shown, lines = await self._games.view(game, player, after, models.view_bytes)
         if lines:
             place = shown.rindex(b"]}")
-            added = ",".join(map(format_written, lines)).encode("ascii")
+            added = ",".join(map(format_stored, lines)).encode("ascii")
             shown = b"".join((shown[:place], added, shown[place:]))
         return Response(shown, media_type="application/json", headers=NO_STORE)
 
     async def log(self, game: str, after: int, known: str | None) -> tuple[Response, bool]:
         """The log's lines after entry number `after`, and whether there are any. `known` is the client's `ETag`."""
         head, lines = await self._games.log(game, after)
-        return log_answer(head, "".join(f"{format_written(each)}\n" for each in lines), known), bool(lines)
+        return log_answer(head, "".join(f"{format_stored(each)}\n" for each in lines), known), bool(lines)
 
 
 def log_answer(head: str, text: str, known: str | None) -> Response:

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hkoji.errors import HkojiError, MalformedError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.routes import models
 from hkoji_server.routes.players import logged_in
 from hkoji_server.routes.problems import problem, problem_responses

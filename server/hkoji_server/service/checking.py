@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from hkoji import referee
+from hkoji.audit.log_audit import audit
 from hkoji.errors import HkojiError
-from hkoji.game import bodies, host
-from hkoji.game.audit import audit
+from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
-from hkoji.log.keychange import parse_new_key, parse_recovery
-from hkoji.log.keys import PublicKey, parse_public_key
+from hkoji.log.key_statements import parse_new_key, parse_recovery
 from hkoji.log.line import Line, format_log
+from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_registration
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import Player, Summary
 from hkoji_server.store.statements import read_line, summary_values
@@ -124,7 +125,7 @@ def faults_of(stored: Stored, key: PublicKey) -> Iterator[str]:
         return
     yield from _openings(stored, lines)
     try:
-        hosted = host.resume(lines, stored.secrets.seed, stored.secrets.openings)
+        hosted = referee.resume(lines, stored.secrets.seed, stored.secrets.openings)
     except HkojiError as error:
         yield tell("the log and what is kept beside it do not make a game: {reason}", reason=str(error))
         return

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hkoji.errors import MalformedError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 MOST_GAMES: Final = 500
 _MOST_CHARACTERS: Final = 40 * MOST_GAMES

@@ -1,6 +1,6 @@
 """The referee's word on a submission, and what the store is to make of it.
 
-The referee is `hkoji.game.host`. Most of what a move costs is verifying one signature and making another, and both let
+The referee is `hkoji.referee`. Most of what a move costs is verifying one signature and making another, and both let
 the interpreter go: so the store may ask for a decision where it writes, in a thread of its own, while requests are read
 and answers written. Games are values, and the store decides which move was first; nothing here needs a lock.
 """
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hkoji.game import host
+from hkoji import referee
 from hkoji.game.course import Course, Stage
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import encode
-from hkoji.log.keys import Signer
+from hkoji.log.private_key import Signer
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.store.contract import Append, Summary
 
@@ -24,28 +24,28 @@ class Decision:
     The second call gives the answer of the first.
     """
 
-    def __init__(self, hosted: host.Hosted, submission: Submission, signer: Signer, at: str, key: str) -> None:
+    def __init__(self, hosted: referee.RefereedGame, submission: Submission, signer: Signer, at: str, key: str) -> None:
         self._hosted = hosted
         self._submission = submission
         self._signer = signer
         self._at = at
         self.key = key
-        self._accepted: host.Accepted | None = None
+        self._accepted: referee.Accepted | None = None
 
     def __call__(self) -> Append:
-        """Raises what `host.accept` raises."""
+        """Raises what `referee.accept` raises."""
         if self._accepted is None:
-            self._accepted = host.accept(self._hosted, self._submission, signer=self._signer, at=self._at)
+            self._accepted = referee.accept(self._hosted, self._submission, signer=self._signer, at=self._at)
         return append_of(self._hosted, self._accepted, self.key)
 
     @property
-    def accepted(self) -> host.Accepted:
+    def accepted(self) -> referee.Accepted:
         """What the call has found."""
         assert self._accepted is not None
         return self._accepted
 
 
-def append_of(before: host.Hosted, accepted: host.Accepted, key: str) -> Append:
+def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str) -> Append:
     """What is stored of what follows `before`; `key` is the author's."""
     return Append(
         game=before.course.setup.game,
@@ -68,7 +68,7 @@ def _ruleset_text(ruleset: Ruleset) -> str:
     return encode(ruleset.to_json())
 
 
-def summarise(hosted: host.Hosted, *, created: str) -> Summary:
+def summarise(hosted: referee.RefereedGame, *, created: str) -> Summary:
     """What lists show of a game."""
     course = hosted.course
     setup = course.setup

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from hkoji.errors import ConflictError, NotFoundError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.service.cursor import MOST_GAMES, Cursor, format_cursor
 from hkoji_server.service.ports import Ports
 from hkoji_server.service.waiting import Hub, News, Waiter, news_of

@@ -1,6 +1,6 @@
 """Games: offering, taking submissions, and showing logs and views.
 
-docs/spec/http.md, "Games". The referee is `hkoji.game.host`; this module gives it a store. It keeps games it has seen
+docs/spec/http.md, "Games". The referee is `hkoji.referee`; this module gives it a store. It keeps games it has seen
 lately as values, and never trusts them: the store's compare-and-swap decides, so any number of processes may do this
 at once. A game that has fallen behind is caught up from the store and tried again.
 """
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hkoji import referee
 from hkoji.errors import (
     ConflictError,
     ForbiddenError,
@@ -20,19 +21,19 @@ from hkoji.errors import (
     StorageError,
     TooManyError,
 )
-from hkoji.game import bodies, host
+from hkoji.game import bodies
 from hkoji.game.bodies import parse_body
 from hkoji.game.course import Course, Stage
-from hkoji.game.keys import Revoke, Revoked
+from hkoji.game.rekey_entries import Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.entry import SERVER_NAME
-from hkoji.log.keychange import parse_revocation
-from hkoji.log.keys import PublicKey, Signer, parse_public_key
-from hkoji.log.line import Line, Written
+from hkoji.log.key_statements import parse_revocation
+from hkoji.log.line import Line, StoredLine
+from hkoji.log.private_key import PublicKey, Signer, parse_public_key
+from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset, State
-from hkoji.text import tell
 from hkoji_server.service.decision import Decision, append_of, summarise
 from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
@@ -59,13 +60,13 @@ class Games:
         self._ports = ports
         self._signer = signer
         self._cached = cached
-        self._cache: OrderedDict[str, host.Hosted] = OrderedDict()
+        self._cache: OrderedDict[str, referee.RefereedGame] = OrderedDict()
         self._shown = Shown(cached)
 
     async def offer(self, ruleset: Ruleset, player: str) -> Line:
         """A new game, which only `player` may open. Returns its first line."""
         game, seed = self._ports.entropy(16).hex(), self._ports.entropy(32).hex()
-        accepted = host.offer(game, ruleset, seed, signer=self._signer, at=self._ports.at())
+        accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._ports.at())
         (line,) = accepted.lines
         summary = summarise(accepted.hosted, created=accepted.hosted.at)
         await self._store.add_game(NewGame(summary, line, seed, player))
@@ -74,7 +75,7 @@ class Games:
     async def submit(self, game: str, submission: Submission, *, refused: TooManyError | None = None) -> Submitted:
         """Takes a submission, or the same one again; if `refused` only the same one again.
 
-        Raises what `host.accept` raises, `NotFoundError`, and `ConflictError` with the head when the game has moved on.
+        Raises what `referee.accept` raises, `NotFoundError`, and `ConflictError` with the head when the game has moved on.
         """
         entry = submission.entry
         if entry.game != game:
@@ -112,7 +113,7 @@ class Games:
     async def recover(self, game: str, player: str, proof: str) -> Submitted:
         """Puts a player's new key in the place of a revoked one, if they owe the next entry; or says that it is done.
 
-        `proof` is the new key's, for the next entry. Raises what `host.revoke` raises, `NotFoundError`, and
+        `proof` is the new key's, for the next entry. Raises what `referee.revoke` raises, `NotFoundError`, and
         `ForbiddenError` if there is nothing to be replaced, or not by that player.
         """
         while True:
@@ -134,7 +135,7 @@ class Games:
             body = Revoke(
                 parse_public_key(registered.key), player, old, decode_base64(proof, "proof"), _revocation(retired)
             )
-            accepted = host.revoke(hosted, body, signer=self._signer, at=self._ports.at())
+            accepted = referee.revoke(hosted, body, signer=self._signer, at=self._ports.at())
             try:
                 await self._store.append(append_of(hosted, accepted, registered.key))
             except ConflictError:
@@ -144,7 +145,7 @@ class Games:
                 self._remember(accepted.hosted)
                 return Submitted(accepted.lines, fresh=True)
 
-    async def _recovered(self, hosted: host.Hosted, seat: int) -> Submitted:
+    async def _recovered(self, hosted: referee.RefereedGame, seat: int) -> Submitted:
         changes = [change for change in hosted.course.setup.replaced if change.seat == seat and change.vouched]
         if not changes:
             raise ForbiddenError(tell("the key that counts in the game is the one that is registered"))
@@ -174,7 +175,7 @@ class Games:
             summary = await self.summary(game)
         return summary, _seen(course, None)
 
-    async def log(self, game: str, after: int) -> tuple[str, tuple[Written, ...]]:
+    async def log(self, game: str, after: int) -> tuple[str, tuple[StoredLine, ...]]:
         """The head and the lines after entry number `after`. Raises `NotFoundError`."""
         while True:
             lines = await self._store.written(game, after)
@@ -188,7 +189,7 @@ class Games:
 
     async def view(
         self, game: str, player: str, after: int, form: Callable[[OwnView], bytes]
-    ) -> tuple[bytes, tuple[Written, ...]]:
+    ) -> tuple[bytes, tuple[StoredLine, ...]]:
         """What `player` may see of their game, in a `form` that is kept while it is true; and the lines after `after`.
 
         The lines end where the view does. Raises `NotFoundError`, `ForbiddenError` for who does not play in the game.
@@ -205,7 +206,7 @@ class Games:
             self._shown.keep(game, head, player, shown)
         return shown, (await self._store.written(game, after))[: seq - after] if after < seq else ()
 
-    def _own_view(self, hosted: host.Hosted, player: str) -> OwnView:
+    def _own_view(self, hosted: referee.RefereedGame, player: str) -> OwnView:
         course = hosted.course
         game, seat = course.setup.game, course.setup.seat_of(player)
         if seat is None:
@@ -213,7 +214,7 @@ class Games:
                 tell("{by} does not play in game {game}", by=player, game=game[:8]),
                 hint=tell("anyone may see its public log"),
             )
-        view = host.view(hosted, seat)
+        view = referee.view(hosted, seat)
         state = _seen(course, seat)
         decides = course.stage is Stage.PLAY and course.actor == seat
         return OwnView(
@@ -222,7 +223,7 @@ class Games:
             course=course,
             state=state,
             legal=state.legal_actions() if decides else (),
-            openings=host.own_openings(hosted, seat),
+            openings=referee.own_openings(hosted, seat),
         )
 
     async def games(self, query: Query) -> tuple[Summary, ...]:
@@ -231,7 +232,7 @@ class Games:
 
     # --- one game at hand -----------------------------------------------------------------------------------------
 
-    async def _recall(self, game: str) -> tuple[host.Hosted, bool]:
+    async def _recall(self, game: str) -> tuple[referee.RefereedGame, bool]:
         """A game as last seen here, and whether it has just been read."""
         hosted = self._cache.get(game)
         if hosted is not None:
@@ -240,32 +241,32 @@ class Games:
         history = await self._store.history(game)
         if history is None:
             raise NotFoundError(tell("game"), game)
-        hosted = host.resume(history.lines, history.secrets.seed, history.secrets.openings)
+        hosted = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
         self._remember(hosted)
         return hosted, True
 
-    async def _current(self, game: str) -> host.Hosted:
+    async def _current(self, game: str) -> referee.RefereedGame:
         """A game as the store has it now."""
         hosted, current = await self._recall(game)
         if current or await self._store.head(game) == (hosted.course.seq, hosted.course.head):
             return hosted
         return await self._refresh(hosted)
 
-    async def _at(self, game: str, head: str) -> host.Hosted:
+    async def _at(self, game: str, head: str) -> referee.RefereedGame:
         """A game as it stood at `head`, which the store has just told, or later."""
         hosted, current = await self._recall(game)
         return hosted if current or hosted.course.head == head else await self._refresh(hosted)
 
-    async def _refresh(self, hosted: host.Hosted) -> host.Hosted:
+    async def _refresh(self, hosted: referee.RefereedGame) -> referee.RefereedGame:
         game = hosted.course.setup.game
         history = await self._store.history(game, hosted.course.seq)
         if history is None or not history.lines:
             return hosted
-        hosted = host.catch_up(hosted, history.lines, history.secrets.openings)
+        hosted = referee.catch_up(hosted, history.lines, history.secrets.openings)
         self._remember(hosted)
         return hosted
 
-    def _remember(self, hosted: host.Hosted) -> None:
+    def _remember(self, hosted: referee.RefereedGame) -> None:
         game = hosted.course.setup.game
         held = self._cache.get(game)
         if held is None or held.course.seq < hosted.course.seq:
@@ -289,7 +290,7 @@ class Games:
             await self._verify_counts(decision.key)
             raise
 
-    async def _repeat(self, hosted: host.Hosted, submission: Submission) -> Submitted:
+    async def _repeat(self, hosted: referee.RefereedGame, submission: Submission) -> Submitted:
         """The first answer again, if `submission` is what stands at its place; else `ConflictError`."""
         entry = submission.entry
         stored = await self._store.lines(entry.game, entry.seq - 1)
@@ -327,7 +328,7 @@ class Games:
                 raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
 
 
-def _key_text(hosted: host.Hosted, submission: Submission) -> str:
+def _key_text(hosted: referee.RefereedGame, submission: Submission) -> str:
     """The key that must have signed; empty if there is none, which the referee says when form and place are right."""
     entry = submission.entry
     if entry.kind in ("open", "join"):

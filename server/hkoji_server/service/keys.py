@@ -11,8 +11,8 @@ from hashlib import sha256
 from hkoji.errors import ForbiddenError, MalformedError, NotFoundError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.keychange import parse_new_key, parse_recovery, parse_revocation
-from hkoji.text import tell
+from hkoji.log.key_statements import parse_new_key, parse_recovery, parse_revocation
+from hkoji.messages.text import tell
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Player, Retired, Store
 

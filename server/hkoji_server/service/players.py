@@ -11,9 +11,9 @@ from hkoji.errors import ExistsError, ForbiddenError, LoginError, NotFoundError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.entry import SERVER_NAME
-from hkoji.log.keys import parse_public_key
+from hkoji.log.private_key import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Player, Store

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 
 from hkoji.errors import StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store
 
 PATIENCE: Final = 5.0

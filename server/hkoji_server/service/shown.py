@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from hkoji.game.course import Course
-from hkoji.game.hidden import Opening
+from hkoji.game.openings import Opening
 from hkoji.log.statement import View
 from hkoji.rules.protocol import State
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from hkoji.errors import BusyError, HkojiError
-from hkoji.log.line import Written, format_written
+from hkoji.log.line import StoredLine, format_stored
 from hkoji_server.service.deadlines import Deadlines
 from hkoji_server.store.contract import Hint, Store
 
@@ -54,19 +54,19 @@ class News(NamedTuple):
 
     game: str
     seq: int
-    written: Written
+    written: StoredLine
     text: str
     ended: str | None
 
 
-def news_of(game: str, after: int, written: Iterable[Written]) -> tuple[News, ...]:
+def news_of(game: str, after: int, written: Iterable[StoredLine]) -> tuple[News, ...]:
     """What follows entry number `after` of a game, as it is told."""
     return tuple(
-        News(game, seq, each, format_written(each), _ended(each)) for seq, each in enumerate(written, after + 1)
+        News(game, seq, each, format_stored(each), _ended(each)) for seq, each in enumerate(written, after + 1)
     )
 
 
-def _ended(written: Written) -> str | None:
+def _ended(written: StoredLine) -> str | None:
     """When the game ended, if this is its end. Entries are read only if they look like one."""
     if _END not in written.text or (line := written.read()).entry.kind != "end":
         return None

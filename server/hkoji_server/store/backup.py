@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from hkoji.errors import ExistsError, NotFoundError, StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.store.readiness import newest_schema
 
 _SUFFIXES: Final = ("", "-wal", "-shm", "-journal")

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from hkoji.game.hidden import Opening
-from hkoji.log.line import Line, Written
+from hkoji.game.openings import Opening
+from hkoji.log.line import Line, StoredLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class Store(Protocol):
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
 
-    async def written(self, game: str, after: int = -1) -> tuple[Written, ...]:
+    async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
         """The same lines as they were written, for those who only pass them on."""
 
     async def history(self, game: str, after: int = -1) -> History | None:

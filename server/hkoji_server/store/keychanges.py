@@ -10,8 +10,8 @@ from dataclasses import asdict
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from hkoji.errors import ExistsError, ForbiddenError, RevokedError
-from hkoji.log.keys import parse_public_key
-from hkoji.text import tell
+from hkoji.log.private_key import parse_public_key
+from hkoji.messages.text import tell
 from hkoji_server.store.contract import Player, Retired
 from hkoji_server.store.statements import PLAYER, RECOVERY, RETIRED, TOKEN, Row
 

@@ -9,7 +9,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from hkoji.errors import StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 Location = Path | URL
 _DRIVER: Final = "postgresql+psycopg"

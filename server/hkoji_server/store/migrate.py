@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 
 from hkoji.errors import StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 
 _SCRIPTS = Path(__file__).parent / "migrations"
 _TRIES: Final = 10

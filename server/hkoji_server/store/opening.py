@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hkoji.errors import UsageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, parse_location

@@ -36,10 +36,10 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, delete, insert, select, update
 
 from hkoji.errors import ConflictError, RevokedError, StorageError
-from hkoji.game.hidden import Opening
-from hkoji.log.keys import parse_public_key
-from hkoji.log.line import Line, Written
-from hkoji.text import tell
+from hkoji.game.openings import Opening
+from hkoji.log.line import Line, StoredLine
+from hkoji.log.private_key import parse_public_key
+from hkoji.messages.text import tell
 from hkoji_server.store import connections as pool
 from hkoji_server.store import keychanges, lists, readiness, statements
 from hkoji_server.store import postgres_statements as said
@@ -259,9 +259,9 @@ class PostgresStore:
         """A game's lines with receipts, from the one after number `after` on."""
         return tuple(each.read() for each in await self.written(game, after))
 
-    async def written(self, game: str, after: int = -1) -> tuple[Written, ...]:
+    async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
         """The same lines as they were written, for those who only pass them on."""
-        return tuple(map(Written._make, await self._rows(said.LINES_OF, {"b_game": game, "b_after": after})))
+        return tuple(map(StoredLine._make, await self._rows(said.LINES_OF, {"b_game": game, "b_after": after})))
 
     async def history(self, game: str, after: int = -1) -> History | None:
         """A game's lines after number `after` and its secrets, of one moment."""

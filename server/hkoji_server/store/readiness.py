@@ -11,7 +11,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text, update
 
 from hkoji.errors import StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.store.statements import SERVICE
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"

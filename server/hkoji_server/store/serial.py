@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, ExceptionContext, create_engine, event, 
 from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
-from hkoji.text import tell
+from hkoji.messages.text import tell
 from hkoji_server.store.connections import LostError, arguments, check_safe, is_end, unwritten
 from hkoji_server.store.migrate import migrate_together
 

@@ -31,9 +31,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from hkoji.errors import StorageError
-from hkoji.game.hidden import Opening
-from hkoji.log.line import Line, Written
-from hkoji.text import tell
+from hkoji.game.openings import Opening
+from hkoji.log.line import Line, StoredLine
+from hkoji.messages.text import tell
 from hkoji_server.store import keychanges, lists, readiness, statements
 from hkoji_server.store.appending import write_of
 from hkoji_server.store.contract import (
@@ -249,9 +249,9 @@ class SqliteStore:
         """A game's lines with receipts, from the one after number `after` on."""
         return tuple(each.read() for each in await self.written(game, after))
 
-    async def written(self, game: str, after: int = -1) -> tuple[Written, ...]:
+    async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
         """The same lines as they were written, for those who only pass them on."""
-        return tuple(map(Written._make, self._rows(statements.LINES_OF, {"b_game": game, "b_after": after})))
+        return tuple(map(StoredLine._make, self._rows(statements.LINES_OF, {"b_game": game, "b_after": after})))
 
     async def history(self, game: str, after: int = -1) -> History | None:
         """A game's lines after number `after` and its secrets, of one moment."""

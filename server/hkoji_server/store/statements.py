@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlmodel import SQLModel
 
 from hkoji.errors import HkojiError
-from hkoji.log.line import Line, Written
+from hkoji.log.line import Line, StoredLine
 from hkoji_server.store.contract import Append, Summary
 from hkoji_server.store.tables import (
     ChallengeRecord,
@@ -141,4 +141,4 @@ def entry_values(line: Line) -> Values:
 
 def read_line(row: Row) -> Line:
     """A line from a row of `LINES_OF`."""
-    return Written._make(row).read()
+    return StoredLine._make(row).read()

@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from hkoji.errors import NotFoundError, StorageError
-from hkoji.game.hidden import Opening
-from hkoji.text import tell
+from hkoji.game.openings import Opening
+from hkoji.messages.text import tell
 from hkoji_server.store.contract import Player, Secrets, Summary
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.readiness import SCHEMA, newest_schema

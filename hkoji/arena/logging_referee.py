@@ -1,0 +1,108 @@
+"""A referee that writes what it referees down: a real log with signatures and receipts, made by `hkoji.referee`.
+
+Both players and the service are this one program. Their keys, entropy and salts come from the match's seed, and the
+clock stands still, so that the same match makes the same bytes. Such a log proves that a game kept the rules and got
+the cards of its deal; who made it is as sure as its seed was secret.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hkoji import referee
+from hkoji.arena.plan import MatchPlan, seated
+from hkoji.game import bodies
+from hkoji.game.openings import Opening, entropy_commit
+from hkoji.game.submission import Submission
+from hkoji.log.entry import SERVER_NAME, make_entry
+from hkoji.log.line import Line, format_log, sign_entry
+from hkoji.log.private_key import PrivateKey
+from hkoji.rules.events import Decision, Event
+from hkoji.rules.protocol import DECISION_KINDS, Due, State
+
+AT: Final = "2000-01-01T00:00:00Z"
+"""The time of every entry and receipt."""
+
+
+def service_key(plan: MatchPlan) -> PrivateKey:
+    """The key that signs for the service."""
+    return PrivateKey.from_seed(plan.derive("key", SERVER_NAME))
+
+
+def bot_key(plan: MatchPlan, bot: int) -> PrivateKey:
+    """The key that signs for bot 0 or 1."""
+    return PrivateKey.from_seed(plan.derive("key", plan.labels[bot]))
+
+
+class LoggingReferee:
+    """A game of a match; see `hkoji.arena.referees.Referee`."""
+
+    def __init__(self, plan: MatchPlan, number: int, table: str) -> None:
+        self._plan = plan
+        bots = (seated(table, 0), seated(table, 1))
+        self._names = (plan.labels[bots[0]], plan.labels[bots[1]])
+        self._keys = (bot_key(plan, bots[0]), bot_key(plan, bots[1]))
+        self._server = service_key(plan)
+        self._game = plan.game(number, table)
+        terms, seed = plan.deal(number)
+        offered = referee.offer(self._game, plan.ruleset, seed, signer=self._server, at=AT, terms=terms)
+        self._hosted = offered.hosted
+        self._lines: list[Line] = list(offered.lines)
+
+    @property
+    def state(self) -> State:
+        """The position."""
+        return self._hosted.course.state
+
+    def begin(self) -> tuple[Event, ...]:
+        """Both take their seats and reveal their entropy."""
+        entropy = [self._plan.derive("entropy", self._game, seat).hex() for seat in (0, 1)]
+        commits = [entropy_commit(self._game, seat, entropy[seat]) for seat in (0, 1)]
+        return (
+            *self._send(0, bodies.Open(commits[0], self._keys[0].public)),
+            *self._send(1, bodies.Join(commits[1], self._keys[1].public)),
+            *self._send(1, bodies.Seed(entropy[1])),
+            *self._send(0, bodies.Seed(entropy[0])),
+        )
+
+    def decide(self, action: str) -> tuple[Event, ...]:
+        """Commits to what the action hides, signs it and submits it."""
+        state, ruleset = self.state, self._plan.ruleset
+        seat = state.actor
+        assert seat is not None
+        decision: Decision = DECISION_KINDS[state.due](seat, action)
+        state.apply(decision)  # what the rules refuse is refused in their words
+        if state.due is not Due.ACT:
+            return self._send(seat, bodies.Move(action))
+        seq = self._hosted.course.seq + 1
+        openings = tuple(
+            Opening(seq, part, hidden.cards, self._plan.derive("salt", self._game, seq, part).hex())
+            for part, hidden in enumerate(ruleset.hidden(action))
+        )
+        commits = tuple(opening.commitment(self._game) for opening in openings)
+        return self._send(seat, bodies.Move(ruleset.public(action), commits), openings)
+
+    def unseal(self) -> str:
+        """Publishes the seed, after the end, and gives the whole log."""
+        accepted = referee.unseal(self._hosted, signer=self._server, at=AT)
+        self._take(accepted)
+        return format_log(self._lines)
+
+    def _send(self, seat: int, body: bodies.Body, openings: tuple[Opening, ...] = ()) -> tuple[Event, ...]:
+        course = self._hosted.course
+        entry = make_entry(
+            at=AT,
+            body=body.to_json(),
+            by=self._names[seat],
+            game=self._game,
+            kind=bodies.KINDS[type(body)],
+            prev=course.head,
+            seq=course.seq + 1,
+        )
+        submission = Submission(entry, sign_entry(entry, self._keys[seat]), openings)
+        return self._take(referee.accept(self._hosted, submission, signer=self._server, at=AT))
+
+    def _take(self, accepted: referee.Accepted) -> tuple[Event, ...]:
+        self._hosted = accepted.hosted
+        self._lines.extend(accepted.lines)
+        return accepted.events

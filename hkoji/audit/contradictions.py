@@ -1,0 +1,162 @@
+"""What audited logs say that other logs may contradict, and whether two of them do.
+
+docs/spec/log.md, "Archives". One log can be flawless and still not be the one that somebody else was shown. Compared is
+only what has stood its own audit. Where logs are kept, and how they are found again, is not known here.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from hkoji.audit.log_audit import Audit
+from hkoji.game import bodies
+from hkoji.game.bodies import parse_body
+from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.log.entry import SERVER_NAME
+from hkoji.messages.text import tell
+
+_HEAD: Final = 32
+_TIME: Final = 7
+
+
+class Bond(NamedTuple):
+    """What an offer of dealer `duplicate/v1` binds its signer to: the commitment to the seed of a deal."""
+
+    deal: str
+    seed_commit: str
+
+
+class Claims(NamedTuple):
+    """What stands of one log. `heads` has 32 bytes for each entry.
+
+    `times` has 7, the time of its receipt, which is all in which two receipts of one entry can differ; zeros are none.
+    `vouched` has a byte for each entry: 1 if the service's word is on it, as its own entry or by a receipt. `server` is
+    the service's public key as text; `named` is who that is: `server`, with the fingerprint of a key not expected.
+    """
+
+    game: str
+    heads: bytes
+    times: bytes
+    vouched: bytes
+    server: str
+    named: str
+    bond: Bond | None
+
+    @property
+    def entries(self) -> int:
+        """How many entries stand."""
+        return len(self.vouched)
+
+
+class Against(StrEnum):
+    """In what two logs contradict each other."""
+
+    FORK = "fork"
+    DEAL = "deal"
+    RECEIPT = "receipt"
+
+
+class Conflict(NamedTuple):
+    """Two logs cannot both be true. `entry` is the first that differs, `signer` whose word is broken, if anybody's."""
+
+    against: Against
+    entry: int
+    signer: str | None
+    reason: str
+
+
+def claims(audit: Audit) -> Claims | None:
+    """What stands of a log that was audited; None if not even its offer does."""
+    heads, times, vouched = bytearray(), bytearray(), bytearray()
+    bond: Bond | None = None
+    for line in audit.lines:
+        entry = line.entry
+        if entry.seq == 0:
+            body = parse_body(entry.kind, entry.body)
+            if isinstance(body, bodies.Offer) and isinstance(body.terms, DuplicateTerms):
+                bond = Bond(body.terms.deal, body.terms.seed_commit)
+        heads += bytes.fromhex(entry.head)
+        at = line.receipt.receipt.at if line.receipt else ""
+        times += int("".join(filter(str.isdecimal, at)) or 0).to_bytes(_TIME)
+        vouched.append(entry.by == SERVER_NAME or line.receipt is not None)
+    server = next((party for party in audit.parties if party.name == SERVER_NAME), None)
+    if server is None or not audit.lines:
+        return None
+    # The game of the entries: a file of evidence may say that it is about another one.
+    game = audit.lines[0].entry.game
+    return Claims(game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond)
+
+
+def extends(log: Claims, other: Claims) -> bool:
+    """Whether `log` is `other` (a log of the same game), or `other` and more."""
+    return log.heads.startswith(other.heads)
+
+
+def covers(log: Claims, other: Claims) -> bool:
+    """Whether `log` says all that `other` says: every entry, and the service's word wherever that has it."""
+    return (
+        extends(log, other)
+        and all(here >= there for here, there in zip(log.vouched, other.vouched, strict=False))
+        and all(_time(other, number) in (None, _time(log, number)) for number in range(other.entries))
+    )
+
+
+def fork(log: Claims, other: Claims) -> Conflict:
+    """Two logs of one game of which neither extends the other. It convicts the service if its word is on both."""
+    entry = next(
+        number
+        for number in range(min(log.entries, other.entries))
+        if _head(log.heads, number) != _head(other.heads, number)
+    )
+    if log.server != other.server:
+        reason = tell("two logs of game {game} name different keys of the server", game=log.game)
+        return Conflict(Against.FORK, entry, None, reason)
+    if not (log.vouched[entry] and other.vouched[entry]):
+        reason = tell(
+            "two logs of game {game} differ from entry {entry} on, and not both have receipts",
+            game=log.game,
+            entry=entry,
+        )
+        return Conflict(Against.FORK, entry, None, reason)
+    reason = tell(
+        "two logs of game {game} differ from entry {entry} on, and the server has signed both",
+        game=log.game,
+        entry=entry,
+    )
+    return Conflict(Against.FORK, entry, log.named, reason)
+
+
+def two_receipts(log: Claims, other: Claims) -> Conflict | None:
+    """The first entry of two logs of one game that has another receipt in each, if there is one: an honest service
+    gives one, and so it is convicted."""
+    for number in range(min(log.entries, other.entries)):
+        if _head(log.heads, number) != _head(other.heads, number):
+            return None
+        times = (_time(log, number), _time(other, number))
+        if None not in times and times[0] != times[1]:
+            reason = tell(
+                "two logs of game {game} have different receipts for entry {entry}", game=log.game, entry=number
+            )
+            return Conflict(Against.RECEIPT, number, log.named, reason)
+    return None
+
+
+def other_seed(log: Claims, bond: Bond) -> Conflict:
+    """Two offers of one deal by one key, bound to different seeds: they convict it."""
+    return Conflict(
+        Against.DEAL,
+        0,
+        log.named,
+        tell("two offers of deal {deal}, by one key, are bound to different seeds", deal=bond.deal),
+    )
+
+
+def _head(heads: bytes, number: int) -> bytes:
+    return heads[_HEAD * number : _HEAD * (number + 1)]
+
+
+def _time(log: Claims, number: int) -> bytes | None:
+    """When the service has given its receipt for an entry; None if the log has none."""
+    time = log.times[_TIME * number : _TIME * (number + 1)]
+    return time if any(time) else None

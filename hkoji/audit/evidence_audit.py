@@ -1,0 +1,214 @@
+"""The audit of evidence: its log's nine steps, and a tenth that holds everything the service has signed together.
+
+docs/spec/evidence.md, "Judgement". Each course of the game that the file has is audited like a log, and views, receipts
+and entries are held against one another. A finding convicts by what is signed, whoever has put the file together: an
+honest signer's words contradict neither each other nor the deal, in whatever selection and order they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from hkoji.audit.checks import verify_since
+from hkoji.audit.evidence_file import EvidenceFile, ShownView, is_evidence, parse_evidence
+from hkoji.audit.keyring import Party, Pins
+from hkoji.audit.log_audit import Audit, AuditStep, Each, Finding, audit
+from hkoji.audit.service_statements import ServiceStatements, StatementsByEntry
+from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
+from hkoji.errors import HkojiError, IllegalError, NotUnderstoodError
+from hkoji.game import bodies
+from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import Line, format_log, parse_lines
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import plural, tell
+
+
+def audit_file(data: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Audit:
+    """Audits a log or evidence, whichever `data` is. Never raises for anything in it. `pins` as in `audit`."""
+    return audit_evidence(data, pins or {}, each=each) if is_evidence(data) else audit(data, pins, each=each)
+
+
+def audit_evidence(data: str | bytes, pins: Pins, *, each: Each = map) -> Audit:
+    """Audits evidence: its log, and then all that is in it."""
+    try:
+        evidence = parse_evidence(data)
+    except HkojiError as error:
+        finding = Finding(AuditStep.PARSE, None, None, str(error), not isinstance(error, NotUnderstoodError))
+        return Audit(0, 0, (finding,), dict.fromkeys(AuditStep, tell("not reached")))
+    if evidence.log:
+        base = audit(evidence.log, pins, each=each)
+    else:
+        base = Audit(0, 0, (), dict.fromkeys(AuditStep, tell("there is no log")), game=evidence.game)
+    return _Court(evidence, base, pins, each).judge()
+
+
+class _Court:
+    """One file before the judge."""
+
+    def __init__(self, evidence: EvidenceFile, base: Audit, pins: Pins, each: Each) -> None:
+        self._evidence: Final = evidence
+        self._base: Final = base
+        self._pins: Final = pins
+        self._each: Final = each
+        self._kept: Final = _read(evidence.log)
+        refused = (statement for statement in evidence.refused if isinstance(statement, Line))
+        self._entries: Final = StatementsByEntry(evidence.game, (*self._kept, *refused))
+        self._key: Final = self._expected_key()
+        self._findings: Final = list(base.findings)
+
+    def judge(self) -> Audit:
+        """The audit of the log with the tenth step in it."""
+        base, key = self._base, self._key
+        if base.game not in (None, self._evidence.game):
+            reason = tell("the file is about game {game}, and its log is of another", game=self._evidence.game)
+            return self._done(tell("not reached"), Finding(AuditStep.EVIDENCE, None, None, reason))
+        if key is None:
+            return self._done(tell("not reached: nothing says what the key of the service is"))
+        party = Party(SERVER_NAME, key, SERVER_NAME in self._pins)
+        refused = (statement for statement in self._evidence.refused if isinstance(statement, ShownView))
+        words = ServiceStatements(key, self._evidence.game, self._entries, (*self._evidence.views, *refused))
+        shown = ViewChecks(self._entries, [each.view for each in words.views.values()])
+        self._excuse(tuple(self._kept), shown, party)
+        new = [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in words.faults()]
+        new += [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in shown.faults()]
+        new += self._courses(words, shown, party)
+        return self._done(self._note(words), *new)
+
+    # --- courses of the game --------------------------------------------------------------------------------------
+
+    def _courses(self, words: ServiceStatements, shown: ViewChecks, party: Party) -> list[Finding]:
+        """What the audits of other courses find against a signer: those that do not end where the log does."""
+        found: list[Finding] = []
+        kept = [line.entry.head for line in self._kept]
+        told = {(each.step, each.entry) for each in self._base.findings}
+        for end in islice((end for end in self._entries.ends() if end not in kept), MOST_COURSES):
+            way = self._entries.way(end)
+            if way is None:
+                continue
+            lines = [self._line(head, words) for head in way]
+            result = audit(format_log(lines, receipts=all(line.receipt for line in lines)), self._pins, each=self._each)
+            same = sum(1 for one, other in zip(way, kept, strict=False) if one == other)
+            for finding in result.findings:
+                if finding.entry is None or not finding.signer or not finding.understood:
+                    continue
+                if finding.entry < same and (finding.step, finding.entry) in told:
+                    continue
+                found.append(self._against(finding, lines, words, shown, party))
+            late = self._since(lines[: result.holds], party) if not result.findings else None
+            if late:
+                found.append(late)
+        return list(dict.fromkeys(found))
+
+    def _line(self, head: str, words: ServiceStatements) -> Line:
+        """An entry with a receipt that holds, if there is one."""
+        entry = self._entries.find(head)
+        assert entry is not None
+        lines = self._entries.lines(head)
+        receipt = words.receipt(entry)
+        return next((line for line in lines if receipt and line.receipt == receipt), lines[0])._replace(receipt=receipt)
+
+    def _against(
+        self, finding: Finding, lines: Sequence[Line], words: ServiceStatements, shown: ViewChecks, party: Party
+    ) -> Finding:
+        """A finding of another course as one of this step."""
+        assert finding.entry is not None
+        reason = tell(
+            "in a course of the game that was refused, step {step}: {reason}",
+            step=int(finding.step),
+            reason=finding.reason,
+        )
+        entry, signer = lines[finding.entry].entry, finding.signer
+        if finding.step is AuditStep.REPLAY and entry.by != SERVER_NAME:
+            if words.has(entry.seq, entry.head) and str(party) not in str(signer).split(" and "):
+                signer = f"{signer} and {party}"
+            excused = self._excused(lines, finding.entry, shown)
+            if excused:
+                return Finding(AuditStep.EVIDENCE, finding.entry, str(party), excused)
+        return Finding(AuditStep.EVIDENCE, finding.entry, signer, reason)
+
+    def _since(self, lines: Sequence[Line], party: Party) -> Finding | None:
+        """A timeout that counts from another time than a receipt says, where not all entries have receipts."""
+        for number, line in enumerate(lines):
+            body = self._entries.body(line.entry)
+            if isinstance(body, bodies.Timeout) and number:
+                try:
+                    verify_since(body, lines[:number])
+                except IllegalError as error:
+                    return Finding(AuditStep.EVIDENCE, number, str(party), str(error))
+        return None
+
+    # --- players --------------------------------------------------------------------------------------------------
+
+    def _excuse(self, lines: Sequence[Line], shown: ViewChecks, party: Party) -> None:
+        """Where the log's own audit names a player and the service, the signed views decide."""
+        for number, finding in enumerate(self._findings):
+            if finding.step is AuditStep.REPLAY and finding.entry is not None and finding.signer:
+                excused = self._excused(lines, finding.entry, shown)
+                if excused:
+                    self._findings[number] = replace(finding, signer=str(party), reason=excused)
+
+    def _excused(self, lines: Sequence[Line], number: int, shown: ViewChecks) -> str | None:
+        """Why a player's move is the service's doing; None if it is not known to be."""
+        entry = lines[number].entry
+        body = self._entries.body(entry)
+        seat = self._seat(lines[:number], entry.by)
+        if not isinstance(body, bodies.Move) or seat is None or not shown.excuses(lines, number, seat):
+            return None
+        return tell(
+            "the move of {name} fits the hand that was shown to {name}, and not the one that was dealt", name=entry.by
+        )
+
+    def _seat(self, lines: Sequence[Line], name: str) -> int | None:
+        for line in lines:
+            body = self._entries.body(line.entry)
+            if line.entry.by == name and isinstance(body, bodies.Open | bodies.Join):
+                return int(isinstance(body, bodies.Join))
+        return None
+
+    # --- the rest -------------------------------------------------------------------------------------------------
+
+    def _expected_key(self) -> PublicKey | None:
+        """The key of the service that was expected, or else that of the file's first offer. Of several that were
+        expected that of an offer."""
+        found = (self._entries.body(entry) for entry in self._entries if entry.seq == 0)
+        offered = [body.server_key for body in found if isinstance(body, bodies.Offer)]
+        given = self._pins.get(SERVER_NAME, ())
+        expected = [given] if isinstance(given, PublicKey) else sorted(given, key=lambda key: key.raw)
+        return next((key for key in offered if key in expected or not expected), next(iter(expected), None))
+
+    def _note(self, words: ServiceStatements) -> str:
+        views, refused = len(words.views), len(self._evidence.refused)
+        note = tell("{views}, {refused}", views=_views(views), refused=_refused(refused))
+        if words.strange:
+            note = tell(
+                "{note}; left out, for they are not signed by the service or of another game: {n}",
+                note=note,
+                n=words.strange,
+            )
+        return note
+
+    def _done(self, note: str, *new: Finding) -> Audit:
+        if not new and not self._findings:
+            note = tell("{note}: nothing contradicts", note=note)
+        notes = {**self._base.notes, AuditStep.EVIDENCE: note}
+        return replace(self._base, game=self._evidence.game, findings=(*self._findings, *new), notes=notes)
+
+
+def _views(n: int) -> str:
+    return plural("{n} view", "{n} views", n)
+
+
+def _refused(n: int) -> str:
+    return plural("{n} statement refused", "{n} statements refused", n)
+
+
+def _read(log: str) -> list[Line]:
+    """The lines of a log as far as they can be read."""
+    lines: list[Line] = []
+    with suppress(HkojiError):
+        lines.extend(parse_lines(log))
+    return lines

@@ -1,0 +1,162 @@
+"""Evidence: one game's log, the service's signed views, and what was refused, in a file that stands by itself.
+
+docs/spec/evidence.md. Reading is strict: what is not in the one form is refused as a whole. Whether anything here is
+signed by anybody, and what it proves, is not known here (hkoji.audit.evidence_audit); the keys that a file names are its
+maker's, and nobody's reason to believe it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, encode_base64, is_hex
+from hkoji.log.line import Line, SignedEntry, format_line, parse_line
+from hkoji.log.public_key import PublicKey, parse_public_key
+from hkoji.log.statement import View, parse_view
+from hkoji.log.text_form import is_name
+from hkoji.messages.text import tell
+
+VERSION: Final = 1
+MAX_STATEMENTS: Final = 4096
+"""So many views and refused lines, together, a file may have."""
+MAX_HEADER_BYTES: Final = 65_536
+
+_BEGINS: Final = '{"evidence":'
+_WHAT: Final = tell("evidence")
+_VIEW: Final = re.compile(
+    r'\{"view":\{"sig":"([A-Za-z0-9+/]++={0,2})","text":"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"\}\}'
+)
+_REFUSED: Final = '{"refused":'
+
+
+class ShownView(NamedTuple):
+    """A view with the SSHSIG blob that came with it."""
+
+    view: View
+    sig: bytes
+
+
+Statement: TypeAlias = Line | ShownView
+"""What may be refused."""
+
+
+class EvidenceFile(NamedTuple):
+    """A file's content. `log` is the text of its log's lines, not read yet; `keys` are those its maker had pinned."""
+
+    game: str
+    keys: Mapping[str, tuple[PublicKey, ...]]
+    log: str
+    views: tuple[ShownView, ...] = ()
+    refused: tuple[Statement, ...] = ()
+
+
+def is_evidence(data: str | bytes) -> bool:
+    """Whether a file means to be evidence, by its first bytes."""
+    return data.startswith(_BEGINS) if isinstance(data, str) else data.startswith(_BEGINS.encode())
+
+
+def format_evidence(evidence: EvidenceFile) -> str:
+    """The text of a file."""
+    keys: dict[str, JsonValue] = {name: [key.text for key in known] for name, known in evidence.keys.items()}
+    header = encode({"evidence": VERSION, "game": evidence.game, "keys": keys})
+    views = map(format_view, evidence.views)
+    refused = map(format_refused, evidence.refused)
+    return f"{header}\n{evidence.log}" + "".join(f"{line}\n" for line in (*views, *refused))
+
+
+def format_view(shown: ShownView) -> str:
+    """A view's line, without the newline."""
+    text = shown.view.text.replace('"', '\\"')
+    return f'{{"view":{{"sig":"{encode_base64(shown.sig)}","text":"{text}"}}}}'
+
+
+def format_refused(statement: Statement) -> str:
+    """The line of something refused, without the newline."""
+    inner = format_line(statement) if isinstance(statement, Line) else format_view(statement)
+    return f"{_REFUSED}{inner}}}"
+
+
+def read_view(signed: SignedEntry) -> ShownView:
+    """A view as it came. Raises `MalformedError` or `NotUnderstoodError`."""
+    return ShownView(parse_view(signed.text), signed.sig)
+
+
+def parse_view_line(text: str) -> ShownView:
+    """Reads a view's line. Raises `MalformedError` or `NotUnderstoodError`."""
+    match = _VIEW.fullmatch(text)
+    if match is None:
+        raise MalformedError(tell("line"), tell("it is not a signed view in canonical form"))
+    sig, wrapped = match.groups()
+    return ShownView(parse_view(wrapped.replace('\\"', '"')), decode_base64(sig, "signature"))
+
+
+def parse_refused_line(text: str) -> Statement:
+    """Reads the line of something refused. Raises `MalformedError` or `NotUnderstoodError`."""
+    if not (text.startswith(_REFUSED) and text.endswith("}")):
+        raise MalformedError(tell("line"), tell("it is neither a log's line, nor a view, nor something refused"))
+    inner = text[len(_REFUSED) : -1]
+    return parse_view_line(inner) if inner.startswith('{"view":') else parse_line(inner)
+
+
+def parse_evidence(data: str | bytes) -> EvidenceFile:
+    """Reads a file. The log's lines in it are only found, not read. Raises `MalformedError` or `NotUnderstoodError`."""
+    text = data.decode("latin-1") if isinstance(data, bytes) else data
+    if not text.endswith("\n"):
+        raise MalformedError(_WHAT, tell("it does not end in LF: the file is cut short"))
+    end = text.index("\n")
+    game, keys = _parse_header(text[:end])
+    start = log = end + 1
+    while text.startswith('{"entry":', start):
+        start = text.index("\n", start) + 1
+    lines = text[start:].split("\n")[:-1]
+    if len(lines) > MAX_STATEMENTS:
+        raise MalformedError(_WHAT, tell("it has more than {most} views and refused lines", most=MAX_STATEMENTS))
+    views: list[ShownView] = []
+    refused: list[Statement] = []
+    first = text.count("\n", 0, start) + 1
+    for number, line in enumerate(lines, first):
+        try:
+            if line.startswith('{"view":') and not refused:
+                views.append(parse_view_line(line))
+            else:
+                refused.append(parse_refused_line(line))
+        except MalformedError as error:
+            raise MalformedError(_WHAT, tell("line {number}: {what}", number=number, what=error.reason)) from None
+        except NotUnderstoodError as error:
+            raise NotUnderstoodError(
+                tell("line {number}: {what}", number=number, what=error.what), error.value
+            ) from None
+    return EvidenceFile(game, keys, text[log:start], tuple(views), tuple(refused))
+
+
+def _parse_header(text: str) -> tuple[str, Mapping[str, tuple[PublicKey, ...]]]:
+    if len(text) > MAX_HEADER_BYTES:
+        raise MalformedError(_WHAT, tell("its first line is longer than {most} bytes", most=MAX_HEADER_BYTES))
+    value = decode(text, "evidence")
+    if not isinstance(value, dict) or type(value.get("evidence")) is not int:
+        raise MalformedError(_WHAT, tell("its first line does not say so"))
+    if value["evidence"] != VERSION:
+        raise NotUnderstoodError(tell("evidence version"), str(value["evidence"]))
+    game, keys = value.get("game"), value.get("keys")
+    if set(value) != {"evidence", "game", "keys"} or not isinstance(keys, dict):
+        raise MalformedError(_WHAT, tell("its first line has exactly the keys evidence, game and keys"))
+    if not isinstance(game, str) or not is_hex(game, 32):
+        raise MalformedError(_WHAT, tell("its game is not 32 lower case hex digits"))
+    return game, {name: _parse_keys(name, known) for name, known in keys.items()}
+
+
+def _parse_keys(name: str, known: JsonValue) -> tuple[PublicKey, ...]:
+    if not is_name(name) or not isinstance(known, list) or not known:
+        raise MalformedError(_WHAT, tell("its keys are lists of keys by name"))
+    texts = [each for each in known if isinstance(each, str)]
+    if len(texts) < len(known):
+        raise MalformedError(_WHAT, tell("its keys are lists of keys by name"))
+    return tuple(map(parse_public_key, texts))
+
+
+def of_game(statements: Iterable[Statement], game: str) -> tuple[Statement, ...]:
+    """Those statements that are about a game."""
+    return tuple(each for each in statements if (each.entry.game if isinstance(each, Line) else each.view.game) == game)

@@ -1,0 +1,393 @@
+"""The audit: nine numbered steps over an exported log, each on the part that the steps before have left standing.
+
+docs/spec/log.md, "Audit"; the numbers are the same there, here and in the output. It reports how many entries hold
+and why the next one does not. Only a valid signature by a pinned key convicts its signer: faults in bytes, chain,
+keys or signatures name nobody, since anybody could have made them; an unpinned key is named by its fingerprint.
+Expected keys come from outside, never from the log alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from hkoji.audit.checks import verify_since
+from hkoji.audit.commitments import Commitments
+from hkoji.audit.keyring import Keyring, Party, Pins
+from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
+from hkoji.game import bodies
+from hkoji.game.bodies import Body, parse_body
+from hkoji.game.course import Course, Stage, begin
+from hkoji.game.rekey_entries import Rekey, Revoke, changed_name, proofs
+from hkoji.game.replay import revealed
+from hkoji.log import sshsig
+from hkoji.log.chain import verify_link, verify_start
+from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.line import Line, parse_lines
+from hkoji.log.private_key import PublicKey
+from hkoji.messages.text import plural, tell
+from hkoji.rules.events import Outcome
+
+
+class AuditStep(IntEnum):
+    """The steps, in order."""
+
+    PARSE = 1
+    CHAIN = 2
+    KEYS = 3
+    SIGNATURES = 4
+    RECEIPTS = 5
+    COMMITMENTS = 6
+    DEAL = 7
+    REPLAY = 8
+    RESULT = 9
+    EVIDENCE = 10
+    """Not of a log: what is beside it in a file of evidence (hkoji.audit.evidence_audit)."""
+
+
+LOG_STEPS: Final = tuple(step for step in AuditStep if step is not AuditStep.EVIDENCE)
+CONVICTING: Final = frozenset(
+    {AuditStep.RECEIPTS, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a log does not hold. `entry` counts from 0; `signer` is whose signed word is broken, None for nobody's.
+
+    `understood` is False where a later version may know better: then the log is neither valid nor forged.
+    """
+
+    step: AuditStep
+    entry: int | None
+    signer: str | None
+    reason: str
+    understood: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The result. `entries` are in the log, `holds` of them stand; `notes` say for each step what was done."""
+
+    entries: int
+    holds: int
+    findings: tuple[Finding, ...]
+    notes: Mapping[AuditStep, str]
+    parties: tuple[Party, ...] = ()
+    game: str | None = None
+    outcome: Outcome | None = None
+    finished: bool = False
+    lines: tuple[Line, ...] = field(default=(), repr=False, compare=False)
+    """Those that stand, as they were read."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything in the log holds, be it finished or not."""
+        return not self.findings
+
+
+@dataclass(slots=True)
+class _Work:
+    """What the steps hand on: the lines that still stand and what has been read of them."""
+
+    lines: list[Line]
+    bodies: list[Body]
+    keyring: Keyring
+    findings: list[Finding] = field(default_factory=list)
+    notes: dict[AuditStep, str] = field(default_factory=dict)
+    weak: dict[int, WeakKeyError] = field(default_factory=dict)  # by entry; its body is not read, step 3 cuts there
+
+    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: str) -> None:
+        """Notes a finding against `signers` and cuts the log before `entry`."""
+        parties = (self.keyring.party(name, entry or 0) for name in signers if step in CONVICTING)
+        named = [str(party) for party in parties if party]
+        understood = not isinstance(error, NotUnderstoodError)
+        self.findings.append(Finding(step, entry, " and ".join(named) or None, str(error), understood))
+        if entry is not None:
+            del self.lines[entry:]
+            del self.bodies[entry:]
+
+
+Each = Callable[[Callable[["_Check"], HkojiError | None], Iterable["_Check"]], Iterable[HkojiError | None]]
+"""Something like `map`: an executor's, to verify signatures on several cores."""
+
+
+def audit(log: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Audit:
+    """Audits the text of a log (lines, each ending in a newline). Never raises for anything in `log`.
+
+    `pins` are the keys expected from outside, by name (`server` for the service's), of each one or several.
+    """
+    work, entries = _parse(log, pins or {})
+    _chain(work)
+    _keys(work)
+    _signatures(work, each)
+    _receipts(work, each)
+    _commitments(work)
+    course = _replay(work)
+    for step in LOG_STEPS:
+        work.notes.setdefault(step, tell("not reached") if work.findings or not work.lines else tell("holds"))
+    return Audit(
+        entries=entries,
+        holds=len(work.lines),
+        findings=tuple(work.findings),
+        notes=dict(sorted(work.notes.items())),
+        parties=tuple(work.keyring.parties),
+        game=work.lines[0].entry.game if work.lines else None,
+        outcome=course.outcome if course else None,
+        finished=course is not None and course.finished,
+        lines=tuple(work.lines),
+    )
+
+
+def _parse(log: str | bytes, pins: Pins) -> tuple[_Work, int]:
+    """1: exact bytes, known kinds, exactly their keys. Weak keys are met here, and left for step 3."""
+    work = _Work([], [], Keyring(pins))
+    failed: HkojiError | None = None
+    try:
+        for line in parse_lines(log):
+            body: Body = bodies.Resign()
+            try:
+                body = parse_body(line.entry.kind, line.entry.body)
+            except WeakKeyError as error:
+                work.weak[len(work.lines)] = error
+            work.lines.append(line)
+            work.bodies.append(body)
+    except HkojiError as error:
+        failed = error
+    number = len(work.lines)
+    entries = max(number + (failed is not None), _count_lines(log))
+    if failed:
+        work.fail(AuditStep.PARSE, number, failed)
+    elif not work.lines:
+        work.fail(AuditStep.PARSE, None, MalformedError(tell("log"), tell("it is empty")))
+    else:
+        work.notes[AuditStep.PARSE] = tell("{n} entries in canonical form", n=number)
+    return work, entries
+
+
+def _count_lines(log: str | bytes) -> int:
+    return log.count("\n") if isinstance(log, str) else log.count(b"\n")
+
+
+def _chain(work: _Work) -> None:
+    """2: each entry is of this game and follows the one before."""
+    before: Entry | None = None
+    for number, line in enumerate(work.lines):
+        try:
+            if before is None:
+                verify_start(line.entry)
+            else:
+                verify_link(line.entry, before.seq, before.head, before.game)
+        except HkojiError as error:
+            work.fail(AuditStep.CHAIN, number, error)
+            return
+        before = line.entry
+    if before:
+        work.notes[AuditStep.CHAIN] = tell("head {head} at entry {entry}", head=before.head, entry=before.seq)
+
+
+def _keys(work: _Work) -> None:
+    """3: whose keys the log names, that none is weak, and whether they are the expected ones."""
+    for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
+        if number in work.weak:
+            work.fail(AuditStep.KEYS, number, work.weak[number])
+            return
+        try:
+            work.keyring.read(number, line.entry, body)
+        except HkojiError as error:
+            work.fail(AuditStep.KEYS, number, error)
+            return
+    if work.keyring.parties:
+        work.notes[AuditStep.KEYS] = _named(work.keyring.parties)
+
+
+def _named(parties: Sequence[Party]) -> str:
+    pinned = sum(party.pinned for party in parties)
+    text = tell("{n} keys, {pinned} of them expected from outside", n=len(parties), pinned=pinned)
+    for party in parties:
+        if party.vouched:
+            text = tell(
+                "{text}; from entry {entry} on {name} signs with a key that the server alone vouches for",
+                text=text,
+                entry=party.since,
+                name=party.name,
+            )
+    return text
+
+
+class _Check(NamedTuple):
+    """One signature to verify."""
+
+    sig: bytes
+    key: PublicKey
+    namespace: str
+    message: bytes
+    signer: str
+
+
+def _verify(check: _Check) -> HkojiError | None:
+    try:
+        sshsig.verify(check.sig, check.key, check.namespace, check.message, check.signer)
+    except HkojiError as error:
+        return error
+    return None
+
+
+def _signatures(work: _Work, each: Each) -> None:
+    """4: every entry is signed by the key that counts for its author there, and so are the proofs of new keys."""
+    places: list[int] = []
+
+    def checks() -> Iterator[_Check]:
+        for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
+            entry = line.entry
+            party = work.keyring.party(entry.by, number)
+            if party is None:
+                return
+            namespace = sshsig.SERVER if entry.by == SERVER_NAME else sshsig.ENTRY
+            places.append(number)
+            yield _Check(line.sig, party.key, namespace, entry.message, entry.by)
+            if isinstance(body, Rekey | Revoke):
+                for proof in proofs(entry, body):
+                    places.append(number)
+                    yield _Check(proof.sig, proof.key, proof.namespace, proof.message, changed_name(entry, body))
+
+    done = 0
+    for done, error in enumerate(each(_verify, checks()), 1):
+        if error is not None:
+            work.fail(AuditStep.SIGNATURES, places[done - 1], error)
+            return
+    number = places[-1] + 1 if places else 0
+    if number < len(work.lines):
+        author = work.lines[number].entry.by
+        work.fail(AuditStep.SIGNATURES, number, SignatureError(author, tell("the log names no key for that name")))
+    else:
+        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=done)
+
+
+def _receipts(work: _Work, each: Each) -> None:
+    """5: every receipt is the service's, is for its entry, and no later one has an earlier time."""
+    server = work.keyring.party(SERVER_NAME, len(work.lines))
+    if server is None:
+        return
+
+    def checks() -> Iterator[_Check]:
+        for line in work.lines:
+            if line.receipt is None:
+                return
+            yield _Check(line.receipt.sig, server.key, sshsig.RECEIPT, line.receipt.receipt.message, SERVER_NAME)
+
+    if all(line.receipt is None for line in work.lines):
+        work.notes[AuditStep.RECEIPTS] = tell("the log has none")
+        return
+    number, at = -1, ""
+    for number, (line, forged) in enumerate(zip(work.lines, each(_verify, checks()), strict=False)):
+        assert line.receipt
+        receipt, entry = line.receipt.receipt, line.entry
+        if forged:
+            work.fail(AuditStep.RECEIPTS, number, forged)
+            return
+        if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
+            # Whoever holds the file can put true receipts beside other entries. Only two words for one place convict.
+            twice = (receipt.game, receipt.seq) == (entry.game, entry.seq) and _taken(work.lines, number)
+            error = HkojiError(tell("the receipt is for another entry"))
+            work.fail(AuditStep.RECEIPTS, number, error, *((SERVER_NAME,) if twice else ()))
+            return
+        if receipt.at < at:
+            error = HkojiError(tell("the receipt's time {at} is before {last}", at=receipt.at, last=at))
+            work.fail(AuditStep.RECEIPTS, number, error, SERVER_NAME)
+            return
+        at = receipt.at
+    if number + 1 < len(work.lines):
+        reason = tell("some entries have a receipt and this one has none")
+        work.fail(AuditStep.RECEIPTS, number + 1, MalformedError(tell("log"), reason))
+        return
+    work.notes[AuditStep.RECEIPTS] = tell("{n} receipts", n=len(work.lines))
+
+
+def _taken(lines: Sequence[Line], number: int) -> bool:
+    """Whether the service has written an entry, or gone on from it."""
+    return any(line.entry.by == SERVER_NAME for line in lines[number:])
+
+
+def _commitments(work: _Work) -> None:
+    """6: seed, entropy and openings give their commitments, and no salt comes twice."""
+    commitments = Commitments()
+    for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
+        try:
+            commitments.read(line.entry, body)
+        except HkojiError as error:
+            work.fail(AuditStep.COMMITMENTS, number, error, line.entry.by)
+            return
+    if work.lines:
+        work.notes[AuditStep.COMMITMENTS] = _opened(commitments.opened, commitments.closed, sealed=commitments.sealed)
+
+
+def _opened(opened: int, closed: int, *, sealed: bool) -> str:
+    if not closed:
+        return tell("{n} opened, the seed still sealed", n=opened) if sealed else tell("{n} opened", n=opened)
+    if sealed:
+        return tell("{n} opened, {closed} still closed, the seed still sealed", n=opened, closed=closed)
+    return tell("{n} opened, {closed} still closed", n=opened, closed=closed)
+
+
+def _replay(work: _Work) -> Course | None:
+    """7 to 9: the deck that seed and entropy give, every move by the rules, and the result that comes of them."""
+    lines = tuple(work.lines)
+    if not lines:
+        return None
+    knowledge = revealed(lines)
+    course: Course | None = None
+    moves = 0
+    for number, (line, body) in enumerate(zip(lines, tuple(work.bodies), strict=True)):
+        step = AuditStep.REPLAY
+        try:
+            if course is None:
+                course = begin(line.entry, body)
+                continue
+            if isinstance(body, bodies.ChanceBody):
+                step = AuditStep.DEAL
+                course.verify_chance(body, knowledge)
+                step = AuditStep.REPLAY
+            if isinstance(body, bodies.End):
+                step = AuditStep.RESULT
+            after, _ = course.apply(line.entry, body, knowledge)
+            if isinstance(body, bodies.Timeout):
+                verify_since(body, lines[:number])
+            course = after
+            moves += isinstance(body, bodies.Move)
+        except HkojiError as error:
+            # A move that the rules forbid: its player has signed it, and the service has taken it: by a receipt, which
+            # an export may leave out, or by going on from it. The log alone cannot tell a player who played cards not
+            # held from a service that had shown them another hand.
+            took = line.receipt is not None or _taken(lines, number)
+            also = (SERVER_NAME,) if took and line.entry.by != SERVER_NAME else ()
+            work.fail(step, number, error, line.entry.by, *also)
+            return course
+    if course is None:
+        return None
+    dealt = course.state.round
+    known = knowledge.seed is not None
+    if known and dealt:
+        work.notes[AuditStep.DEAL] = plural("{n} round dealt from the seed", "{n} rounds dealt from the seed", dealt)
+    elif course.stage is Stage.UNSEAL:
+        work.notes[AuditStep.DEAL] = tell("not reached: the seed is still sealed")
+    else:
+        work.notes[AuditStep.DEAL] = tell("not reached")
+    if known:
+        work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules", n=moves)
+    else:
+        work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules, as far as cards are open", n=moves)
+    unfinished = tell("not reached: the game is still running")
+    work.notes[AuditStep.RESULT] = _result(course) if course.finished else unfinished
+    return course
+
+
+def _result(course: Course) -> str:
+    outcome = course.outcome
+    assert outcome is not None
+    name = None if outcome.winner is None else course.setup.names[outcome.winner]
+    if name:
+        return tell("{name} wins by {reason}", name=name, reason=outcome.reason)
+    return tell("no winner, by {reason}", reason=outcome.reason)

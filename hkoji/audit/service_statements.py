@@ -1,0 +1,216 @@
+"""The words of one service about one game: its entries, receipts and views, whatever log they stand in.
+
+docs/spec/evidence.md, "Judgement". A word is what carries a valid signature by the service's key, and what follows from
+it: an entry that has been taken has taken all before it, for it names their hash. An honest service puts one entry in a
+place, gives one receipt for it, lets times not decrease, and says nothing after the end. Nothing else is known here:
+neither rules nor cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from hkoji.audit.evidence_file import ShownView
+from hkoji.errors import HkojiError
+from hkoji.game import bodies
+from hkoji.game.bodies import Body, parse_body
+from hkoji.log import sshsig
+from hkoji.log.chain import GENESIS
+from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.line import Line, SignedReceipt
+from hkoji.log.public_key import PublicKey
+from hkoji.log.receipt import Receipt
+from hkoji.messages.text import tell
+
+
+class StatementFault(NamedTuple):
+    """A word that is broken, at an entry."""
+
+    entry: int
+    reason: str
+
+
+class StatementsByEntry:
+    """The entries of one game that a file has, as the tree that their hashes make of them. `lines` in their order."""
+
+    def __init__(self, game: str, lines: Iterable[Line]) -> None:
+        self._lines: Final[dict[str, list[Line]]] = {}
+        self._parents: Final[set[str]] = set()
+        self._bodies: Final[dict[str, Body | None]] = {}
+        for line in lines:
+            if line.entry.game == game:
+                self._lines.setdefault(line.entry.head, []).append(line)
+                self._parents.add(line.entry.prev)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (lines[0].entry for lines in self._lines.values())
+
+    def find(self, head: str) -> Entry | None:
+        """The entry with that head."""
+        lines = self._lines.get(head)
+        return lines[0].entry if lines else None
+
+    def body(self, entry: Entry) -> Body | None:
+        """What an entry says; None if that is not understood."""
+        if entry.head not in self._bodies:
+            try:
+                self._bodies[entry.head] = parse_body(entry.kind, entry.body)
+            except HkojiError:
+                self._bodies[entry.head] = None
+        return self._bodies[entry.head]
+
+    def lines(self, head: str) -> list[Line]:
+        """The lines with which an entry has come, each with a signature and perhaps a receipt."""
+        return self._lines[head]
+
+    def ends(self) -> Iterator[str]:
+        """The heads that no other entry follows."""
+        return (head for head in self._lines if head not in self._parents)
+
+    def way(self, head: str) -> tuple[str, ...] | None:
+        """The heads from an offer to that one; None if one of them is missing."""
+        way: list[str] = []
+        while (entry := self.find(head)) is not None and len(way) <= len(self._lines):
+            way.append(head)
+            if entry.prev == GENESIS:
+                return tuple(reversed(way)) if entry.seq == 0 else None
+            head = entry.prev
+        return None
+
+
+class ServiceStatements:
+    """What the service with that key has said of `entries` and beside them."""
+
+    def __init__(self, key: PublicKey, game: str, entries: StatementsByEntry, views: Iterable[ShownView]) -> None:
+        self._key: Final = key
+        self._entries: Final = entries
+        self._said: Final[dict[int, dict[str, str]]] = {}
+        self._misplaced: Final[list[StatementFault]] = []
+        self.receipts: Final[dict[str, Receipt]] = {}
+        """By their exact text."""
+        self.views: Final[dict[str, ShownView]] = {}
+        """By their exact text."""
+        self.strange: int = 0
+        """How many signatures for the service are not by its key, or not about this game."""
+        for entry in entries:
+            for line in entries.lines(entry.head):
+                self._read_line(game, line)
+        for shown in views:
+            view = shown.view
+            if view.game == game and self._signed(shown.sig, sshsig.VIEW, view.message):
+                self.views[view.text] = shown
+                self._say(view.seq, view.head, tell("a view that it has signed"))
+            else:
+                self.strange += 1
+
+    @property
+    def any(self) -> bool:
+        """Whether it has said anything at all."""
+        return bool(self._said)
+
+    def has(self, seq: int, head: str) -> bool:
+        """Whether its word is on an entry."""
+        return head in self._said.get(seq, {})
+
+    def receipt(self, entry: Entry) -> SignedReceipt | None:
+        """A receipt of an entry that holds."""
+        for line in self._entries.lines(entry.head):
+            given = line.receipt
+            if given and given.receipt.text in self.receipts:
+                receipt = given.receipt
+                if (receipt.seq, receipt.head) == (entry.seq, entry.head):
+                    return given
+        return None
+
+    def faults(self) -> list[StatementFault]:
+        """Where its words contradict each other; of several courses of the game the first place only."""
+        return self._misplaced[:1] or self._forks() or [*self._receipts(), *self._after_the_end()]
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _read_line(self, game: str, line: Line) -> None:
+        entry, given = line.entry, line.receipt
+        if entry.by == SERVER_NAME:
+            if self._signed(line.sig, sshsig.SERVER, entry.message):
+                self._say(entry.seq, entry.head, tell("its own entry"))
+            else:
+                self.strange += 1
+        if given is None:
+            return
+        receipt = given.receipt
+        if receipt.game == game and self._signed(given.sig, sshsig.RECEIPT, receipt.message):
+            self.receipts[receipt.text] = receipt
+            self._say(receipt.seq, receipt.head, tell("its receipt of {at}", at=receipt.at))
+        else:
+            self.strange += 1
+
+    def _signed(self, sig: bytes, namespace: str, message: bytes) -> bool:
+        try:
+            sshsig.verify(sig, self._key, namespace, message, SERVER_NAME)
+        except HkojiError:
+            return False
+        return True
+
+    def _say(self, seq: int, head: str, source: str) -> None:
+        """Notes its word for an entry, and for all that this entry names by its hash."""
+        while seq >= 0:
+            said = self._said.setdefault(seq, {})
+            if head in said:
+                return
+            said[head] = source
+            entry = self._entries.find(head)
+            if entry is None:
+                return
+            if entry.seq != seq:
+                reason = tell("{source} puts entry {entry} in place {seq}", source=source, entry=entry.seq, seq=seq)
+                self._misplaced.append(StatementFault(seq, reason))
+                return
+            seq, head, source = seq - 1, entry.prev, tell("an entry after it")
+
+    # --- contradictions -------------------------------------------------------------------------------------------
+
+    def _forks(self) -> list[StatementFault]:
+        for seq, said in sorted(self._said.items()):
+            if len(said) > 1:
+                one, other, *_ = said.values()
+                reason = tell(
+                    "has put two different entries in place {seq}, by {one} and by {other}",
+                    seq=seq,
+                    one=one,
+                    other=other,
+                )
+                return [StatementFault(seq, reason)]
+        return []
+
+    def _receipts(self) -> Iterator[StatementFault]:
+        before: Receipt | None = None
+        for receipt in sorted(self.receipts.values(), key=lambda each: each.seq):
+            if before is not None and before.seq == receipt.seq:
+                reason = tell("gave two receipts for entry {seq}", seq=receipt.seq)
+                yield StatementFault(receipt.seq, reason)
+                return
+            if before is not None and receipt.at < before.at:
+                reason = tell("the receipt's time {at} is before {last}", at=receipt.at, last=before.at)
+                yield StatementFault(receipt.seq, reason)
+                return
+            before = receipt
+
+    def _after_the_end(self) -> Iterator[StatementFault]:
+        last = max(self._said, default=0)
+        for entry in self._entries:
+            if entry.by != SERVER_NAME or not self.has(entry.seq, entry.head):
+                continue
+            match self._entries.body(entry):
+                case bodies.End(_, _, None):
+                    end = entry.seq + 1
+                case bodies.End() | bodies.Unseal():
+                    end = entry.seq
+                case _:
+                    continue
+            if end < last:
+                reason = tell(
+                    "its word is on entry {last}, and the game has ended with entry {end}", last=last, end=end
+                )
+                yield StatementFault(last, reason)
+                return

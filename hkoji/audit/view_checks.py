@@ -1,0 +1,206 @@
+"""What a service has shown the seats of their cards, held against what was to be shown: how many there were to be seen,
+what an earlier view had shown, what the other seat was shown, and once the seed is known the cards themselves.
+
+docs/spec/evidence.md, "Judgement". Deal and draws follow from the seed and from who has drawn when, which the public
+log says. So hidden cards that nobody has opened take nothing from it, and neither does a move that does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from hkoji.audit.service_statements import StatementFault, StatementsByEntry
+from hkoji.errors import HkojiError
+from hkoji.game import bodies
+from hkoji.game.course import Course
+from hkoji.game.dealer import Dealer
+from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
+from hkoji.game.replay import Step, replay
+from hkoji.game.view import player_knowledge
+from hkoji.log.line import Line
+from hkoji.log.statement import View
+from hkoji.messages.text import tell
+from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.events import Deal, Draw, Seat
+
+MOST_COURSES: Final = 64
+"""So many courses of one game are replayed; an honest one has one."""
+
+
+class ViewChecks:
+    """The signed `views` of one game, and the entries to hold them against."""
+
+    def __init__(self, entries: StatementsByEntry, views: Sequence[View]) -> None:
+        self._entries: Final = entries
+        self._views: Final = sorted(views, key=lambda view: (view.seat, view.seq, view.text))
+        self._courses: Final[dict[str, tuple[tuple[Step, ...], int]]] = {}
+        self._replayed = 0
+        self._seeds: Final = tuple(
+            (entry.seq, body.seed)
+            for entry in entries
+            if isinstance(body := entries.body(entry), bodies.End | bodies.Unseal) and body.seed is not None
+        )
+
+    def faults(self) -> list[StatementFault]:
+        """The first view of each seat that cannot be true, and the first two that cannot both be."""
+        found: list[StatementFault] = []
+        for seat in (0, 1):
+            mine = [view for view in self._views if view.seat == seat]
+            faults = (fault for view in reversed(mine) if (fault := self.judge(view)))
+            found += [fault] if (fault := next(faults, None)) else list(self._growth(mine))[:1]
+        return found or list(self._together())[:1]
+
+    # --- one view -------------------------------------------------------------------------------------------------
+
+    def judge(self, view: View) -> StatementFault | None:
+        """What is wrong with one view, as far as the entries say; None if nothing is."""
+        steps = self._steps(view.head)
+        if not steps or steps[-1].entry.seq != view.seq:
+            return None
+        course = steps[-1].course
+        name = course.setup.names[view.seat] or tell("seat {seat}", seat=view.seat)
+        pack = course.setup.ruleset.pack
+        try:
+            shown = [pack.split(each.cards) for each in view.dealt]
+            for each in view.dealt:
+                pack.encode(each.cards)
+        except HkojiError as error:
+            reason = tell(
+                "showed {name} what are no cards, view after entry {entry}: {reason}",
+                name=name,
+                entry=view.seq,
+                reason=error,
+            )
+            return StatementFault(view.seq, reason)
+        counts = [len(pack.split(cards[view.seat])) for cards in course.dealt]
+        if [len(cards) for cards in shown] != counts or any(UNKNOWN in cards for cards in shown):
+            reason = tell(
+                "showed {name} fewer or more cards than were dealt, view after entry {entry}",
+                name=name,
+                entry=view.seq,
+            )
+            return StatementFault(view.seq, reason)
+        return self._against_seed(view, steps, name)
+
+    def _against_seed(self, view: View, steps: Sequence[Step], name: str) -> StatementFault | None:
+        known = self._seed(steps[-1].course)
+        if known is None:
+            return None
+        number, dealer = known
+        for each, cards in zip(view.dealt, dealt(dealer, steps), strict=True):
+            if each.cards != cards[view.seat]:
+                reason = tell(
+                    "showed {name} cards in round {round} that its committed seed does not give, "
+                    "view after entry {entry} against the seed of entry {seed}",
+                    name=name,
+                    round=each.round,
+                    entry=view.seq,
+                    seed=number,
+                )
+                return StatementFault(view.seq, reason)
+        return None
+
+    def _seed(self, course: Course) -> tuple[int, Dealer] | None:
+        """A published seed that the offer was bound to, with its entry. Who published it does not matter: it fits."""
+        setup = course.setup
+        terms = setup.offer.terms
+        for number, seed in self._seeds:
+            if terms.commitment(setup.game, seed) == terms.seed_commit:
+                dealer = setup.dealer(seed)
+                return (number, dealer) if dealer else None
+        return None
+
+    def _steps(self, head: str) -> tuple[Step, ...]:
+        """The game up to an entry as a spectator knows it; nothing if it is not whole, or does not hold so far."""
+        if head not in self._courses and self._replayed < MOST_COURSES:
+            self._replayed += 1
+            way = self._entries.way(head) or ()
+            steps = replay((self._entries.lines(each)[0] for each in way), SpectatorKnowledge()).steps
+            self._courses.update({step.entry.head: (steps, number) for number, step in enumerate(steps, 1)})
+        steps, number = self._courses.get(head, ((), 0))
+        return steps[:number]
+
+    # --- views against one another --------------------------------------------------------------------------------
+
+    def _growth(self, views: Sequence[View]) -> Iterator[StatementFault]:
+        """Views of one seat, in order: what was shown once is shown again."""
+        for before, after in pairwise(views):
+            old, new = ([each.cards for each in view.dealt] for view in (before, after))
+            grown = len(old) <= len(new) and all(map(str.startswith, new, old)) and old[:-1] == new[: len(old[:-1])]
+            if not grown or (before.seq == after.seq and old != new):
+                reason = tell(
+                    "showed seat {seat} other cards before, view after entry {one} against view after entry {other}",
+                    seat=after.seat,
+                    one=before.seq,
+                    other=after.seq,
+                )
+                yield StatementFault(after.seq, reason)
+
+    def _together(self) -> Iterator[StatementFault]:
+        """The last view of either seat: between them no card is dealt more often than there are copies."""
+        last = [next((view for view in reversed(self._views) if view.seat == seat), None) for seat in (0, 1)]
+        host, guest = last
+        if host is None or guest is None:
+            return
+        steps = self._steps(host.head) or self._steps(guest.head)
+        if not steps:
+            return
+        pack = steps[-1].course.setup.ruleset.pack
+        for one, other in zip(host.dealt, guest.dealt, strict=False):
+            try:
+                pack.encode(one.cards + other.cards)
+            except HkojiError:
+                entry = max(host.seq, guest.seq)
+                reason = tell(
+                    "showed both seats more cards of a kind in round {round} than there are, "
+                    "view after entry {one} and view after entry {other}",
+                    round=one.round,
+                    one=host.seq,
+                    other=guest.seq,
+                )
+                yield StatementFault(entry, reason)
+
+    # --- what a player could know ---------------------------------------------------------------------------------
+
+    def excuses(self, way: Sequence[Line], number: int, seat: Seat) -> bool:
+        """Whether the move `number` of `seat` is legal for a hand that this seat was shown, and that was not its own.
+
+        `way` is the log, with what opens the move's cards later on.
+        """
+        heads = {line.entry.seq: line.entry.head for line in way[:number]}
+        before = self._steps(heads.get(number - 1, ""))
+        if not before:
+            return False
+        pack = before[-1].course.setup.ruleset.pack
+        counts = [len(pack.split(cards[seat])) for cards in before[-1].course.dealt]
+        for view in self._views:
+            if view.seat != seat or heads.get(view.seq) != view.head or self.judge(view) is None:
+                continue
+            try:
+                known = player_knowledge(way, seat, view, ())
+            except HkojiError:
+                continue
+            if [len(cards) for cards in known.dealt] == counts:
+                unknown = (UNKNOWN,) * pack.size
+                seen = SeatKnowledge(seat, (*(cards + unknown for cards in known.dealt), unknown), known.openings)
+                if len(replay(way[: number + 1], seen).steps) > number:
+                    return True
+        return False
+
+
+def dealt(dealer: Dealer, steps: Sequence[Step]) -> tuple[tuple[str, str], ...]:
+    """For each round and seat the cards that `dealer` gives, in order, where `steps` say who has drawn."""
+    pack = steps[-1].course.setup.ruleset.pack
+    rounds: list[list[str]] = []
+    rest: tuple[str, ...] = ()
+    for event in (event for step in steps for event in step.events):
+        if isinstance(event, Deal):
+            deal = dealer.deal(len(rounds) + 1)
+            rounds.append(list(deal.hands))
+            rest = pack.split(deal.rest)
+        elif isinstance(event, Draw):
+            rounds[-1][event.seat] += rest[0]
+            rest = rest[1:]
+    return tuple((host, guest) for host, guest in rounds)

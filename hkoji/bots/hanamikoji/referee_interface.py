@@ -1,0 +1,71 @@
+"""The interface of the public Hanamikoji referees: a round's history, the own cards, the board; one move back.
+
+In those contests a bot is a function `hanamikoji_action(history, cards, board)` of text, text and seven numbers. Here
+a program reads the same three as three lines, `board` with spaces between its numbers, and writes the move as a line:
+
+    3EEG-E 1X 2AB
+    BCCDFG
+    1 0 0 0 0 -1 0
+
+`history` has a token for each action of the round so far, with its answer attached; the other's hidden cards are `X`.
+`board` is the favors before the round, A to G: 1 one's own, -1 the other's, 0 nobody's. A program that is a JavaScript
+module with such a function is run by node, as it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from hkoji.bots.protocol import Seen
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
+from hkoji.rules.events import Act, Answer, Deal, Event
+from hkoji.rules.hanamikoji.ruleset import NAME
+from hkoji.rules.hanamikoji.scoring import NEUTRAL
+from hkoji.rules.hanamikoji.state import HanamikojiState
+
+_MODULES: Final = (".js", ".mjs")
+_RUNNER: Final = Path(__file__).with_name("referee.mjs")
+
+
+class RefereeInterface:
+    """The three lines, and node for modules."""
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The command; for a JavaScript module node with what asks the module's function."""
+        return ("node", str(_RUNNER), *words) if words[0].endswith(_MODULES) else words
+
+    def question(self, seen: Seen) -> str:
+        """History, cards and board. Raises `UsageError` for another game."""
+        view = seen.view
+        if not isinstance(view, HanamikojiState):
+            raise UsageError(
+                tell("the referees' interface knows {game} only", game=NAME), hint=tell("use the JSON interface")
+            )
+        hand = view.ruleset.pack.decode(view.hands[seen.seat])
+        board = " ".join(_favor(marker, seen.seat) for marker in view.markers)
+        return f"{' '.join(history(seen.events))}\n{hand}\n{board}\n"
+
+
+def history(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """The tokens of the current round: `3BCC-C`, `2XX`, `4ACBD`."""
+    tokens: list[str] = []
+    for event in events:
+        match event:
+            case Deal():
+                tokens = []
+            case Act():
+                tokens.append(event.action)
+            case Answer():
+                tokens[-1] += event.action
+    return tuple(tokens)
+
+
+def _favor(marker: str, seat: int) -> str:
+    if marker == NEUTRAL:
+        return "0"
+    return "1" if int(marker) == seat else "-1"
+
+
+REFEREE: Final = RefereeInterface()

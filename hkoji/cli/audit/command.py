@@ -1,0 +1,61 @@
+"""`hkoji audit`: what is meant by its words, one log or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from hkoji.cli.audit import report
+from hkoji.cli.audit.expected_keys import Pins, read_pins
+from hkoji.cli.exits import Exit
+from hkoji.cli.log_files.find import check_standard_input
+from hkoji.cli.log_files.read_logs import UnreadableLog
+from hkoji.cli.output import Output
+from hkoji.client import Client
+from hkoji.errors import StorageError
+from hkoji.messages.text import tell
+
+
+class AuditOptions(NamedTuple):
+    """The options: `NAME=KEY`s, files of keys, and how many processes."""
+
+    keys: tuple[str, ...]
+    files: tuple[str, ...]
+    jobs: int
+
+
+def show(client: Callable[[], Client], out: Output, sources: list[str], wish: AuditOptions) -> int:
+    """Audits a log, a game or an archive. The exit code; raises `AuditError` if something does not hold."""
+    pins = read_pins(wish.keys, wish.files)
+    check_standard_input(sources, taken=out.keep)
+    if len(sources) > 1 or Path(sources[0]).is_dir():
+        from hkoji.cli.audit.many_logs import show_archive
+
+        return show_archive(out, sources, pins, wish.jobs)
+    source = sources[0]
+    if not report.is_file(source):
+        report.show_game_audit(client(), out, source, pins)
+        return Exit.OK
+    return _show_file(out, source, pins, wish.jobs)
+
+
+def _show_file(out: Output, file: str, pins: Pins, jobs: int) -> int:
+    """A file is read until it is known whether it holds one log or more."""
+    from hkoji.cli.log_files.read import read_all
+
+    found = read_all((file,))
+    first = next(found)
+    second = next(found, None)
+    if second is not None:
+        from hkoji.cli.audit.many_logs import show_logs
+
+        return show_logs(out, chain((first, second), found), pins, jobs)
+    if isinstance(first, UnreadableLog):
+        raise StorageError(
+            tell("cannot read {file}: {reason}", file=file, reason=first.reason),
+            hint=tell("give a file, or - for standard input"),
+        )
+    report.show_audit(out, first.text, pins)
+    return Exit.OK

@@ -1,0 +1,330 @@
+"""`hkoji audit` of many logs: each on its own, in several processes, and then against one another.
+
+Logs are the unit, not files, so that one file of many logs is shared out as well. Of a log nothing is held once it has
+been told; what later logs are compared with is in a `SeenLogs`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from hkoji.audit.contradictions import Claims, claims
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.keyring import Pins
+from hkoji.audit.log_audit import Audit
+from hkoji.cli.audit.report import audit_json, chief, finding_text
+from hkoji.cli.audit.seen_logs import Contradiction, LogPlace, SeenLogs
+from hkoji.cli.exits import Exit
+from hkoji.cli.interrupts import whole
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.log_files.find import log_files, spread
+from hkoji.cli.log_files.read import LogBytes, read_all
+from hkoji.cli.log_files.read_logs import UnreadableLog
+from hkoji.cli.output import Output, encode
+from hkoji.cli.progress import progress, shows_progress
+from hkoji.errors import AuditError, HkojiError
+from hkoji.messages.text import plural, tell
+
+_GROUP_LOGS: Final = 16
+_GROUP_BYTES: Final = 2**19
+
+
+class Repeat(NamedTuple):
+    """A log whose very text was audited before, at `earlier`."""
+
+    place: LogPlace
+    earlier: LogPlace
+    size: int
+
+
+class Checked(NamedTuple):
+    """A log with its audit, and what it says that others may contradict."""
+
+    place: LogPlace
+    audit: Audit
+    claims: Claims | None
+    size: int
+
+
+Item = LogBytes | UnreadableLog | Repeat
+Found = Checked | UnreadableLog | Repeat
+
+
+class ArchiveSummary:
+    """What an archive comes to: counts of logs, but `entries` and `holds` of entries."""
+
+    def __init__(self) -> None:
+        self.logs = self.finished = self.running = self.broken = self.not_understood = 0
+        self.repeated = self.contradictions = self.unreadable = self.unpinned = self.entries = self.holds = 0
+        self.interrupted = False
+
+    def add(self, result: Audit) -> None:
+        """Counts a log that was audited."""
+        self.logs += 1
+        self.entries += result.entries
+        self.holds += result.holds
+        if result.findings:
+            self.broken += 1
+            self.not_understood += not all(finding.understood for finding in result.findings)
+        elif result.finished:
+            self.finished += 1
+        else:
+            self.running += 1
+        self.unpinned += not all(party.pinned for party in result.parties)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all that was there could be read, and holds."""
+        return not (self.broken or self.contradictions or self.unreadable or self.interrupted) and bool(
+            self.logs or self.repeated
+        )
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """For programs."""
+        return {"ok": self.ok, **vars(self)}
+
+
+def show_archive(out: Output, sources: list[str], pins: Pins, jobs: int) -> int:
+    """Audits all logs of files and folders. The exit code; raises `AuditError` or `HkojiError` if it is not good."""
+    total = _size(log_files(sources)) if shows_progress(out) else 0
+    return show_logs(out, read_all(log_files(sources)), pins, jobs, total)
+
+
+def show_logs(out: Output, logs: Iterable[LogBytes | UnreadableLog], pins: Pins, jobs: int, total: int = 0) -> int:
+    """The same for logs that are read already, or as they are asked for; `total` is their size for the bar."""
+    summary = ArchiveSummary()
+    # JSON at a terminal would be broken by a bar.
+    hushed = out.json and sys.stdout.isatty()
+    try:
+        with (
+            closing(SeenLogs()) as ledger,
+            progress(out, total, sized=True, hidden=hushed or not total) as advance,
+            closing(_audited(logs, pins, jobs, ledger)) as results,
+        ):
+            for found in results:
+                with whole():
+                    _take(out, ledger, summary, found)
+                advance(0 if isinstance(found, UnreadableLog) else found.size)
+    except KeyboardInterrupt:
+        summary.interrupted = True
+    value = {"summary": summary.to_json()}
+    out.result(value, lambda: "\n".join(_text(summary)))
+    if summary.interrupted:
+        out.say(tell("Interrupted: the figures are of what was audited until then."))
+        return Exit.INTERRUPTED
+    _judge(summary)
+    return Exit.OK
+
+
+def _judge(summary: ArchiveSummary) -> None:
+    if summary.broken:
+        raise AuditError(
+            None,
+            plural("{n} log does not hold", "{n} logs do not hold", summary.broken, n=summary.broken),
+            seq=None,
+            signer=None,
+        )
+    if summary.contradictions:
+        n = summary.contradictions
+        reason = plural("{n} contradiction between logs", "{n} contradictions between logs", n, n=n)
+        raise AuditError(None, reason, seq=None, signer=None)
+    if summary.unreadable:
+        n = summary.unreadable
+        raise HkojiError(
+            plural("{n} file or log could not be read", "{n} files or logs could not be read", n, n=n),
+            hint=tell("they are named in the result; what could be read holds"),
+        )
+    if not summary.ok:
+        raise HkojiError(
+            tell("there is no log to audit"), hint=tell("give log files, or folders with files named *.jsonl")
+        )
+
+
+# --- the work -----------------------------------------------------------------------------------------------------
+
+
+def _audited(
+    logs: Iterable[LogBytes | UnreadableLog], pins: Pins, jobs: int, ledger: SeenLogs
+) -> Generator[Found, None, None]:
+    items = map(partial(_new, ledger), logs)
+    work = partial(_work, dict(pins))
+    if jobs == 1:
+        yield from chain.from_iterable(map(work, ((item,) for item in items)))
+    else:
+        yield from spread(_groups(items), work, jobs, here=_idle)
+
+
+def _new(ledger: SeenLogs, item: LogBytes | UnreadableLog) -> Item:
+    """An exact copy is not audited again."""
+    if isinstance(item, UnreadableLog) or not item.text:
+        return item
+    place = LogPlace(item.file, item.line)
+    earlier = ledger.seen(item.text, place)
+    return Repeat(place, earlier, len(item.text)) if earlier else item
+
+
+def _groups(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
+    group: list[Item] = []
+    size = 0
+    for item in items:
+        group.append(item)
+        size += len(item.text) if isinstance(item, LogBytes) else 0
+        if len(group) == _GROUP_LOGS or size >= _GROUP_BYTES:
+            yield tuple(group)
+            group, size = [], 0
+    if group:
+        yield tuple(group)
+
+
+def _idle(group: tuple[Item, ...]) -> bool:
+    return not any(isinstance(item, LogBytes) for item in group)
+
+
+def _work(pins: Pins, group: tuple[Item, ...]) -> list[Found]:
+    return [_check(pins, item) if isinstance(item, LogBytes) else item for item in group]
+
+
+def _check(pins: Pins, log: LogBytes) -> Checked:
+    result = audit_file(log.text, pins)
+    # Its lines have said what others may contradict; from one process to another they would be read all over again.
+    return Checked(LogPlace(log.file, log.line), replace(result, lines=()), claims(result), len(log.text))
+
+
+def _size(files: Iterable[str]) -> int:
+    """So many bytes are known to be there."""
+    total = 0
+    for file in files:
+        try:
+            total += os.stat(file).st_size if file != "-" else 0
+        except OSError:  # it is named when its turn comes
+            continue
+    return total
+
+
+# --- what is told of each -------------------------------------------------------------------------------------------
+
+
+def _take(out: Output, ledger: SeenLogs, summary: ArchiveSummary, found: Found) -> None:
+    """Counts a result, and tells of it what is to be told: of each for programs, of what is not good for people."""
+    if isinstance(found, UnreadableLog):
+        summary.unreadable += 1
+        value = {"file": found.file, "line": found.line or None, "ok": False, "read": False, "reason": found.reason}
+        _tell(
+            out,
+            value,
+            lambda: _("{file}: {reason}", file=LogPlace(found.file, found.line), reason=translate(found.reason)),
+        )
+        return
+    if isinstance(found, Repeat):
+        summary.repeated += 1
+        _tell(out, {**_place(found.place), "repeats": _place(found.earlier)}, None)
+        return
+    earlier, contradictions = ledger.add(found.claims, found.place) if found.claims else (None, [])
+    result = found.audit
+    if earlier and result.ok:
+        summary.repeated += 1
+        _tell(out, {**_place(found.place), "game": result.game, "repeats": _place(earlier)}, None)
+    else:
+        summary.add(result)
+        told = None if result.ok and result.finished else partial(_remark, found)
+        _tell(out, {**_place(found.place), **audit_json(result)}, told)
+    for each in contradictions:
+        summary.contradictions += 1
+        _tell(out, _contradiction_json(each), partial(_contradiction, each))
+
+
+def _tell(out: Output, value: Mapping[str, Any], text: Callable[[], str] | None) -> None:  # Any: JSON
+    if out.keep:
+        return
+    if out.json:
+        sys.stdout.write(encode(value) + "\n")
+    elif text:
+        sys.stdout.write(text() + "\n")
+    else:
+        return
+    sys.stdout.flush()
+
+
+def _place(place: LogPlace) -> dict[str, Any]:  # Any: JSON
+    return {"file": place.file, "line": place.line}
+
+
+def _remark(found: Checked) -> str:
+    result = found.audit
+    if result.ok:
+        return _("{file}: all {n} entries hold; the game is still running.", file=found.place, n=result.entries)
+    reason = translate(finding_text(chief(result)))
+    return _(
+        "{file}: {n} of {total} entries hold: {reason}",
+        file=found.place,
+        n=result.holds,
+        total=result.entries,
+        reason=reason,
+    )
+
+
+def _contradiction_json(each: Contradiction) -> dict[str, Any]:  # Any: JSON
+    conflict = each.conflict
+    return {
+        "contradiction": conflict.against.value,
+        "game": each.game,
+        "entry": conflict.entry,
+        "signer": conflict.signer,
+        "reason": conflict.reason,
+        "logs": [_place(each.earlier), _place(each.later)],
+        "ok": False,
+    }
+
+
+def _contradiction(each: Contradiction) -> str:
+    conflict = each.conflict
+    reason = translate(conflict.reason)
+    if conflict.signer is None:
+        return _("{one} against {other}: {reason}", one=each.earlier, other=each.later, reason=reason)
+    return _(
+        "{one} against {other}: {who}: {reason}",
+        one=each.earlier,
+        other=each.later,
+        who=translate(conflict.signer),
+        reason=reason,
+    )
+
+
+def _text(summary: ArchiveSummary) -> Iterator[str]:
+    """The summary for people."""
+    yield _n(
+        "{n} log, {holds} of {entries} entries hold",
+        "{n} logs, {holds} of {entries} entries hold",
+        summary.logs,
+        n=summary.logs,
+        holds=summary.holds,
+        entries=summary.entries,
+    )
+    rows = (
+        (_("finished games"), summary.finished),
+        (_("running games"), summary.running),
+        (_("do not hold"), summary.broken),
+        (_("not understood"), summary.not_understood),
+        (_("repeated"), summary.repeated),
+        (_("contradictions"), summary.contradictions),
+        (_("not readable"), summary.unreadable),
+    )
+    for name, number in rows:
+        if number:
+            yield f"  {name:17} {number}"
+    if summary.ok:
+        yield _("All hold.")
+    if summary.unpinned:
+        yield _n(
+            "In {n} log keys were not expected: give them with --key or --keys.",
+            "In {n} logs keys were not expected: give them with --key or --keys.",
+            summary.unpinned,
+            n=summary.unpinned,
+        )

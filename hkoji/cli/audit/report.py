@@ -1,0 +1,206 @@
+"""Logs: exports, reading for replay, and audit, from a file, standard input or a game on the service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.keyring import Party, Pins
+from hkoji.audit.log_audit import Audit, AuditStep, Finding
+from hkoji.cli.games.actions import read_input
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import Output
+from hkoji.client import Client
+from hkoji.errors import AuditError, IllegalError, MalformedError
+from hkoji.game.replay import Replay, replay
+from hkoji.log.line import Line, format_log, parse_lines
+from hkoji.messages.text import tell
+
+
+def is_file(source: str) -> bool:
+    """Whether FILE|GAME names a file: one that is there, or `-`."""
+    return source == "-" or Path(source).is_file()
+
+
+def export(client: Client, out: Output, game: str, *, kept: bool) -> None:
+    """A finished game with receipts; or any game as it is `kept` here, whatever the service says of it now."""
+    game = client.find(game)
+    if kept:
+        out.lines(format_log(client.kept(game)))
+        return
+    lines = client.log(game)
+    if not lines or lines[-1].entry.kind not in ("end", "unseal"):
+        raise IllegalError(
+            tell("game {game} is not over yet", game=game[:8]),
+            hint=tell("see its log so far with `hkoji log {game}`", game=game[:8]),
+        )
+    out.lines(format_log(lines))
+
+
+def evidence(client: Client, out: Output, game: str, file: str | None, *, cards: bool) -> None:
+    """What is kept of a game, as a file for others."""
+    written = client.evidence(client.find(game), cards=cards)
+    if written.left_out:
+        out.say(
+            tell(
+                "the game is not over: what shows your cards is left out ({n}); with --with-cards it is in the file",
+                n=written.left_out,
+            )
+        )
+    if file is None:
+        out.lines(written.text)
+        return
+    from hkoji.client.files import write_file
+
+    write_file(Path(file).absolute(), written.text.encode())
+    counts = {"entries": written.entries, "views": written.views, "refused": written.refused}
+    text = tell(
+        "{file}: entries {entries}, views {views}, statements refused {refused}. Check it with `hkoji audit {file}`.",
+        file=file,
+        **counts,
+    )
+    out.result({"file": file, **counts, "left_out": written.left_out}, lambda: translate(text))
+
+
+def read_replay(client: Client, out: Output, source: str) -> Replay:
+    """A log file, as far as it holds, or a game as the player knows it."""
+    if is_file(source):
+        lines: list[Line] = []
+        try:
+            lines.extend(parse_lines(read_input(out, source)))
+        except MalformedError as error:
+            result = replay(lines)
+            return Replay(result.steps, result.stop or error)
+        return replay(lines)
+    position = client.position(client.find(source))
+    return position.replay
+
+
+def show_audit(out: Output, data: bytes, pins: Pins) -> None:
+    """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold."""
+    result = audit_file(data, pins)
+    out.result(audit_json(result), lambda: audit_text(result))
+    if result.findings:
+        first = chief(result)
+        raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
+
+
+def show_game_audit(client: Client, out: Output, game: str, pins: Pins) -> None:
+    """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
+    game = client.find(game)
+    known = client.pins(client.server_of(game))
+    show_audit(out, format_log(client.log(game)).encode(), {**known, **pins})
+
+
+_STEPS: Final = {
+    AuditStep.PARSE: tell("parse"),
+    AuditStep.CHAIN: tell("chain"),
+    AuditStep.KEYS: tell("keys"),
+    AuditStep.SIGNATURES: tell("signatures"),
+    AuditStep.RECEIPTS: tell("receipts"),
+    AuditStep.COMMITMENTS: tell("commitments"),
+    AuditStep.DEAL: tell("deal"),
+    AuditStep.REPLAY: tell("replay"),
+    AuditStep.RESULT: tell("result"),
+    AuditStep.EVIDENCE: tell("evidence"),
+}
+
+
+def chief(result: Audit) -> Finding:
+    """The finding to be told first: the log's own, or where that names nobody one that does."""
+    return next((finding for finding in result.findings if finding.signer), result.findings[0])
+
+
+def finding_text(finding: Finding) -> str:
+    """A finding in one line: step, place, whose word is broken, why."""
+    step, name, reason = int(finding.step), _STEPS[finding.step], finding.reason
+    if finding.entry is None:
+        if finding.signer:
+            return tell(
+                "step {step} ({name}): {who}: {reason}", step=step, name=name, who=finding.signer, reason=reason
+            )
+        return tell("step {step} ({name}): {reason}", step=step, name=name, reason=reason)
+    if finding.signer:
+        return tell(
+            "step {step} ({name}), entry {entry}: {who}: {reason}",
+            step=step,
+            name=name,
+            entry=finding.entry,
+            who=finding.signer,
+            reason=reason,
+        )
+    return tell(
+        "step {step} ({name}), entry {entry}: {reason}", step=step, name=name, entry=finding.entry, reason=reason
+    )
+
+
+def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
+    """An audit for programs."""
+    outcome = result.outcome
+    return {
+        "game": result.game,
+        "ok": result.ok,
+        "finished": result.finished,
+        "entries": result.entries,
+        "holds": result.holds,
+        "steps": [{"step": int(step), "name": step.name.lower(), "note": note} for step, note in result.notes.items()],
+        "parties": [
+            {
+                "name": party.name,
+                "key": party.key.text,
+                "fingerprint": party.key.fingerprint,
+                "pinned": party.pinned,
+                "since": party.since,
+                "vouched": party.vouched,
+            }
+            for party in result.parties
+        ],
+        "findings": [
+            {
+                "step": int(finding.step),
+                "name": finding.step.name.lower(),
+                "entry": finding.entry,
+                "signer": finding.signer,
+                "reason": finding.reason,
+                "understood": finding.understood,
+            }
+            for finding in result.findings
+        ],
+        "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome and result.finished else None,
+    }
+
+
+def _standing(result: Audit, party: Party) -> str:
+    """What there is to say of a key: whether it was expected, and from when on it counts, if others did before."""
+    pinned = _("expected") if party.pinned else _("not pinned")
+    if party.vouched:
+        return _("{pinned}, from entry {entry} on by the server's word alone", pinned=pinned, entry=party.since)
+    if party == next(each for each in result.parties if each.name == party.name):
+        return pinned
+    return _("{pinned}, from entry {entry} on", pinned=pinned, entry=party.since)
+
+
+def audit_text(result: Audit) -> str:
+    """An audit for people: its steps, the parties, and what it comes to."""
+    lines = [f"{int(step)} {translate(_STEPS[step]):12} {translate(note)}" for step, note in result.notes.items()]
+    for party in result.parties:
+        lines.append(f"  {party.name:10} {party.key.fingerprint}  {_standing(result, party)}")
+    if result.ok:
+        if not result.entries:
+            lines.append(_("There is no log in the file; what is in it does not contradict itself."))
+        elif result.finished:
+            lines.append(_("All {n} entries hold; the game is finished.", n=result.entries))
+        else:
+            lines.append(_("All {n} entries hold; the game is still running.", n=result.entries))
+        if not all(party.pinned for party in result.parties):
+            lines.append(_("Compare the keys that are not pinned with what their owners say, or give them with --key."))
+    else:
+        lines.append(_("{n} of {total} entries hold.", n=result.holds, total=result.entries))
+        beside = (finding for finding in result.findings if finding.step is AuditStep.EVIDENCE)
+        lines += [translate(finding_text(finding)) for finding in beside]
+        if not all(finding.understood for finding in result.findings):
+            lines.append(
+                _("The log is from a later version: it is neither valid nor forged as far as can be said here.")
+            )
+    return "\n".join(lines)

@@ -1,0 +1,149 @@
+"""What an audit of many logs remembers from log to log: which ones there were, and what they said.
+
+It is a database in a temporary file of its own, so memory stays what it is however many logs there are: about 2 kB of
+disk for a game. Nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from hkoji.audit.contradictions import Bond, Claims, Conflict, covers, extends, fork, other_seed, two_receipts
+from hkoji.errors import StorageError
+from hkoji.messages.text import tell
+
+_TABLES: Final = """
+    PRAGMA journal_mode = OFF;
+    PRAGMA synchronous = OFF;
+    CREATE TABLE text (digest BLOB PRIMARY KEY, file TEXT, line INTEGER) WITHOUT ROWID;
+    CREATE TABLE course (id INTEGER PRIMARY KEY, game TEXT, heads BLOB, times BLOB, vouched BLOB, server TEXT,
+        named TEXT, file TEXT, line INTEGER);
+    CREATE INDEX game ON course (game);
+    CREATE TABLE bond (server TEXT, deal TEXT, seed_commit TEXT, file TEXT, line INTEGER,
+        PRIMARY KEY (server, deal)) WITHOUT ROWID;
+"""
+
+
+class LogPlace(NamedTuple):
+    """Where a log begins: its file, and the line from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return self.file if self.line <= 1 else f"{self.file}:{self.line}"
+
+
+class Contradiction(NamedTuple):
+    """Two logs that cannot both be true: the earlier one, and the later one where it was noticed."""
+
+    earlier: LogPlace
+    later: LogPlace
+    game: str
+    conflict: Conflict
+
+
+class SeenLogs:
+    """The memory of one run. Raises `StorageError` when the temporary file cannot be written."""
+
+    def __init__(self) -> None:
+        self._base: Final = sqlite3.connect("", isolation_level=None)
+        self._base.executescript(_TABLES)
+        self._base.execute("BEGIN")
+
+    def close(self) -> None:
+        """Throws everything away."""
+        self._base.close()
+
+    def seen(self, text: bytes, place: LogPlace) -> LogPlace | None:
+        """Where exactly this text was before; None, and it is noted, if nowhere."""
+        digest = sha256(text).digest()
+        try:
+            found = self._base.execute("SELECT file, line FROM text WHERE digest = ?", (digest,)).fetchone()
+            if found is None:
+                self._base.execute("INSERT INTO text VALUES (?, ?, ?)", (digest, *place))
+        except sqlite3.Error as error:
+            raise _full(error) from error
+        return None if found is None else LogPlace(*found)
+
+    def add(self, claims: Claims, place: LogPlace) -> tuple[LogPlace | None, list[Contradiction]]:
+        """Notes what stands of a log: where the same game, as far or farther, was before; and what contradicts it."""
+        try:
+            earlier, found = self._course(claims, place)
+            if claims.bond:
+                found += self._bond(claims, claims.bond, place)
+        except sqlite3.Error as error:
+            raise _full(error) from error
+        return earlier, found
+
+    def _course(self, claims: Claims, place: LogPlace) -> tuple[LogPlace | None, list[Contradiction]]:
+        rows = self._base.execute(
+            "SELECT id, heads, times, vouched, server, named, file, line FROM course WHERE game = ? ORDER BY id",
+            (claims.game,),
+        )
+        kin: list[tuple[int, Claims, LogPlace]] = []
+        rivals: list[tuple[Claims, LogPlace]] = []
+        for number, heads, times, vouched, server, named, file, line in rows:
+            other, there = Claims(claims.game, heads, times, vouched, server, named, None), LogPlace(file, line)
+            if covers(other, claims):
+                return there, []
+            if extends(other, claims) or extends(claims, other):
+                kin.append((number, other, there))
+            else:
+                rivals.append((other, there))
+        for number, other, _there in kin:
+            if covers(claims, other):
+                self._base.execute("DELETE FROM course WHERE id = ?", (number,))
+        values = (claims.game, claims.heads, claims.times, claims.vouched, claims.server, claims.named)
+        self._base.execute(
+            "INSERT INTO course (game, heads, times, vouched, server, named, file, line) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*values, *place),
+        )
+        twice = [(conflict, other, there) for _, other, there in kin if (conflict := two_receipts(claims, other))]
+        same = [(other, there) for _, other, there in kin if not two_receipts(claims, other)]
+        earlier = next((there for other, there in same if extends(other, claims)), None)
+        found = [
+            Contradiction(there, place, claims.game, conflict)
+            for rival, there in rivals
+            if not _known(conflict := fork(claims, rival), rival, (other for _number, other, _there in kin))
+        ]
+        found += [
+            Contradiction(there, place, claims.game, conflict)
+            for conflict, other, there in twice
+            if not any((known := two_receipts(each, other)) and known.entry == conflict.entry for each, _ in same)
+        ]
+        # Of several one that convicts somebody is told.
+        found.sort(key=lambda each: each.conflict.signer is None)
+        return earlier, found[:1]
+
+    def _bond(self, claims: Claims, bond: Bond, place: LogPlace) -> list[Contradiction]:
+        found = self._base.execute(
+            "SELECT seed_commit, file, line FROM bond WHERE server = ? AND deal = ?", (claims.server, bond.deal)
+        ).fetchone()
+        if found is None:
+            values = (claims.server, bond.deal, bond.seed_commit)
+            self._base.execute("INSERT INTO bond VALUES (?, ?, ?, ?, ?)", (*values, *place))
+            return []
+        seed_commit, *there = found
+        if seed_commit == bond.seed_commit:
+            return []
+        return [Contradiction(LogPlace(*there), place, claims.game, other_seed(claims, bond))]
+
+
+def _known(conflict: Conflict, rival: Claims, kin: Iterable[Claims]) -> bool:
+    """Whether an earlier log on the same side has contradicted `rival` already, convicting whom `conflict` convicts."""
+    return any(
+        not (extends(each, rival) or extends(rival, each)) and (conflict.signer is None or fork(each, rival).signer)
+        for each in kin
+    )
+
+
+def _full(error: sqlite3.Error) -> StorageError:
+    return StorageError(
+        tell("the audit cannot write its temporary file: {reason}", reason=str(error)),
+        hint=tell("name a folder with more room in the environment variable SQLITE_TMPDIR"),
+    )

@@ -1,0 +1,76 @@
+"""`hkoji bot`: a bot or somebody's program at a correspondence game, and which bots there are."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Sequence
+
+from hkoji.bots.command import make_program
+from hkoji.bots.levels import LEVELS, plays
+from hkoji.bots.protocol import Bot
+from hkoji.bots.registry import BOTS, make_bot
+from hkoji.cli.games.actions import show_position
+from hkoji.cli.output import Output
+from hkoji.client import Client
+from hkoji.errors import UsageError
+from hkoji.game.position import action_of
+from hkoji.local.bot_seat import step
+from hkoji.messages.text import tell
+from hkoji.rules.registry import RULESETS
+
+
+def choose(
+    name: str | None, words: Sequence[str], seed: int | None, *, keep: bool, interface: str, timeout: float | None
+) -> Bot:
+    """The bot that a command line asks for: by its name, or a program with its arguments. Raises `UsageError`."""
+    if (name is None) == (not words):
+        raise UsageError(
+            tell("a bot is a name or a program, and one of them is needed"),
+            hint=tell("as in `hkoji bot run GAME --bot greedy` or `hkoji bot run GAME -- ./mybot --fast`"),
+        )
+    if seed is None:
+        seed = secrets.randbits(48)  # a player whose bot has a seed that others know can be read
+    if name is None:
+        return make_program(words, seed, keep=keep, interface=interface, timeout=timeout)
+    if keep or interface != "json" or timeout is not None:
+        raise UsageError(
+            tell("--keep, --interface and --timeout are for programs"),
+            hint=tell("give the program after --, as in `hkoji bot run GAME --keep -- ./mybot`"),
+        )
+    return make_bot(name, seed)
+
+
+def run(client: Client, out: Output, game: str, bot: Bot, *, once: bool) -> None:
+    """Plays a seat until the game is over, or with `once` only what is due now. Raises what the bot raises."""
+    game = client.find(game)
+    with contextlib.closing(bot):
+        while True:
+            made = step(client, bot, game)
+            if made is not None:
+                move = action_of(made.position.replay.steps[made.seq])
+                out.say(tell("Entry {seq} is on record: {move}.", seq=made.seq, move=move))
+            position = client.stored(game)
+            if position.over or (once and not position.legal):
+                break
+            if not position.legal:
+                client.wait(game)
+    show_position(out, position)
+
+
+def listing(out: Output) -> None:
+    """The bots there are, the games they play, and the levels."""
+    found = [
+        {
+            "bot": name,
+            "games": [game for game in RULESETS if plays(name, game)],
+            "levels": [level for level, names in LEVELS.items() if name in names[:1]],
+        }
+        for name in BOTS
+    ]
+
+    def text() -> str:
+        rows = [f"{each['bot']!s:12}  {', '.join(each['games']):28}  {', '.join(each['levels'])}" for each in found]
+        return "\n".join(row.rstrip() for row in rows)
+
+    out.result(found, text)

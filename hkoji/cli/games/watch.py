@@ -1,0 +1,70 @@
+"""`hkoji watch`: what happens in games, a line for each entry as it comes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import closing
+from typing import Any
+
+from hkoji.cli.language import _
+from hkoji.cli.output import Output, encode
+from hkoji.cli.study.stepping import step_text
+from hkoji.client import Client
+from hkoji.client.watching import Happened
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
+from hkoji.rules.events import DECISIONS
+
+
+def watch(client: Client, out: Output, game: str | None, after: int | None, *, all_: bool) -> None:
+    """Watches a game until it is over, or all own games until interrupted."""
+    if out.keep:
+        raise UsageError(tell("in a batch nothing can be watched"), hint=tell("run it by itself"))
+    if (game is None) is not all_:
+        raise UsageError(tell("give a game, or --all"), hint=tell("as in `hkoji watch 2714`"))
+    if game is None:
+        if after is not None:
+            raise UsageError(tell("--after is for one game"), hint=tell("as in `hkoji watch 2714 --after 7`"))
+        happened = client.watch_all()
+    else:
+        happened = client.watch(client.find(game), after)
+    with closing(happened):
+        _tell(out, happened)
+
+
+def _tell(out: Output, happened: Iterable[Happened]) -> None:
+    for each in happened:
+        sys.stdout.write((encode(happened_json(each)) if out.json else happened_text(each, out)) + "\n")
+        sys.stdout.flush()
+
+
+def happened_json(happened: Happened) -> dict[str, Any]:  # Any: JSON
+    """An entry that has come, for programs. docs/cli.md, "watch"."""
+    step, seat = happened.step, happened.position.seat
+    course = step.course
+    action = next((event.action for event in step.events if isinstance(event, DECISIONS)), None)
+    names = course.setup.names
+    return {
+        "game": course.setup.game,
+        "seq": happened.seq,
+        "head": step.entry.head,
+        "at": step.entry.at,
+        "by": step.entry.by,
+        "kind": step.entry.kind,
+        "action": action,
+        "status": course.status,
+        "to_move": None if course.actor is None else names[course.actor],
+        "mine": seat is not None and course.actor == seat,
+        "seat": seat,
+    }
+
+
+def happened_text(happened: Happened, out: Output) -> str:
+    """An entry that has come, in one line."""
+    step, position = happened.step, happened.position
+    course = step.course
+    told = f"{position.short}  {happened.seq:>3}  {step.entry.at[:16].replace('T', ' ')}  {step_text(step)}"
+    if position.seat is not None and course.actor == position.seat and happened.seq == position.course.seq:
+        told += "  " + out.style.paint(_("your turn"), "bold")
+    return told

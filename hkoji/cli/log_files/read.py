@@ -1,0 +1,76 @@
+"""The logs of files as bytes, for whoever reads them strictly: where one ends and the next begins, and no more.
+
+docs/spec/log.md, "Archives". A file may hold several logs, one after the other: each begins with an entry 0. A line
+that repeats the one before it begins nothing: a log whose first line stands there twice is one that does not hold, not
+two that do. Of a file no more than one log is held, and no log that is larger than any game could be. Whether a log
+holds, or can be read at all, is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final, NamedTuple
+
+from hkoji.audit.evidence_file import is_evidence
+from hkoji.cli.log_files.read_logs import UnreadableLog
+from hkoji.log.line import MAX_LINE_BYTES
+from hkoji.messages.text import tell
+
+MAX_LOG_BYTES: Final = 2**26
+"""So much of one log is read; a long game has a thousandth of it."""
+
+# An entry's text ends in its seq and its version, and only there do a brace and a bare quote follow.
+_BEGINS: Final = re.compile(rb'\{"entry":"[^\n]*\\"seq\\":0,\\"v\\":[0-9]+\}",')
+
+
+class LogBytes(NamedTuple):
+    """The text of one log, as it stands in `file` from `line` (from 1) on."""
+
+    file: str
+    line: int
+    text: bytes
+
+
+def read_all(files: Iterable[str]) -> Iterator[LogBytes | UnreadableLog]:
+    """The logs of all files, `-` being standard input, and what cannot be read."""
+    for file in files:
+        try:
+            if file == "-":
+                yield from split(sys.stdin.buffer, file)
+                continue
+            with open(file, "rb") as stream:
+                yield from split(stream, file)
+        except OSError as error:
+            yield UnreadableLog(file, 0, False, error.strerror or tell("it cannot be read"))
+
+
+def split(stream: BinaryIO, file: str, limit: int = MAX_LOG_BYTES) -> Iterator[LogBytes | UnreadableLog]:
+    """The logs of a stream, one at a time; one log without text if there is nothing in it.
+
+    The rest of a stream is left after a line that is longer than any, and after a log that is longer than `limit`.
+    """
+    lines: list[bytes] = []
+    start, size, number = 1, 0, 0
+    while line := stream.readline(MAX_LINE_BYTES + 2):
+        number += 1
+        if lines and _begins(line, lines[-1]):
+            yield LogBytes(file, start, b"".join(lines))
+            lines, start, size = [], number, 0
+        lines.append(line)
+        size += len(line)
+        if size > limit:
+            yield UnreadableLog(file, start, False, tell("a log of more than {limit} bytes is not read", limit=limit))
+            return
+        if len(line) > MAX_LINE_BYTES + 1:
+            lines.append(b"\n")  # that it is too long is what is wrong with it, not that it has no end
+            break
+    yield LogBytes(file, start, b"".join(lines))
+
+
+def _begins(line: bytes, before: bytes) -> bool:
+    """Whether a log, or a file of evidence, begins with `line`, which stands behind another."""
+    if line == before:
+        return False
+    return is_evidence(line) or (_BEGINS.match(line) is not None and not is_evidence(before))

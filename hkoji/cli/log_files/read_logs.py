@@ -1,0 +1,105 @@
+"""Reading many logs for statistics: files, folders and standard input, log by log, perhaps in several processes.
+
+Of a log only its record is kept, so memory is bounded by the largest single game and not by how many there are. What
+cannot be read or does not hold is named, and the rest goes on. Signatures are not looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import BinaryIO, Final, NamedTuple
+
+from hkoji.cli.log_files.find import log_files, spread
+from hkoji.errors import HkojiError
+from hkoji.game.replay import replay
+from hkoji.log.line import MAX_LINE_BYTES, Line, parse_line
+from hkoji.messages.text import tell
+from hkoji.rules.transcript import format_ruleset
+from hkoji.study.game_record import GameRecord, record
+
+_CHUNK: Final = 16
+_PLAY_BEGINS: Final = "join"
+
+
+class UnreadableLog(NamedTuple):
+    """A log that is not counted: `read` is False if it could not even be read, else it does not hold."""
+
+    file: str
+    line: int
+    """From 1; 0 for the file as a whole."""
+    read: bool
+    reason: str
+
+
+Found = GameRecord | UnreadableLog
+
+
+def gather(sources: Iterable[str], jobs: int = 1) -> Iterator[Found]:
+    """Every log's record or problem, in the order of the sources whatever `jobs` is. `-` is standard input."""
+    files = log_files(sources)
+    if jobs == 1:
+        for file in files:
+            yield from read_file(file)
+        return
+    groups = iter(lambda: tuple(islice(files, _CHUNK)), ())
+    yield from spread(groups, _read_files, jobs, here=lambda group: "-" in group)
+
+
+def _read_files(files: Iterable[str]) -> list[Found]:
+    return [found for file in files for found in read_file(file)]
+
+
+def read_file(file: str) -> Iterator[Found]:
+    """The games of one file, which may hold several logs one after the other."""
+    try:
+        if file == "-":
+            yield from read_logs(sys.stdin.buffer, file)
+            return
+        with open(file, "rb") as stream:
+            yield from read_logs(stream, file)
+    except OSError as error:
+        yield UnreadableLog(file, 0, False, error.strerror or tell("it cannot be read"))
+
+
+def read_logs(stream: BinaryIO, file: str) -> Iterator[Found]:
+    """The games of a stream. After a line that cannot be read the rest of the stream is left."""
+    lines: list[Line] = []
+    start = number = 0
+    # Limited: a line without an end must not be read as a whole.
+    while text := stream.readline(MAX_LINE_BYTES + 2):
+        number += 1
+        try:
+            if not text.endswith(b"\n"):
+                yield UnreadableLog(file, number, False, tell("it does not end in LF: the file is cut short"))
+                return
+            line = parse_line(text[:-1].decode("latin-1"))
+        except HkojiError as error:
+            yield UnreadableLog(file, number, False, str(error))
+            return
+        if line.entry.seq == 0 and lines:
+            yield _game(lines, file, start)
+            lines = []
+        if not lines:
+            start = number
+        lines.append(line)
+    yield _game(lines, file, start) if lines else UnreadableLog(file, 0, False, "it is empty")
+
+
+def _game(lines: list[Line], file: str, start: int) -> Found:
+    result = replay(lines)
+    if result.stop is not None:
+        return UnreadableLog(file, start + len(result.steps), True, str(result.stop))
+    return record(result, format_ruleset(result.steps[-1].course.setup.ruleset), _seconds(lines))
+
+
+def _seconds(lines: list[Line]) -> int | None:
+    """From the guest's joining to the last entry, by their receipts; None if there are none."""
+    joined = next((line.receipt for line in lines if line.entry.kind == _PLAY_BEGINS), None)
+    last = lines[-1].receipt
+    if joined is None or last is None:
+        return None
+    first, final = (datetime.fromisoformat(each.receipt.at) for each in (joined, last))
+    return max(0, int((final - first).total_seconds()))

@@ -1,0 +1,94 @@
+"""`hkoji deck`: which cards of a generic deck make the game, and which of them are the actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hkoji.cli.cards import chosen
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import Output
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
+from hkoji.rules.hanamikoji.actions import NAMES
+from hkoji.show.decks import Card, find_deck
+from hkoji.show.decks.everdeck import spelled
+
+USUAL: Final = "everdeck"
+"""The deck that is listed where none is chosen."""
+
+
+def show(out: Output) -> None:
+    """The cards to pick. Without a choice it is the Everdeck; the games' own cards have no list."""
+    deck = chosen() or find_deck(USUAL)
+    cards = deck.cards()
+    if not cards:
+        raise UsageError(
+            tell("the deck {deck!r} is every game's own cards", deck=deck.name),
+            hint=tell("see `hkoji deck --deck {deck}`", deck=USUAL),
+        )
+    value = {
+        "deck": deck.name,
+        "cards": sum(len(card.ranks) for card in cards),
+        "pick": [
+            {
+                "use": card.use,
+                "suit": card.suit,
+                "ranks": list(card.ranks),
+                "stands_for": card.stands_for,
+                "owner": card.owner or None,
+            }
+            for card in cards
+        ],
+    }
+    out.result(value, lambda: "\n".join(_plain(cards) if out.plain else _table(out, cards, value["cards"])))
+
+
+def _suit(card: Card) -> str:
+    return translate(spelled(card.suit))
+
+
+def _action(card: Card) -> str:
+    return translate(NAMES[int(card.stands_for)])
+
+
+def _table(out: Output, cards: Sequence[Card], total: object) -> Iterator[str]:
+    """The geisha with their items, then the action cards of both players."""
+    geisha = [card for card in cards if card.use == "geisha"]
+    items = {card.suit: card for card in cards if card.use == "item"}
+    rows: list[tuple[str, ...]] = [("", _("suit"), _("geisha card"), _("item cards"))]
+    rows += [(card.stands_for, _suit(card), card.ranks[0], " ".join(items[card.suit].ranks)) for card in geisha]
+    yield from _columns(out, rows)
+    yield ""
+    actions = [card for card in cards if card.use == "action"]
+    owners = {card.owner: _suit(card) for card in actions}
+    titles = {"host": _("host: {suit}", suit=owners["host"]), "guest": _("guest: {suit}", suit=owners["guest"])}
+    rows = [(_("action"), *(titles[owner] for owner in owners))]
+    for card in actions:
+        if card.owner == "host":
+            ranks = [each.ranks[0] for each in actions if each.stands_for == card.stands_for]
+            rows.append((f"{card.stands_for} {_action(card)}", *ranks))
+    yield from _columns(out, rows)
+    yield ""
+    yield _("{n} cards in all.", n=total)
+
+
+def _columns(out: Output, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield line if number else out.style.paint(line, "dim")
+
+
+def _plain(cards: Sequence[Card]) -> Iterator[str]:
+    """One sentence for each line of the table."""
+    for card in cards:
+        ranks = ", ".join(card.ranks)
+        if card.use == "geisha":
+            yield _("Geisha {kind}: the {rank} of {suit}.", kind=card.stands_for, rank=ranks, suit=_suit(card))
+        elif card.use == "item":
+            yield _("Items of {kind}: {ranks} of {suit}.", kind=card.stands_for, ranks=ranks, suit=_suit(card))
+        elif card.owner == "host":
+            yield _("The host's {action}: the {rank} of {suit}.", action=_action(card), rank=ranks, suit=_suit(card))
+        else:
+            yield _("The guest's {action}: the {rank} of {suit}.", action=_action(card), rank=ranks, suit=_suit(card))

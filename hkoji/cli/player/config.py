@@ -1,0 +1,59 @@
+"""`hkoji config`: shows the settings and where they are from, and keeps them in the settings file."""
+
+from __future__ import annotations
+
+from hkoji.cli.language import _, check
+from hkoji.cli.output import Output
+from hkoji.cli.settings import KEYS, in_use, path, read
+from hkoji.client.files import write_file
+from hkoji.errors import UsageError, shorten
+from hkoji.messages.text import tell
+from hkoji.show.decks import find_deck
+
+
+def run(out: Output, key: str | None, value: str | None, *, unset: bool) -> None:
+    """Shows all settings or one; keeps `value`, or nothing, for one. Raises `UsageError` and `StorageError`."""
+    if key is not None and key not in KEYS:
+        raise UsageError(
+            tell("there is no setting {key!r}", key=shorten(key)), hint=tell("settings: {keys}", keys=", ".join(KEYS))
+        )
+    if unset and (key is None or value is not None):
+        raise UsageError(tell("--unset takes a key and nothing else"), hint="hkoji config lang --unset")
+    if key is not None and (unset or value is not None):
+        keep(key, value)
+    found_in = {each: in_use(each) for each in (KEYS if key is None else (key,))}
+    kept = read()
+    shown = {
+        "file": str(path()),
+        "settings": {
+            each: {"value": found, "from": source or ("option" if found is not None else None), "kept": kept.get(each)}
+            for each, (found, source) in found_in.items()
+        },
+    }
+
+    def text() -> str:
+        lines = [_("settings file: {file}", file=path())]
+        for each, (found, source) in found_in.items():
+            if found is None:
+                lines.append(_("{key}: not set", key=each))
+            else:
+                lines.append(_("{key}: {value}, by {source}", key=each, value=found, source=source or f"--{each}"))
+        return "\n".join(lines)
+
+    out.result(shown, text)
+
+
+def keep(key: str, value: str | None) -> None:
+    """Writes a setting into the file; None takes it out. Raises `UsageError` for a value that cannot be used."""
+    if value is not None:
+        _check(key, value)
+    kept = {**read(), key: value}
+    lines = [f'{each} = "{kept[each]}"\n' for each in KEYS if kept.get(each) is not None]
+    write_file(path(), "".join(lines).encode())
+
+
+def _check(key: str, value: str) -> None:
+    if key == "deck":
+        find_deck(value)
+    else:
+        check(value)

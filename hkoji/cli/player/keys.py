@@ -1,0 +1,133 @@
+"""`hkoji rekey`, `revoke`, `recover` and `trust`: what is meant by their words."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hkoji.cli.audit.expected_keys import parse_pin
+from hkoji.cli.games.actions import read_input
+from hkoji.cli.language import _
+from hkoji.cli.output import Output
+from hkoji.client import Client
+from hkoji.client.key_changes import RevokedKey
+from hkoji.errors import CancelledError, MalformedError, UsageError
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
+
+_FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+
+
+class KeyOptions(NamedTuple):
+    """What `revoke` was told: a file, or which of the own keys, and whether to send and to ask."""
+
+    file: str | None
+    prepare: bool
+    fingerprint: str | None
+    yes: bool
+
+
+def rekey(client: Client, out: Output, key: Path | None) -> None:
+    """Another key by the old one's word."""
+    old = client.identity.key
+    identity = client.keys.rekey(key)
+    out.result(
+        {
+            "name": identity.name,
+            "key": identity.key.text,
+            "fingerprint": identity.key.fingerprint,
+            "old": old.text,
+            "key_file": str(identity.file),
+        },
+        lambda: _(
+            "{name} plays with the key {fingerprint} now, kept in {file}\n"
+            "Running games follow on your turn, with the next command that looks at them. Keep the old key file.",
+            name=identity.name,
+            fingerprint=identity.key.fingerprint,
+            file=identity.file,
+        ),
+    )
+
+
+def revoke(client: Client, out: Output, wish: KeyOptions) -> None:
+    """Makes a key count nowhere, or prepares what does."""
+    if wish.file is not None:
+        revocation = _parse(read_input(out, wish.file, 8192))
+    else:
+        revocation = client.keys.revocation(client.server, _own(client, wish.fingerprint))
+    if wish.prepare:
+        out.lines(json.dumps(revocation._asdict()) + "\n")
+        return
+    if not wish.yes and not out.keep and sys.stdin.isatty() and sys.stderr.isatty():
+        sys.stderr.write(f"{_('Revoke the key? It never counts again, and you lose your logins.')} {_('[y/N]')} ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in _("y yes").split():
+            raise CancelledError(tell("not revoked"), hint=tell("nothing was sent"))
+    key = client.keys.revoke(revocation)
+    out.result(
+        {"key": key.text, "fingerprint": key.fingerprint, "server": revocation.url},
+        lambda: _(
+            "The key {fingerprint} counts nowhere at {url} any more.\n"
+            "If it was the one you play with, ask the host for a code, then: hkoji recover NAME --server {url}",
+            fingerprint=key.fingerprint,
+            url=revocation.url,
+        ),
+    )
+
+
+def recover(client: Client, out: Output, name: str, server: str, key: Path | None) -> None:
+    """The name again, with a new key and the host's code."""
+    from hkoji.client.transport import parse_url
+
+    if sys.stdin.isatty() and not out.keep:
+        from getpass import getpass
+
+        code = getpass(_("Code from the host: "))
+    else:
+        code = read_input(out, "-", 1024).decode("ascii", "replace")
+    identity = client.keys.recover(name, parse_url(server), code.strip(), key)
+    lost = [each.fingerprint for each in client.service(server).pins.every.get(name, ())[1:]]
+    out.result(
+        {"name": name, "key": identity.key.text, "fingerprint": identity.key.fingerprint, "lost": lost},
+        lambda: _(
+            "{name} plays with the key {fingerprint} now. Keys of before, by the service's word: {lost}\n"
+            "Tell your opponents this fingerprint: their programs will ask them to compare it.",
+            name=name,
+            fingerprint=identity.key.fingerprint,
+            lost=", ".join(lost),
+        ),
+    )
+
+
+def trust(client: Client, out: Output, name: str, key: str) -> None:
+    """A key that the user has compared."""
+    fingerprint = key if _FINGERPRINT.fullmatch(key) else parse_pin(f"{name}={key}")[1].fingerprint
+    client.trust(name, fingerprint)
+    out.result(
+        {"name": name, "fingerprint": fingerprint},
+        lambda: _("{fingerprint} is a key of {name} from now on.", fingerprint=fingerprint, name=name),
+    )
+
+
+def _own(client: Client, fingerprint: str | None) -> PublicKey | None:
+    if fingerprint is None:
+        return None
+    for own in client.identity.keys:
+        if own.public.fingerprint == fingerprint:
+            return own.public
+    raise UsageError(
+        tell("{fingerprint} is no key of yours", fingerprint=fingerprint), hint=tell("see them with `hkoji whoami`")
+    )
+
+
+def _parse(data: bytes) -> RevokedKey:
+    try:
+        value = json.loads(data)
+        return RevokedKey(str(value["url"]), str(value["text"]), str(value["sig"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise MalformedError(
+            tell("revocation"), tell("it is not what `hkoji revoke --prepare` prints"), hint=tell("nothing was sent")
+        ) from error

@@ -1,0 +1,223 @@
+"""One game played at a prompt: the board, a question, help, until the game is over or the player leaves.
+
+It knows a client, a game, and how to wait for the other side; whether that is a bot here or a person somewhere is not
+its affair. Nothing typed is lost or sent by mistake: what is no legal move is explained and asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from textwrap import wrap
+from typing import Final
+
+from hkoji.cli import cards
+from hkoji.cli.boards import draw
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.prompt.dialogue import LEAVE, Dialogue
+from hkoji.client import Client, Position
+from hkoji.errors import HkojiError
+from hkoji.messages.text import tell
+from hkoji.rules.events import Event
+from hkoji.rules.protocol import Ruleset
+from hkoji.rules.transcript import format_rounds
+from hkoji.show.decks import Deck
+
+_HELP_WORDS: Final = ("?", "h", "help")
+_BOARD_WORDS: Final = ("board", "show")
+_ROUND_WORDS: Final = ("rounds", "history")
+_NUMBERS: Final = "123456789"
+_MOST_LISTED: Final = 24
+_WIDTH: Final = 78
+_SOME: Final = 42
+"""The width of some examples of a kind of move."""
+_NO_UNDO: Final = tell(
+    """\
+There is no undo: every move is signed and stands in a log that only grows, and
+that is how anybody can check the game. What is no legal move is never sent."""
+)
+_COMMANDS: Final = tell(
+    """\
+Small letters, spaces and the names of actions do as well.
+Or type one of these:
+  moves   every legal move           board    the board again
+  rounds  the game so far            hint     what a bot would play
+  resign  give the game up           q        leave; the game waits for you"""
+)
+
+Wait = Callable[[], Position | None]
+"""Gives the game once the player has something to decide, or its end; None if the player leaves while waiting."""
+
+Advise = Callable[[Position], str]
+"""A move that somebody else would make in a position."""
+
+
+class PromptGame:
+    """The player of `client` at `game`. `advise` is None where nobody is there to ask."""
+
+    def __init__(self, talk: Dialogue, client: Client, game: str, wait: Wait, advise: Advise | None) -> None:
+        self._talk: Final = talk
+        self._client: Final = client
+        self._game: Final = game
+        self._wait: Final = wait
+        self._advise: Final = advise
+
+    def play(self) -> Position | None:
+        """Plays to the end, and returns it; None if the player has left before."""
+        while (position := self._wait()) is not None:
+            self._talk.say()
+            self._talk.say(draw(position, self._talk.style))
+            if position.over:
+                return position
+            if not self._decide(position):
+                return None
+        return None
+
+    def _decide(self, position: Position) -> bool:
+        """Asks until a decision is made; False if the player leaves instead."""
+        while (line := self._talk.ask(_("Your move: "))) is not None:
+            word = line.lower()
+            if word in LEAVE:
+                return False
+            if word == "resign":
+                if self._talk.agrees(_("Give this game up? It cannot be taken back.")):
+                    self._client.resign(self._game)
+                    return True
+            elif not self._answered(position, word):
+                move = self._read(position, line)
+                if move is not None:
+                    self._client.move(self._game, move)
+                    return True
+        return False
+
+    def _answered(self, position: Position, word: str) -> bool:
+        """Whether the line was a question, which has now been answered."""
+        if not word:
+            self._talk.say(_("Type a move, or ? for help."))
+        elif word in _HELP_WORDS:
+            self._tell_help(position)
+        elif word in _BOARD_WORDS:
+            self._talk.say(draw(position, self._talk.style))
+        elif word == "moves":
+            self._list(position, position.legal)
+        elif word in _ROUND_WORDS:
+            self._talk.say(rounds_text(position.course.setup.ruleset, position.events))
+        elif word == "undo":
+            self._talk.say(translate(_NO_UNDO))
+        elif word == "hint":
+            self._tell_hint(position)
+        else:
+            return False
+        return True
+
+    # --- moves ----------------------------------------------------------------------------------------------------
+
+    def _read(self, position: Position, line: str) -> str | None:
+        """The legal move that a line means: as notation, by its number in a short list, or by how it begins.
+
+        None if it means none, or several; why has been said then.
+        """
+        menu = _menu(position.legal)
+        if line in _NUMBERS[: len(menu)]:
+            return menu[int(line) - 1]
+        try:
+            line = _deck(position).read(line)
+            return position.choose(line)
+        except HkojiError as error:
+            begun = "".join(line.upper().split())
+            found = [move for move in position.legal if move.startswith(begun)]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                self._talk.say(
+                    _n("{n} move begins with {text}:", "{n} moves begin with {text}:", len(found), text=begun)
+                )
+                self._list(position, found, _MOST_LISTED)
+            else:
+                self._tell_error(position, error)
+            return None
+
+    def _tell_error(self, position: Position, error: HkojiError) -> None:
+        self._talk.say(translate(error.message))
+        action = getattr(error, "action", "")
+        near = [move for move in position.legal if move[0] == action[:1]][:4]
+        shape = getattr(error, "shape", ())
+        if near:
+            self._talk.say(_("Legal now are for example {moves}.", moves=_several(position, near)))
+        elif shape:
+            self._talk.say(_("Legal moves look like {moves}.", moves=" ".join(shape)))
+        self._talk.say(_("Nothing was sent; type ? for help."))
+
+    def _list(self, position: Position, moves: Sequence[str], most: int | None = None) -> None:
+        """Moves, as many to a line as fit."""
+        shown = [_typed(position, move) for move in moves[:most]]
+        row = ""
+        for move in shown:
+            if len(row) + len(move) + 2 > _WIDTH:
+                self._talk.say(row)
+                row = ""
+            row += f"  {move}"
+        self._talk.say(row)
+        rest = len(moves) - len(shown)
+        if rest:
+            self._talk.say(_n("  … and {n} more", "  … and {n} more", rest))
+
+    # --- help -----------------------------------------------------------------------------------------------------
+
+    def _tell_help(self, position: Position) -> None:
+        menu = _menu(position.legal)
+        if menu:
+            self._talk.say(_("You can play one of these, by its number or as it is written:"))
+            for number, move in enumerate(menu, 1):
+                line = f"  {number}  {_typed(position, move)}"
+                self._talk.say(line)
+        else:
+            self._talk.say(_("You can play, for example:"))
+            for kind in dict.fromkeys(move[0] for move in position.legal):
+                moves = [move for move in position.legal if move[0] == kind]
+                some = _examples(position, moves)
+                listed = _n("the only one", "{n} in all: type {kind}", len(moves), kind=kind)
+                line = f"  {some:{_SOME}}  {listed}"
+                self._talk.say(line)
+        self._talk.say(translate(_COMMANDS))
+
+    def _tell_hint(self, position: Position) -> None:
+        if self._advise is None:
+            self._talk.say(_("Hints are for games against bots; this one is between people."))
+        else:
+            move = _typed(position, self._advise(position))
+            self._talk.say(_("A bot with your cards would play {move}", move=move))
+
+
+def rounds_text(ruleset: Ruleset, events: Sequence[Event]) -> str:
+    """A game in notation in lines of at most 78 columns, as they are read back too."""
+    lines = format_rounds(ruleset, events)
+    return "\n".join(
+        part for line in lines for part in wrap(line, _WIDTH, subsequent_indent="   ", break_on_hyphens=False)
+    )
+
+
+def _deck(position: Position) -> Deck:
+    return cards.deck_for(position.course.setup.ruleset.name)
+
+
+def _typed(position: Position, move: str) -> str:
+    """What to type for a move, in the names of the deck."""
+    return cards.typed(_deck(position), move)
+
+
+def _several(position: Position, moves: Sequence[str]) -> str:
+    return "  ".join(_typed(position, move) for move in moves)
+
+
+def _examples(position: Position, moves: Sequence[str]) -> str:
+    """Up to four moves from all over a list, as many as fit."""
+    for number in (4, 3, 2):
+        some = _several(position, moves[:: -(-len(moves) // number)])
+        if len(some) <= _SOME:
+            return some
+    return _typed(position, moves[0])
+
+
+def _menu(legal: Sequence[str]) -> Sequence[str]:
+    """The moves that can be chosen by a number: all, if there are few and none of them begins with a digit itself."""
+    return legal if len(legal) <= len(_NUMBERS) and not any(move[0].isdigit() for move in legal) else ()

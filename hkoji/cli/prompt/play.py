@@ -1,0 +1,285 @@
+"""`hkoji play`: a game at the prompt, against a bot on this machine or, by its id, one that a service keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from hkoji.audit.log_audit import audit
+from hkoji.bots.levels import USUAL, bot_of_level
+from hkoji.bots.registry import make_bot
+from hkoji.cli.exits import Exit
+from hkoji.cli.games.rulesets import make_ruleset
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import Output
+from hkoji.cli.prompt.dialogue import Dialogue
+from hkoji.cli.prompt.game import PromptGame, rounds_text
+from hkoji.cli.prompt.introductions import introduction
+from hkoji.client import Client, Home, Position
+from hkoji.client.files import read_json, write_file
+from hkoji.errors import CancelledError, NotFoundError, UsageError, shorten
+from hkoji.game.replay import replay
+from hkoji.local.bot_seat import decide
+from hkoji.local.local_game import LocalGame
+from hkoji.local.local_games import LocalGames, LocalSeats
+from hkoji.log.line import parse_lines
+from hkoji.messages.text import tell
+from hkoji.rules.protocol import Json, Ruleset
+
+_POLL: Final = 2.0
+
+
+class PlayOptions(NamedTuple):
+    """What was asked for: the options of `hkoji new` as they were given, and the opponent."""
+
+    ruleset: str | None = None
+    edition: str | None = None
+    given: Mapping[str, Json] = MappingProxyType({})
+    more: tuple[str, ...] = ()
+    bot: str | None = None
+    level: str | None = None
+    new: bool = False
+
+    @property
+    def options(self) -> bool:
+        """Whether any option of the game was asked for."""
+        return bool(self.edition or self.given or self.more)
+
+    def make(self) -> tuple[Ruleset, str]:
+        """The ruleset and the bot of a new game. Raises `UsageError`."""
+        if self.bot and self.level:
+            raise UsageError(tell("--bot and --level both choose the opponent"), hint=tell("give one of them"))
+        ruleset = make_ruleset(self.ruleset, self.given, self.more, self.edition)
+        return ruleset, self.bot or bot_of_level(self.level or USUAL, ruleset.name)
+
+
+def run(out: Output, game: str | None, wish: PlayOptions, *, listed: bool) -> int:
+    """The command, in whichever of its forms. The exit code."""
+    if listed:
+        listing(out)
+        return Exit.OK
+    if out.json or out.keep:
+        raise UsageError(
+            tell("a game at the prompt has no JSON"),
+            hint=tell("programs use `hkoji show`, `hkoji move` or `hkoji bot run`"),
+        )
+    if game is None:
+        return play(out, wish)
+    if wish != PlayOptions():
+        raise UsageError(
+            tell("a game that was begun has its options"),
+            hint=tell("give `hkoji play {game}` alone", game=shorten(game)),
+        )
+    code = resume(out, game)
+    if code is not None:
+        return code
+    from hkoji.cli.output import client
+
+    return correspond(client(), out, game)
+
+
+def house() -> LocalGames:
+    """The local games of this user."""
+    home = Home()
+    name = read_json(home.config_file).get("name")
+    return LocalGames(home.path / "local", name if isinstance(name, str) else "player")
+
+
+# --- against a bot, here --------------------------------------------------------------------------------------------
+
+
+def play(out: Output, wish: PlayOptions) -> int:
+    """Plays against a bot: the last game goes on, or another begins. The exit code."""
+    ruleset, bot = wish.make()
+    talk, here = Dialogue(out), house()
+    seating = None if wish.new else _last(here, wish, ruleset, bot)
+    while True:
+        if seating is None:
+            if not any(each.ruleset == ruleset.name for each in here.seatings()):
+                talk.say(translate(introduction(ruleset.name)))
+                talk.say(_("All the rules: {command}", command=f"hkoji rules {ruleset.name}"))
+            seating = here.begin(ruleset, bot)
+            talk.say()
+            talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seating.opponent))
+        else:
+            talk.say(_("Your game against {name} goes on. (Another one: hkoji play --new)", name=seating.opponent))
+        code = _sit(talk, here, seating)
+        if code is not None:
+            return code
+        if not talk.agrees(_("Another game?")):
+            return Exit.OK
+        seating = None
+
+
+def resume(out: Output, prefix: str) -> int | None:
+    """Goes on with the local game that begins with `prefix`. The exit code; None if there is no such game here."""
+    here = house()
+    try:
+        seating = here.find(prefix)
+    except NotFoundError:
+        return None
+    return _sit(Dialogue(out), here, seating) or Exit.OK
+
+
+def _last(here: LocalGames, wish: PlayOptions, ruleset: Ruleset, bot: str) -> LocalSeats | None:
+    """The last game that is not over and is what was asked for."""
+    for seating in here.seatings():
+        if here.is_over(seating.game):
+            continue
+        if (wish.ruleset or wish.options) and seating.ruleset != ruleset.name:
+            continue
+        if (wish.bot or wish.level) and seating.bot != bot:
+            continue
+        if wish.options and here.course(seating.game).setup.ruleset != ruleset:
+            continue
+        return seating
+    return None
+
+
+def _sit(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> int | None:
+    """Plays one game. The exit code if the player has left; None at its end."""
+    table = LocalGame(here, seating, lambda: talk.remark(_("{name} is thinking …", name=seating.opponent)))
+    hints = make_bot(bot_of_level(USUAL, seating.ruleset), seating.seed + 1)  # not the dice of the bot opposite
+    with _left(talk, "hkoji play") as left, table.taken(), contextlib.closing(table), contextlib.closing(hints):
+        sitting = PromptGame(talk, here.player, seating.game, table.wait, lambda position: decide(hints, position))
+        position = sitting.play()
+        if position is not None:
+            _closing_words(talk, here, seating)
+            return None
+        _say_it_waits(talk, "hkoji play")
+        return Exit.OK
+    return left[0]
+
+
+@contextlib.contextmanager
+def _left(talk: Dialogue, command: str) -> Iterator[list[int]]:
+    """Ctrl-C leaves like `q` does, and tells the shell so."""
+    code: list[int] = []
+    try:
+        yield code
+    except KeyboardInterrupt:
+        talk.say()
+        _say_it_waits(talk, command)
+        code.append(Exit.INTERRUPTED)
+
+
+def _say_it_waits(talk: Dialogue, command: str) -> None:
+    talk.say(_("The game waits for you: {command}", command=command))
+
+
+def _say_what_to_look_at(talk: Dialogue, source: str) -> None:
+    talk.say(_("Look back:  {command}", command=f"hkoji replay {source}"))
+    talk.say(_("Check it:   {command}", command=f"hkoji audit {source}"))
+
+
+def _closing_words(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> None:
+    """What a finished game leaves: the whole of it with all cards open, its audit, and the file for anyone to check."""
+    from hkoji.cli.audit.report import audit_text
+
+    data = here.log_file(seating.game).read_bytes()
+    file = here.folder / "finished" / f"{seating.started[:10]}-{seating.opponent}-{seating.game[:8]}.jsonl"
+    write_file(file, data)
+    whole = replay(parse_lines(data))
+    if whole.course is not None:
+        talk.say(_("The whole game, all cards open:"))
+        talk.say()
+        talk.say(rounds_text(whole.course.setup.ruleset, whole.events))
+        talk.say()
+    talk.say(_("The audit of its log, as anyone can make it:"))
+    talk.say()
+    talk.say(audit_text(audit(data, here.player.pins(here.player.server))))
+    talk.say()
+    talk.say(_("The log is in {file}", file=_shown(file)))
+    _say_what_to_look_at(talk, _shown(file))
+    talk.say()
+
+
+def _shown(file: Path) -> str:
+    """A path as it is typed: short where it is in the home folder."""
+    home = os.path.expanduser("~")
+    text = str(file)
+    return f"~{text[len(home) :]}" if text.startswith(home + os.sep) and " " not in text else text
+
+
+def listing(out: Output) -> None:
+    """The local games."""
+    here = house()
+    found: list[dict[str, Any]] = []  # Any: JSON
+    for seating in here.seatings():
+        course = here.course(seating.game)
+        outcome = course.outcome
+        found.append(
+            {
+                "game": seating.game,
+                "ruleset": seating.ruleset,
+                "opponent": seating.opponent,
+                "bot": seating.bot,
+                "status": course.status,
+                "round": course.state.round,
+                "started": seating.started,
+                "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
+                "log": str(here.log_file(seating.game)),
+            }
+        )
+
+    def stands(each: dict[str, Any]) -> str:  # Any: JSON
+        if each["result"] is None:
+            return _("round {n}", n=each["round"])
+        return {0: _("won"), 1: _("lost")}.get(each["result"]["winner"], _("shared"))
+
+    def text() -> str:
+        if not found:
+            return _("No games here yet. Begin one with: hkoji play")
+        rows = [
+            f"{each['game'][:8]}  {each['ruleset']:12}  {each['opponent']:20}  {stands(each):10}  "
+            f"{each['started'][:16].replace('T', ' ')}"
+            for each in found
+        ]
+        return "\n".join([*rows, _("Go on with one: hkoji play GAME")])
+
+    out.result(found, text)
+
+
+# --- by correspondence ------------------------------------------------------------------------------------------------
+
+
+def correspond(client: Client, out: Output, prefix: str) -> int:
+    """Plays a game that a service keeps, waiting for the other player as long as need be. The exit code."""
+    game = client.find(prefix)
+    talk = Dialogue(out)
+    position = client.position(game)
+    if position.seat is None:
+        raise UsageError(
+            tell("you do not play in game {game}", game=game[:8]),
+            hint=tell("join it: `hkoji join {game}`", game=game[:8]),
+        )
+
+    def wait() -> Position | None:
+        said = False
+        while True:
+            try:
+                return client.wait(game, 0 if talk.terminal else None)
+            except CancelledError:
+                if not said:
+                    from hkoji.cli.boards import draw
+
+                    talk.say()
+                    talk.say(draw(client.stored(game), talk.style))
+                    talk.say(_("Waiting for the other player. q and Enter leaves; the game goes on when you do."))
+                    said = True
+                if talk.interrupts(_POLL):
+                    return None
+
+    command = f"hkoji play {game[:8]}"
+    with _left(talk, command) as left:
+        end = PromptGame(talk, client, game, wait, None).play()
+        if end is None:
+            _say_it_waits(talk, command)
+        else:
+            _say_what_to_look_at(talk, game[:8])
+        return Exit.OK
+    return left[0]

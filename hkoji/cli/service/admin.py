@@ -1,0 +1,109 @@
+"""What `hkoji admin` shows of the service's answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.output import Output
+from hkoji.errors import AuditError
+from hkoji.messages.text import plural, tell
+
+_FORK = tell(
+    "A copy is older than what players have seen since: to them it looks like a fork, and their programs refuse the "
+    "games that went on. Those games cannot be brought back; players keep their logs, and can audit them. Players, "
+    "keys and revocations since then are gone too: revoke again what was revoked. docs/hosting.md says what to do."
+)
+
+
+def backup(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
+    """A copy was made."""
+    out.result(
+        made,
+        lambda: _(
+            "The copy is whole: {file}, {size}. It holds the service's private key: keep it as safe as the service.",
+            file=made["file"],
+            size=size(made["bytes"]),
+        ),
+    )
+
+
+def restore(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
+    """A copy was put in place."""
+    out.result(
+        made, lambda: _("The folder {folder} has the copy now, {size}.", folder=made["data"], size=size(made["bytes"]))
+    )
+    out.say(_FORK)
+
+
+def check(out: Output, tally: Any) -> None:  # Any: the service's `Tally`
+    """What was checked. Raises `AuditError` if something does not hold."""
+    value = {
+        "ok": not tally.count,
+        "games": tally.games,
+        "entries": tally.entries,
+        "players": tally.players,
+        "faults": tally.count,
+        "found": [{"kind": each.kind, "name": each.name, "reason": str(each.reason)} for each in tally.faults],
+    }
+    out.result(
+        value,
+        lambda: "\n".join(
+            (
+                *(f"{each.kind} {each.name}: {translate(each.reason)}".replace(" :", ":") for each in tally.faults),
+                _(
+                    "Checked: {games} games, {entries} entries, {players} players.",
+                    games=tally.games,
+                    entries=tally.entries,
+                    players=tally.players,
+                ),
+                _("Everything holds.") if not tally.count else _n("{n} fault.", "{n} faults.", tally.count),
+            )
+        ),
+    )
+    if tally.count:
+        raise AuditError(
+            None,
+            plural("{n} thing in the database does not hold", "{n} things in the database do not hold", tally.count),
+            seq=None,
+            signer=None,
+        )
+
+
+def vacuum(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
+    """Room was given back."""
+    out.result(
+        made, lambda: _("It was {before}, and is {after}.", before=size(made["before"]), after=size(made["after"]))
+    )
+
+
+def stats(out: Output, value: dict[str, Any]) -> None:  # Any: JSON
+    """How much there is."""
+    games = value["games"]
+    rows = (
+        (_("games"), games["total"]),
+        *((f"  {_status(name)}", count) for name, count in games.items() if name != "total"),
+        (_("entries"), value["entries"]),
+        (_("players"), value["players"]),
+        (_("earlier keys"), value["earlier_keys"]),
+        (_("logins"), value["logins"]),
+        (_("size"), size(value["bytes"])),
+        *(((_("of it unused"), size(value["free_bytes"])),) if value["free_bytes"] is not None else ()),
+    )
+    width = max(len(name) for name, _count in rows)
+    out.result(value, lambda: "\n".join(f"{name:{width}}  {count}" for name, count in rows))
+
+
+def _status(name: str) -> str:
+    names = {"offered": _("offered, not opened"), "open": _("open"), "playing": _("playing"), "finished": _("finished")}
+    return names.get(name, name)
+
+
+def size(number: int) -> str:
+    """Bytes for people."""
+    value = float(number)
+    for unit in ("bytes", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"

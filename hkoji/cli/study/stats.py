@@ -1,0 +1,298 @@
+"""`hkoji stats`: counts over many logs, for people, for programs and as bar charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.log_files.find import check_standard_input
+from hkoji.cli.log_files.read_logs import UnreadableLog, gather
+from hkoji.cli.output import Output, Style
+from hkoji.errors import HkojiError, StorageError
+from hkoji.messages.text import plural, tell
+from hkoji.rules.geishas_road import actions as geishas_road
+from hkoji.rules.hanamikoji import actions as hanamikoji
+from hkoji.show.drawings.charts import Bar, Chart, draw_charts
+from hkoji.study.shares import Share, Spread
+from hkoji.study.tally import GameTally, Group
+
+_NAMED: Final = 1000
+"""So many problems are kept by name; all are counted."""
+_SHOWN: Final = 20
+_BAR: Final = 30
+_ACTIONS: Final = {
+    "hanamikoji": {str(number): name for number, name in hanamikoji.NAMES.items()},
+    "geishas-road": geishas_road.NAMES,
+}
+
+
+class Problems(NamedTuple):
+    """What was not counted: how many logs, and the first ones by name."""
+
+    unreadable: int
+    broken: int
+    named: tuple[UnreadableLog, ...]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.unreadable + self.broken
+
+
+def show_stats(out: Output, sources: list[str], jobs: int, plot: str | None) -> None:
+    """Counts all logs. Raises `HkojiError` after the result if some were not counted."""
+    check_standard_input(sources, taken=out.keep)
+    tally = GameTally()
+    problems = _fold(tally, sources, jobs)
+    if plot is not None:
+        _write(plot, draw_charts(_("{n} games", n=tally.games), tuple(_charts(tally))))
+    value: dict[str, Any] = {  # Any: JSON
+        **tally.to_json(),
+        "unreadable": problems.unreadable,
+        "broken": problems.broken,
+        "problems": [
+            {"file": each.file, "line": each.line or None, "read": each.read, "reason": each.reason}
+            for each in problems.named
+        ],
+        "verified": False,
+    }
+    out.result(value, lambda: "\n".join(_text(tally, problems, out.style)))
+    out.say(tell("Signatures were not looked at: `hkoji audit` does that."))
+    if problems.total:
+        raise HkojiError(
+            plural("{n} log was not counted", "{n} logs were not counted", problems.total, n=problems.total),
+            hint=tell("they are named in the result; see one with `hkoji replay FILE` or `hkoji audit FILE`"),
+        )
+
+
+def _fold(tally: GameTally, sources: list[str], jobs: int) -> Problems:
+    named: list[UnreadableLog] = []
+    counts = [0, 0]
+    for found in gather(sources, jobs):
+        if not isinstance(found, UnreadableLog):
+            tally.add(found)
+            continue
+        counts[found.read] += 1
+        if len(named) < _NAMED:
+            named.append(found)
+    return Problems(counts[0], counts[1], tuple(named))
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(
+            tell("cannot write {file}: {reason}", file=file, reason=error.strerror),
+            hint=tell("give a file in a folder that you may write to"),
+        ) from error
+
+
+# --- for people ---------------------------------------------------------------------------------------------------
+
+
+def _text(tally: GameTally, problems: Problems, style: Style) -> Iterator[str]:
+    yield style.paint(_n("{n} game", "{n} games", tally.games, n=tally.games), "bold")
+    if tally.repeated:
+        n = tally.repeated
+        yield _n("{n} more log of a game counted already", "{n} more logs of games counted already", n, n=n)
+    for name in sorted(tally.groups):
+        yield ""
+        yield from _group(tally.groups[name], style)
+    if tally.players:
+        yield ""
+        yield from _players(tally, style)
+    if problems.total:
+        yield ""
+        yield from _problems(problems, style)
+
+
+def _group(group: Group, style: Style) -> Iterator[str]:
+    yield style.paint(group.name, "bold")
+    running = group.games - group.finished
+    yield _line(_("games"), _("{n}, of which {running} not over", n=group.games, running=running))
+    yield from _bars(
+        _("ended by"), [(reason, Share(n, group.finished)) for reason, n in group.reasons.most_common()], style
+    )
+    if set(group.rounds) - {0}:
+        rounds = [(str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds)]
+        yield from _bars(_("rounds"), rounds, style)
+    spreads = group.spreads()
+    for what, each, time in ((_("decisions"), spreads["decisions"], False), (_("time"), spreads["seconds"], True)):
+        if each and each.greatest:
+            yield _line(what, _length(each, time=time))
+    for what, share in (
+        (_("won by host"), group.seat_share(0)),
+        (_("won by first"), group.first_share()),
+        (_("rounds by first"), group.round_first_share()),
+    ):
+        if share.total:
+            yield _line(what, _rate(share))
+    if group.scored:
+        yield _line(
+            _("hand-overs"),
+            _(
+                "{n:.2f} a round, of {decisions:.2f} decisions",
+                n=group.hand_overs / group.scored,
+                decisions=group.round_decisions / group.scored,
+            ),
+        )
+    if group.orders:
+        yield _line(_("orders"), _rate(group.order_share()))
+    yield from _places(group, style)
+
+
+def _line(what: str, words: str) -> str:
+    return f"  {what:17} {words}"
+
+
+def _rate(share: Share) -> str:
+    """`52.3 % of 300 (95 %: 46.7 to 57.9 %)`."""
+    if share.rate is None or share.interval is None:
+        return "-"
+    low, high = share.interval
+    return _(
+        "{rate:.1f} % of {total}   (95 %: {low:.1f} to {high:.1f} %)",
+        rate=100 * share.rate,
+        total=share.total,
+        low=100 * low,
+        high=100 * high,
+    )
+
+
+def _length(each: Spread, *, time: bool) -> str:
+    show = _time if time else str
+    return _(
+        "{median} in the middle, {least} to {greatest}, {mean} on average",
+        median=show(each.median),
+        least=show(each.least),
+        greatest=show(each.greatest),
+        mean=_time(round(each.mean)) if time else f"{each.mean:.1f}",
+    )
+
+
+def _time(seconds: int) -> str:
+    """`3 d 4 h`: the two largest units."""
+    units = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+    parts: list[str] = []
+    rest = seconds
+    for size, unit in units:
+        number, rest = divmod(rest, size)
+        if number or parts:
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def _bars(what: str, shares: Iterable[tuple[str, Share]], style: Style) -> Iterator[str]:
+    for number, (label, share) in enumerate(shares):
+        if share.rate is None:
+            continue
+        bar = "" if style.plain else "█" * round(_BAR * share.rate) or "▏"
+        yield f"  {what if number == 0 or style.plain else '':17} {label:10} {100 * share.rate:5.1f} %  {bar}".rstrip()
+
+
+def _places(group: Group, style: Style) -> Iterator[str]:
+    """Which action is taken when, and how often who took it then has won."""
+    if not group.kinds():
+        return
+    names = _ACTIONS.get(group.name.partition("/")[0], {})
+    titles = _titles(group)
+    if style.plain:
+        for kind in group.kinds():
+            for place, title in enumerate(titles):
+                taken, won = group.place(kind, place), group.wins(kind, place)
+                yield _(
+                    "{action} taken {place}: {taken}; who did has won: {won}.",
+                    action=names.get(kind, kind),
+                    place=title,
+                    taken=_percent(taken),
+                    won=_percent(won),
+                )
+        return
+    yield ""
+    yield style.paint(_line(_("action"), "".join(f"{title:>15}" for title in titles)), "dim")
+    for kind in group.kinds():
+        cells = (
+            f"{_percent(group.place(kind, place)):>8} {_percent(group.wins(kind, place)):>6}"
+            for place in range(group.most_places())
+        )
+        yield _line(f"{kind} {names.get(kind, '')}", "".join(cells))
+    yield _line("", _("each: how often it was taken then, and how often who did has won the game"))
+
+
+def _titles(group: Group) -> list[str]:
+    """The places of actions in a round, in words as far as there are any."""
+    words = (_("1st"), _("2nd"), _("3rd"), _("4th"))
+    return [words[place] if place < len(words) else str(place + 1) for place in range(group.most_places())]
+
+
+def _percent(share: Share) -> str:
+    return "-" if share.rate is None else f"{100 * share.rate:.0f} %"
+
+
+def _players(tally: GameTally, style: Style) -> Iterator[str]:
+    ranking = tally.ranking()
+    rows = [(_("player"), _("games"), _("won"), _("lost"), _("drawn"), _("share of wins"))]
+    for name, each in ranking[:_SHOWN]:
+        share = _rate(each.share()) if each.share().total else "-"
+        rows.append((name, str(each.games), str(each.won), str(each.lost), str(each.drawn), share))
+    width = max(len(row[0]) for row in rows)
+    for number, (name, *numbers, share) in enumerate(rows):
+        line = f"{name:{width}}{''.join(f'{each:>8}' for each in numbers)}   {share}"
+        yield style.paint(line, "dim") if number == 0 else line
+    if len(ranking) > _SHOWN:
+        yield _("… and {n} more: see --json", n=len(ranking) - _SHOWN)
+
+
+def _problems(problems: Problems, style: Style) -> Iterator[str]:
+    yield style.paint(
+        _(
+            "Not counted: {unreadable} that could not be read, {broken} that do not hold",
+            unreadable=problems.unreadable,
+            broken=problems.broken,
+        ),
+        "bold",
+    )
+    for each in problems.named[:_SHOWN]:
+        yield f"  {each.file}{f':{each.line}' if each.line else ''}: {translate(each.reason)}"
+    if problems.total > _SHOWN:
+        yield _("… and {n} more: see --json", n=problems.total - _SHOWN)
+
+
+# --- as charts ----------------------------------------------------------------------------------------------------
+
+
+def _charts(tally: GameTally) -> Iterator[Chart]:
+    for name in sorted(tally.groups):
+        group = tally.groups[name]
+        ends = ((reason, Share(n, group.finished)) for reason, n in group.reasons.most_common())
+        yield Chart(_("{ruleset}: how it ended", ruleset=name), tuple(_bar(label, each) for label, each in ends))
+        wins = (
+            (_("won by host"), group.seat_share(0)),
+            (_("won by first"), group.first_share()),
+            (_("rounds by first"), group.round_first_share()),
+        )
+        yield Chart(_("Who won"), tuple(_bar(label, each) for label, each in wins if each.total), half=True)
+        rounds = ((str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds))
+        yield Chart(_("Rounds"), tuple(_bar(label, each) for label, each in rounds))
+        names = _ACTIONS.get(name.partition("/")[0], {})
+        for place, title in enumerate(_titles(group)):
+            yield Chart(
+                _("Actions taken {place}, and how often who did has won", place=title),
+                tuple(
+                    _bar(
+                        f"{kind} {names.get(kind, '')}",
+                        group.place(kind, place),
+                        _("won {rate}", rate=_percent(group.wins(kind, place))),
+                    )
+                    for kind in group.kinds()
+                ),
+            )
+
+
+def _bar(label: str, share: Share, remark: str = "") -> Bar:
+    shown = f"{100 * (share.rate or 0):.1f} %"
+    more = remark or _("of {n}", n=share.total)
+    return Bar(label, share.rate or 0.0, f"{shown} · {more}", share.interval)

@@ -1,0 +1,213 @@
+"""Going through a game step by step: one command a line, from a terminal or a pipe.
+
+`Walk` is where one is and what a command makes of that; `walk` reads lines and prints. Boards go to standard output,
+everything else to standard error. Only what the eyes chosen saw is ever drawn.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from hkoji.cli.boards import draw
+from hkoji.cli.cards import deck_for
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import Output
+from hkoji.cli.study.replay import place_title
+from hkoji.errors import HkojiError, UsageError, shorten
+from hkoji.game.position import Position, studied_position
+from hkoji.game.replay import Replay, Step
+from hkoji.messages.text import tell
+from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
+from hkoji.rules.transcript import format_event, format_outcome
+from hkoji.study.eyes import EVERY, Eyes, parse_eyes, see
+from hkoji.study.stops import Stop, at_decision, at_entry, at_round, stops
+
+HELP: Final = tell(
+    """\
+  Enter, n   next               p        back
+  7          after decision 7   @12      after entry 12
+  r          next round         r 2      round 2; rp: the round before
+  0, $       beginning, end     e        other eyes; e host, e guest, e all, e spectator, e NAME
+  s FILE     draw it: FILE.svg or FILE.png
+  ?          this help          q        leave"""
+)
+_PROMPT: Final = tell("Enter next, p back, r round, e eyes, ? help, q leave > ")
+
+
+class Walk:
+    """A place in a game and the eyes it is seen through. Begins at entry `at`, or where play begins.
+
+    Raises `IllegalError` if what these eyes saw is not known.
+    """
+
+    def __init__(self, replay: Replay, eyes: Eyes, at: int | None = None) -> None:
+        self.replay: Final = replay
+        self.eyes = eyes
+        self.seen = see(replay, eyes)
+        self.found = stops(self.seen)
+        self.index = 0 if at is None else at_entry(self.found, at) or 0
+
+    @property
+    def stop(self) -> Stop:
+        """The stop at which the walk is."""
+        return self.found[self.index]
+
+    @property
+    def position(self) -> Position:
+        """The position there, as these eyes saw it."""
+        return studied_position(self.stop.until(self.seen), self.eyes.seat)
+
+    def go(self, command: str) -> None:
+        """Goes where a command says. Raises `UsageError` if there is no such place, or `IllegalError`."""
+        word, _, rest = command.strip().partition(" ")
+        rest = rest.strip()
+        if word in ("", "n", "next"):
+            self._set(self.index + 1, tell("this is the last position"))
+        elif word in ("p", "prev", "b", "back"):
+            self._set(self.index - 1, tell("this is the first position"))
+        elif word == "$":
+            self.index = len(self.found) - 1
+        elif word == "r" and rest:
+            self._set(at_round(self.found, _number(rest)), tell("there is no round {number}", number=rest))
+        elif word in ("r", "round"):
+            self._set(at_round(self.found, self.stop.round + 1), tell("this is the last round"))
+        elif word == "rp":
+            self._set(at_round(self.found, self.stop.round - 1), tell("this is the first round"))
+        elif word in ("e", "eyes"):
+            self._look(parse_eyes(rest, self.replay.steps[-1].course.setup.names) if rest else None)
+        elif word.startswith("@"):
+            self._set(
+                at_entry(self.found, _number(word[1:])),
+                tell("there is nothing to see at entry {entry}", entry=word[1:]),
+            )
+        elif word.isdecimal():
+            self._set(
+                at_decision(self.found, _number(word)),
+                tell("there are decisions 1 to {last}", last=self.found[-1].decision),
+            )
+        else:
+            raise UsageError(
+                tell("there is no command {word!r}", word=shorten(word)), hint=tell("? lists the commands")
+            )
+
+    def _set(self, index: int | None, otherwise: str) -> None:
+        if index is None or not 0 <= index < len(self.found):
+            raise UsageError(otherwise)
+        self.index = index
+
+    def _look(self, eyes: Eyes | None) -> None:
+        if eyes is not None:
+            seen = see(self.replay, eyes)
+        else:
+            eyes, seen = self._other_eyes()
+        self.eyes, self.seen, self.found = eyes, seen, stops(seen)
+
+    def _other_eyes(self) -> tuple[Eyes, Replay]:
+        """The next eyes of which is known what they saw."""
+        now = EVERY.index(self.eyes)
+        for eyes in (*EVERY[now + 1 :], *EVERY[:now]):
+            try:
+                return eyes, see(self.replay, eyes)
+            except HkojiError:
+                continue
+        return self.eyes, self.seen
+
+    def title(self) -> str:
+        """Where this is, what happened there and whose eyes see it, in one line."""
+        stop = self.stop
+        total = self.found[-1].decision
+        return _(
+            "{decision} of {total}, entry {entry}: {told}   (eyes: {eyes})",
+            decision=stop.decision,
+            total=total,
+            entry=stop.seq,
+            told=_told(stop),
+            eyes=self._whose(),
+        )
+
+    def drawing(self) -> str:
+        """This position as SVG text."""
+        from hkoji.cli.study import drawing
+
+        title = place_title(self.position, self.stop.decision, self.found[-1].decision, self.eyes)
+        return drawing.draw(self.position, self.eyes, title)
+
+    def _whose(self) -> str:
+        if self.eyes.seat is None:
+            return _("all that is known") if self.eyes.open_ else _("a spectator")
+        name = self.replay.steps[-1].course.setup.names[self.eyes.seat]
+        return f"{name}, {self.eyes.word}" if name else self.eyes.word
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise UsageError(tell("{text!r} is not a number", text=shorten(text)), hint=tell("? lists the commands"))
+    return int(text)
+
+
+def _told(stop: Stop) -> str:
+    """Who did what, in notation and in the names of the deck in use."""
+    if any(isinstance(event, Deal) for event in stop.step.events) and not stop.made:
+        return _("round {number} begins", number=stop.round)
+    return step_text(stop.step, stop.round)
+
+
+def step_text(step: Step, round_: int | None = None) -> str:
+    """What an entry brought, in one line; `round_` is the round that is scored, if not the one before."""
+    events, course = step.events, step.course
+    write = deck_for(course.setup.ruleset.name).write
+    made = [event for event in events if isinstance(event, DECISIONS)]
+    if made:
+        return f"{course.setup.names[made[0].seat]}: {write(format_event(made[0]))}"
+    if any(isinstance(event, Reveal) for event in events):
+        shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
+        cards = write(f"?{shown.get(0, '')}/{shown.get(1, '')}")
+        dealt = any(isinstance(event, Deal) for event in events)
+        number = round_ if round_ is not None else course.state.round - dealt
+        return _("round {number} is scored: {cards}", number=number, cards=cards)
+    outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
+    # The kind is a word of the log's format, the same in every language.
+    return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome
+
+
+def walk(place: Walk, out: Output) -> None:
+    """Shows where `place` is, then for every line read where it leads, until `q` or the end of input."""
+    asks = sys.stdin.isatty()
+    _show(place, out)
+    while True:
+        if asks:
+            sys.stdout.flush()
+            sys.stderr.write(translate(_PROMPT))
+            sys.stderr.flush()
+        line = sys.stdin.readline()
+        command = line.strip()
+        if not line or command in ("q", "quit"):
+            return
+        if command in ("?", "h", "help"):
+            sys.stderr.write(f"{translate(HELP)}\n")
+            continue
+        try:
+            if command.startswith("s "):
+                _save(place, command[2:].strip())
+                continue
+            place.go(command)
+        except HkojiError as error:
+            hint = f" ({translate(error.hint)})" if error.hint else ""
+            sys.stderr.write(f"{translate(error.message)}{hint}\n")
+            continue
+        _show(place, out)
+
+
+def _save(place: Walk, file: str) -> None:
+    from hkoji.cli.study import drawing
+
+    drawing.write(place.drawing(), drawing.target(file))
+    sys.stderr.write(_("drawn in {file}", file=file) + "\n")
+
+
+def _show(place: Walk, out: Output) -> None:
+    style = out.style
+    stopped = place.replay.stop if place.index == len(place.found) - 1 else None
+    more = "\n" + _("The log stops there: {reason}", reason=stopped) + "\n" if stopped else ""
+    sys.stdout.write(f"{style.paint(place.title(), 'bold')}\n\n{draw(place.position, style)}{more}\n")

@@ -1,0 +1,131 @@
+"""Believing nothing: what a service sends is checked before it is kept.
+
+docs/spec/log.md, "Client rules". The log must continue the one kept here; every signature must be by the key that the
+log names for its author, every receipt by the service's pinned key and not earlier than the one before, and no salt
+comes twice. That entries are legal, and commitments kept, has been seen when they were replayed (hkoji.game.view).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hkoji.audit.checks import verify_since
+from hkoji.errors import CommitmentError, HkojiError, TrustError
+from hkoji.game.bodies import Body, End, RevealBody, Timeout
+from hkoji.game.openings import Opening
+from hkoji.game.replay import Replay
+from hkoji.log.line import Line
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
+
+_EVIDENCE = tell(
+    "nothing was accepted; keep the game's folder: what you have seen is signed. Compare with your opponent"
+)
+
+
+def verify_game(lines: Sequence[Line], game: str) -> None:
+    """Checks that `lines` are of the game that was asked for. Raises `TrustError`."""
+    for line in lines:
+        if line.entry.game != game:
+            raise TrustError(
+                tell(
+                    "the service answered with game {other} when asked for {game}",
+                    other=line.entry.game[:8],
+                    game=game[:8],
+                ),
+                hint=tell("nothing was accepted"),
+            )
+
+
+def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: PublicKey) -> None:
+    """Checks signatures, receipts and salts of the last `new` of `lines`, which are the steps of `result`.
+
+    Raises `TrustError`.
+    """
+    from hkoji.game.rekey_entries import verify_entry_and_proofs
+    from hkoji.log.line import verify_receipt
+
+    first = len(lines) - new
+    if first == 0 and result.steps[0].course.setup.offer.server_key != server:
+        raise TrustError(
+            tell(
+                "the game is signed by another service key than the one you know, {fingerprint}",
+                fingerprint=server.fingerprint,
+            ),
+            hint=tell("nothing was accepted; ask the host of the service, by another way, what its key is"),
+        )
+    salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
+    for number, line in enumerate(lines[first:], first):
+        step = result.steps[number]
+        before = result.steps[number - 1].course if number else step.course
+        try:
+            verify_entry_and_proofs(line.entry, line.sig, before.signer(step.entry, step.body), step.body)
+            if line.receipt is None:
+                raise TrustError(tell("it has no receipt"))
+            verify_receipt(line.receipt, line.entry, server)
+            if number:
+                _verify_time(line, lines[number - 1])
+            if isinstance(step.body, Timeout):
+                verify_since(step.body, lines[:number])
+            _verify_salts(step.body, salts)
+        except HkojiError as error:
+            raise TrustError(
+                tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),
+                hint=_EVIDENCE,
+            ) from error
+
+
+def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
+    """What the service has just given receipts for must be in the log that it sends then, with the same receipts.
+
+    Raises `TrustError`.
+    """
+    shown = {line.entry.seq: line for line in lines}
+    for line in taken:
+        seq, then = line.entry.seq, shown.get(line.entry.seq)
+        if then is None or then.entry.head != line.entry.head:
+            raise TrustError(
+                tell("the service's log has no entry {seq} as it has just confirmed it", seq=seq), hint=_EVIDENCE
+            )
+        given, again = line.receipt, then.receipt
+        # One for another entry does not hold, which has been said.
+        if given and again and given.receipt != again.receipt and given.receipt.head == line.entry.head:
+            raise TrustError(tell("the service has given two receipts for entry {seq}", seq=seq), hint=_EVIDENCE)
+
+
+def _verify_time(line: Line, before: Line) -> None:
+    """The time of record does not go back. Raises `TrustError`."""
+    if line.receipt and before.receipt and line.receipt.receipt.at < before.receipt.receipt.at:
+        raise TrustError(
+            tell(
+                "the receipt's time {at} is before {last}",
+                at=line.receipt.receipt.at,
+                last=before.receipt.receipt.at,
+            )
+        )
+
+
+def _opened(body: Body) -> tuple[Opening, ...]:
+    return body.openings if isinstance(body, RevealBody | End) else ()
+
+
+def _verify_salts(body: Body, salts: set[str]) -> None:
+    """A salt that has been opened lays open what else it hides. Raises `CommitmentError`."""
+    for opening in _opened(body):
+        if opening.salt in salts:
+            raise CommitmentError(tell("its salt has been used before"), seq=opening.seq, part=opening.part)
+        salts.add(opening.salt)
+
+
+def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
+    """The service's last entry must not lie behind, or beside, the log kept here. Raises `TrustError`."""
+    if not kept:
+        return
+    last = kept[-1].entry
+    if seq < last.seq:
+        raise TrustError(
+            tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
+            hint=_EVIDENCE,
+        )
+    if seq == last.seq and head != last.head:
+        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=_EVIDENCE)

@@ -1,0 +1,188 @@
+"""Another key for the player: made and on disk before anything is sent, then told to one service after the other.
+
+docs/spec/log.md, "Client rules"; docs/spec/http.md, "Keys". What was signed is kept and sent again as it is, so that a
+command that broke off is finished by giving it again. The key of before stays: running games may still need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hkoji.client.api import REFUSALS
+from hkoji.client.files import locked
+from hkoji.client.home import Home
+from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, make_key
+from hkoji.client.pins import registered
+from hkoji.client.service import Service, utc_now
+from hkoji.errors import ExistsError, HkojiError, LoginError, UsageError
+from hkoji.log.canonical import encode_base64
+from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation, parse_revocation
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
+
+
+class RevokedKey(NamedTuple):
+    """A revocation on its way to the service at `url`: its text, and the base64 of its signature."""
+
+    url: str
+    text: str
+    sig: str
+
+
+class KeyChanges:
+    """The keys of the player of `home`. `service` gives a service by its address, `entropy` random bytes."""
+
+    def __init__(self, home: Home, service: Callable[[str], Service], entropy: Callable[[int], bytes]) -> None:
+        self._home: Final = home
+        self._service = service
+        self._entropy = entropy
+
+    def rekey(self, file: Path | None) -> Identity:
+        """Puts a new key, or that of `file`, in the place of the player's at every service they are registered at.
+
+        Services that do not answer are left for the next time: raises the first error when the others are done.
+        """
+        with locked(self._home.path / "keys"):
+            identity = self._prepare(load(self._home), file)
+            assert identity.next is not None
+            failed: HkojiError | None = None
+            for url in registered(self._home):
+                if identity.key_at(url) == identity.next.public:
+                    continue
+                try:
+                    self._tell(identity, url)
+                except REFUSALS as error:
+                    self._drop_if_unused(error)
+                    raise
+                except HkojiError as error:
+                    if error.code == ExistsError.code:
+                        self._drop_if_unused(error)
+                        raise
+                    failed = failed or error
+            if failed:
+                raise failed
+            return self._finish()
+
+    def revocation(self, url: str, key: PublicKey | None) -> RevokedKey:
+        """The revocation of a key of the player's, by default the one that counts at the service; nothing is sent."""
+        from hkoji.log import sshsig
+
+        identity = load(self._home)
+        public = key or identity.key_at(url)
+        origin = self._origin(url)
+        statement = make_revocation(at=utc_now(), key=public, name=identity.name, origin=origin)
+        sig = identity.signer_of(public).sign(sshsig.REVOKE, statement.message)
+        return RevokedKey(url, statement.text, encode_base64(sig))
+
+    def revoke(self, revocation: RevokedKey) -> PublicKey:
+        """Sends a revocation, of whomever it is. The key that counts nowhere any more."""
+        statement = parse_revocation(revocation.text)
+        self._service(revocation.url).api.revoke(statement.name, revocation.text, revocation.sig)
+        return statement.key
+
+    def recover(self, name: str, url: str, code: str, file: Path | None) -> Identity:
+        """Makes a new key, or that of `file`, the one of a name whose key is revoked, with the code of the host."""
+        from hkoji.log import sshsig
+
+        with locked(self._home.path / "keys"):
+            service = self._service(url)
+            about = service.api.about()
+            if not self._home.config_file.exists():
+                create(self._home, name, file, self._entropy(32))
+            identity = load(self._home)
+            if identity.name != name:
+                raise ExistsError(
+                    tell("player"), identity.name, hint=tell("use another HKOJI_HOME than {path}", path=self._home.path)
+                )
+            if "server" in self._home.config():
+                identity = self._prepare(identity, file)
+            own = identity.next or identity.own
+            service.pins.pin_server(about.key)
+            kept = self._home.config().get("recovery") or {}
+            if (kept.get("url"), kept.get("key")) != (url, own.public.text):
+                statement = make_recovery(at=utc_now(), key=own.public, name=name, origin=about.origin)
+                sig = identity.signer_of(own.public).sign(sshsig.RECOVER, statement.message)
+                kept = {"url": url, "key": own.public.text, "text": statement.text, "sig": encode_base64(sig)}
+                self._home.update_config(recovery=kept)
+            earlier = service.api.recover(name, kept["text"], kept["sig"], code)
+            service.pins.pin_origin(about.origin)
+            service.pins.pin_player(name, own.public)
+            for each in earlier:
+                service.pins.remember(name, each.key)
+            self._home.update_config(server=url)
+            if identity.next is not None:
+                self._moved(url)
+                if all(load(self._home).key_at(each) == own.public for each in registered(self._home)):
+                    return self._finish()
+            self._home.update_config(recovery={})
+            return load(self._home)
+
+    # --- the steps ------------------------------------------------------------------------------------------------
+
+    def _prepare(self, identity: Identity, file: Path | None) -> Identity:
+        """The player with a next key: the one that was prepared before, or another, on disk."""
+        if identity.next is not None:
+            if file is not None and load_signer(file.expanduser().absolute()).public != identity.next.public:
+                raise UsageError(
+                    tell("you have begun to change to another key, {key}", key=identity.next.public.fingerprint),
+                    hint=tell("finish that first with `hkoji rekey`"),
+                )
+            return identity
+        if file is None:
+            path = self._home.spare_key_file()
+            own, written = make_key(path, identity.name, self._entropy(32)), path.name
+        else:
+            path = file.expanduser().absolute()
+            own, written = OwnKey(load_signer(path).public, path), str(path)
+        if own.public in {each.public for each in identity.keys}:
+            raise UsageError(
+                tell("{fingerprint} is, or was, your key already", fingerprint=own.public.fingerprint),
+                hint=tell("nothing was changed; give another file, or none for a new key"),
+            )
+        pending = {"key": own.public.text, "key_file": written, "sent": {}, "done": []}
+        self._home.update_config(next=pending)
+        return load(self._home)
+
+    def _tell(self, identity: Identity, url: str) -> None:
+        """Signs that the next key follows, keeps that, sends it, and keeps that it was taken."""
+        from hkoji.log import sshsig
+
+        assert identity.next is not None
+        service, old, new = self._service(url), identity.key, identity.next.public
+        pending = self._home.config()["next"]
+        sent = pending["sent"].get(url)
+        if sent is None:
+            statement = make_new_key(at=utc_now(), key=new, name=identity.name, old=old, origin=self._origin(url))
+            sigs = [identity.signer_of(key).sign(sshsig.NEW_KEY, statement.message) for key in (new, old)]
+            sent = [statement.text, *map(encode_base64, sigs)]
+            self._home.update_config(next={**pending, "sent": {**pending["sent"], url: sent}})
+        service.api.new_key(identity.name, *sent)
+        service.pins.pin_player(identity.name, new)
+        self._moved(url)
+
+    def _moved(self, url: str) -> None:
+        pending = self._home.config()["next"]
+        if url not in pending["done"]:
+            self._home.update_config(next={**pending, "done": [*pending["done"], url]})
+
+    def _finish(self) -> Identity:
+        """The next key is the player's, and the one of before an earlier one."""
+        config = self._home.config()
+        new, old = config["next"], {"key": config["key"], "key_file": config["key_file"]}
+        earlier = [old, *config.get("earlier", ())]
+        self._home.update_config(key=new["key"], key_file=new["key_file"], earlier=earlier, next={}, recovery={})
+        return load(self._home)
+
+    def _drop_if_unused(self, error: HkojiError) -> None:
+        """A service has refused: if no other has the next key yet, it is given up, and its file stays."""
+        if not self._home.config()["next"]["done"]:
+            self._home.update_config(next={})
+            error.hint = error.hint or tell("nothing was changed: you play with the key that you had")
+
+    def _origin(self, url: str) -> str:
+        origin = self._service(url).pins.origin
+        if origin is None:
+            raise LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
+        return origin

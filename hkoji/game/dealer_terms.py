@@ -1,0 +1,132 @@
+"""A dealer's terms: what the offer of a game says of who deals, and to what it is bound before anybody plays.
+
+docs/spec/log.md, "Deal". Terms are public. They say how the seed is committed to, whether the end publishes it, and
+with the seed they give the dealer itself. A new dealer is one more class here, with its parser in `bodies`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from hkoji.errors import CommitmentError
+from hkoji.game.dealer import Dealer, DuplicateDealer, ServerDealer
+from hkoji.game.openings import duplicate_seed_commit, seed_commit
+from hkoji.log.canonical import JsonValue
+from hkoji.messages.text import tell
+from hkoji.rules.protocol import Ruleset
+
+SERVER_V1: Final = "server/v1"
+DUPLICATE_V1: Final = "duplicate/v1"
+
+Entropy: TypeAlias = tuple[str | None, str | None]
+"""What host and guest have revealed, 64 hex digits each; None before that."""
+
+
+class Terms(Protocol):
+    """What the log's reader needs of an offered dealer."""
+
+    @property
+    def name(self) -> str:
+        """The dealer's name."""
+
+    @property
+    def seed_commit(self) -> str:
+        """The commitment to the seed, 64 hex digits."""
+
+    @property
+    def seals(self) -> bool:
+        """Whether the seed stays sealed at the game's end, for an `unseal` to publish; else the `end` does it."""
+
+    def commitment(self, game: str, seed: str) -> str:
+        """What `seed_commit` must be for that seed."""
+
+    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
+        """The dealer; None while an input is missing."""
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The `dealer` object of the offer."""
+
+
+class ServerTerms(NamedTuple):
+    """Terms of `server/v1`: one table, seed and entropy, the seed published with the end."""
+
+    seed_commit: str
+
+    @staticmethod
+    def bind(game: str, seed: str) -> ServerTerms:
+        """Terms bound to a seed of 64 hex digits, for the game with that id only."""
+        return ServerTerms(seed_commit(game, seed))
+
+    @property
+    def name(self) -> str:
+        """`server/v1`."""
+        return SERVER_V1
+
+    @property
+    def seals(self) -> bool:
+        """No."""
+        return False
+
+    def commitment(self, game: str, seed: str) -> str:
+        """Bound to the game's id."""
+        return seed_commit(game, seed)
+
+    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
+        """The dealer, once both players' entropy is known."""
+        host, guest = entropy
+        return None if host is None or guest is None else ServerDealer(game, ruleset, seed, host, guest)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Name and commitment."""
+        return {"name": self.name, "seed_commit": self.seed_commit}
+
+
+class DuplicateTerms(NamedTuple):
+    """Terms of `duplicate/v1`: the same deals at every table with this deal id (32 hex digits) and seed."""
+
+    deal: str
+    seed_commit: str
+
+    @staticmethod
+    def bind(deal: str, seed: str) -> DuplicateTerms:
+        """Terms bound to a seed of 64 hex digits, for all tables of the deal with that id."""
+        return DuplicateTerms(deal, duplicate_seed_commit(deal, seed))
+
+    @property
+    def name(self) -> str:
+        """`duplicate/v1`."""
+        return DUPLICATE_V1
+
+    @property
+    def seals(self) -> bool:
+        """Yes: at other tables the same cards may still be played."""
+        return True
+
+    def commitment(self, game: str, seed: str) -> str:  # noqa: ARG002
+        """Bound to the deal's id, whatever the game's."""
+        return duplicate_seed_commit(self.deal, seed)
+
+    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:  # noqa: ARG002
+        """The dealer, which takes nothing of the table."""
+        return DuplicateDealer(self.deal, ruleset, seed)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Name, deal and commitment."""
+        return {"deal": self.deal, "name": self.name, "seed_commit": self.seed_commit}
+
+
+def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
+    """Checks the seed that entry `seq` of a game publishes. Raises `CommitmentError`."""
+    if terms.commitment(game, seed) != terms.seed_commit:
+        raise CommitmentError(tell("the seed does not give its commitment"), seq=seq, part=0)
+
+
+def verify_end(terms: Terms, game: str, seq: int, seed: str | None) -> None:
+    """Checks what the `end` at entry `seq` says of the seed (None: it stays sealed). Raises `CommitmentError`."""
+    if seed is None:
+        if not terms.seals:
+            raise CommitmentError(tell("the end does not publish the seed"), seq=seq, part=0)
+        return
+    if terms.seals:
+        raise CommitmentError(tell("the end publishes a seed that stays sealed until the unseal"), seq=seq, part=0)
+    verify_seed(terms, game, seq, seed)

@@ -1,0 +1,98 @@
+"""Commitments and their openings: the seed, the players' entropy, and cards played face down.
+
+docs/spec/log.md, "Commitments". SHA-256 over domain-separated lines. A salt is 32 fresh random bytes, chosen by the
+committing player, never derived and never used twice in a game: the cards are few and would be guessed without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
+from hkoji.log.canonical import MAX_INTEGER, JsonValue
+from hkoji.messages.text import tell
+
+ENTROPY_BYTES: Final = 32
+SALT_BYTES: Final = 32
+_KEYS: Final = frozenset({"cards", "part", "salt", "seq"})
+
+
+def seed_commit(game: str, seed: str) -> str:
+    """The server's commitment to `seed` (64 hex digits)."""
+    return _commit("hkoji.seed.v1", game, seed)
+
+
+def duplicate_seed_commit(deal: str, seed: str) -> str:
+    """The commitment of dealer `duplicate/v1` to `seed` (64 hex digits), the same at all tables of the deal."""
+    return _commit("hkoji.duplicate.seed.v1", deal, seed)
+
+
+def entropy_commit(game: str, seat: int, entropy: str) -> str:
+    """A player's commitment to `entropy` (64 hex digits)."""
+    return _commit("hkoji.entropy.v1", game, seat, entropy)
+
+
+def hidden_commit(game: str, seq: int, part: int, cards: str, salt: str) -> str:
+    """The commitment to one group of face-down cards: group `part` of the move at `seq`, `salt` 64 hex digits."""
+    return _commit("hkoji.hidden.v1", game, seq, part, cards, salt)
+
+
+def _commit(domain: str, *lines: str | int) -> str:
+    text = "".join(f"{line}\n" for line in (domain, *lines))
+    return sha256(text.encode()).hexdigest()
+
+
+class Opening(NamedTuple):
+    """What opens one commitment. Ordered by (seq, part), as the log lists them."""
+
+    seq: int
+    part: int
+    cards: str
+    salt: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The object of the log format."""
+        return {"cards": self.cards, "part": self.part, "salt": self.salt, "seq": self.seq}
+
+    def commitment(self, game: str) -> str:
+        """The commitment that this opens."""
+        return hidden_commit(game, self.seq, self.part, self.cards, self.salt)
+
+
+def parse_opening(value: JsonValue) -> Opening:
+    """Reads one opening. Raises `MalformedError`, or `NotUnderstoodError` for a key of a later version."""
+    if not isinstance(value, dict):
+        raise MalformedError(tell("opening"), tell("it is not an object"))
+    for key in value:
+        if key not in _KEYS:
+            raise NotUnderstoodError(tell("opening key"), key)
+    cards, part, salt, seq = (value.get(key) for key in ("cards", "part", "salt", "seq"))
+    if not isinstance(cards, str) or not cards.isalnum() or len(cards) > 16:
+        raise MalformedError(tell("opening"), tell("cards are up to 16 letters and digits"))
+    if type(part) is not int or not 0 <= part <= 1:
+        raise MalformedError(tell("opening"), tell("part is 0 or 1"))
+    if type(seq) is not int or not 0 <= seq <= MAX_INTEGER:
+        raise MalformedError(tell("opening"), tell("seq is an entry's number"))
+    if not isinstance(salt, str) or len(salt) != 2 * SALT_BYTES or salt.strip("0123456789abcdef"):
+        raise MalformedError(tell("opening"), tell("salt is 64 lower case hex digits"))
+    return Opening(seq, part, cards, salt)
+
+
+def parse_openings(value: JsonValue) -> tuple[Opening, ...]:
+    """Reads a list of openings, which is sorted by (seq, part) without repeats. Raises like `parse_opening`."""
+    if not isinstance(value, list):
+        raise MalformedError(tell("openings"), tell("they are not a list"))
+    openings = tuple(parse_opening(item) for item in value)
+    places = [(opening.seq, opening.part) for opening in openings]
+    if places != sorted(set(places)):
+        raise MalformedError(tell("openings"), tell("they are not sorted by seq and part, each once"))
+    return openings
+
+
+def verify_openings(game: str, openings: Iterable[Opening], commits: Iterable[str]) -> None:
+    """Checks openings against as many commitments, in the same order. Raises `CommitmentError`."""
+    for opening, commit in zip(openings, commits, strict=True):
+        if opening.commitment(game) != commit:
+            raise CommitmentError(tell("cards and salt do not give the commitment"), seq=opening.seq, part=opening.part)

@@ -1,0 +1,141 @@
+"""A player's key gives way to another in a running game: what the entries say, and the signatures inside of them.
+
+docs/spec/log.md, "Other keys". Whether such an entry may come where it stands is the course's to know; who has signed
+it, and whether keys are expected, the audit's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from hkoji.errors import MalformedError, WeakKeyError
+from hkoji.game.body_fields import exactly, read_fields, read_key
+from hkoji.log import sshsig
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
+from hkoji.log.entry import Entry, is_name, is_time
+from hkoji.log.key_statements import Proof, make_revocation, proof_message
+from hkoji.log.line import verify_entry
+from hkoji.log.private_key import PublicKey
+from hkoji.log.text_form import is_origin
+from hkoji.messages.text import tell
+
+
+class Rekey(NamedTuple):
+    """A player's `key` takes the place of `old`. `proof` is the new key's SSHSIG blob."""
+
+    key: PublicKey
+    old: PublicKey
+    proof: bytes
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"key": self.key.text, "old": self.old.text, "proof": encode_base64(self.proof)}
+
+
+class Revoked(NamedTuple):
+    """What the lost key has signed itself: a revocation, by its time, its service's origin, and the SSHSIG blob."""
+
+    at: str
+    origin: str
+    sig: bytes
+
+
+class Revoke(NamedTuple):
+    """The service says that `key` takes the place of the lost key `old` of the player `name`."""
+
+    key: PublicKey
+    name: str
+    old: PublicKey
+    proof: bytes
+    revocation: Revoked | None = None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        said = self.revocation
+        return {
+            "key": self.key.text,
+            "name": self.name,
+            "old": self.old.text,
+            "proof": encode_base64(self.proof),
+            "revocation": {"at": said.at, "origin": said.origin, "sig": encode_base64(said.sig)} if said else None,
+        }
+
+
+KeyChange: TypeAlias = Rekey | Revoke
+
+
+def changed_name(entry: Entry, body: KeyChange) -> str:
+    """Whose key changes."""
+    return body.name if isinstance(body, Revoke) else entry.by
+
+
+def proofs(entry: Entry, body: KeyChange) -> tuple[Proof, ...]:
+    """The signatures inside of an entry."""
+    name = changed_name(entry, body)
+    said = proof_message(game=entry.game, key=body.key, name=name, old=body.old, prev=entry.prev, seq=entry.seq)
+    proof = Proof(body.key, sshsig.REKEY, body.proof, said)
+    if not isinstance(body, Revoke) or body.revocation is None:
+        return (proof,)
+    at, origin, sig = body.revocation
+    revocation = make_revocation(at=at, key=body.old, name=name, origin=origin)
+    return proof, Proof(body.old, sshsig.REVOKE, sig, revocation.message)
+
+
+def verify_entry_and_proofs(entry: Entry, sig: bytes, key: PublicKey, body: object) -> None:
+    """Checks that `key` has signed an entry, and the keys that a change of keys names the proofs in it.
+
+    Raises `SignatureError`.
+    """
+    verify_entry(entry, sig, key)
+    if isinstance(body, Rekey | Revoke):
+        for proof in proofs(entry, body):
+            sshsig.verify(proof.sig, proof.key, proof.namespace, proof.message, changed_name(entry, body))
+
+
+def parse_rekey(body: dict[str, JsonValue]) -> Rekey:
+    """Reads a body. Raises `MalformedError`, `NotUnderstoodError` or `WeakKeyError`."""
+    fields = read_fields(body, "rekey", ("key", "old", "proof"))
+    key, old = _key(fields, "key"), _key(fields, "old")
+    proof = _blob(fields["proof"], "rekey")
+    return Rekey(_strong(key), _strong(old), proof)
+
+
+def parse_revoke(body: dict[str, JsonValue]) -> Revoke:
+    """Reads a body. Raises `MalformedError`, `NotUnderstoodError` or `WeakKeyError`."""
+    fields = read_fields(body, "revoke", ("key", "name", "old", "proof", "revocation"))
+    key, name, old = _key(fields, "key"), fields["name"], _key(fields, "old")
+    if not isinstance(name, str) or not is_name(name):
+        raise MalformedError(tell("revoke"), tell("name is not a player's name"))
+    proof = _blob(fields["proof"], "revoke")
+    revocation = None if fields["revocation"] is None else _parse_revoked(fields["revocation"])
+    return Revoke(_strong(key), name, _strong(old), proof, revocation)
+
+
+def _parse_revoked(value: JsonValue) -> Revoked:
+    fields = exactly(value, "revocation", ("at", "origin", "sig"))
+    at, origin = fields["at"], fields["origin"]
+    if not isinstance(at, str) or not is_time(at):
+        raise MalformedError(tell("revocation"), tell("at is not a time"))
+    if not isinstance(origin, str) or not is_origin(origin):
+        raise MalformedError(tell("revocation"), tell("origin is not 1 to 256 characters without spaces"))
+    return Revoked(at, origin, _blob(fields["sig"], "revocation"))
+
+
+def _blob(value: JsonValue, what: str) -> bytes:
+    if not isinstance(value, str) or not value:
+        raise MalformedError(what, tell("a signature in it is not base64 text"))
+    return decode_base64(value, "signature")
+
+
+def _key(fields: dict[str, JsonValue], name: str) -> PublicKey | WeakKeyError:
+    """A key, or why it is weak: that is told after what is malformed, for in an audit it counts one step later."""
+    try:
+        return read_key(fields[name], name)
+    except WeakKeyError as error:
+        return error
+
+
+def _strong(key: PublicKey | WeakKeyError) -> PublicKey:
+    if isinstance(key, WeakKeyError):
+        raise key
+    return key

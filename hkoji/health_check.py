@@ -1,0 +1,26 @@
+"""One line of `hkoji doctor`: what was looked at, whether it is well, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+Verdict = Literal["ok", "warn", "fail"]
+
+
+class HealthCheck(NamedTuple):
+    """`name` is stable, for programs; `said` and `hint` are for people, and hold no secrets."""
+
+    name: str
+    verdict: Verdict
+    said: str
+    hint: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """For programs."""
+        return {"name": self.name, "verdict": self.verdict, "said": str(self.said), "hint": str(self.hint)}
+
+
+def well(checks: Iterable[HealthCheck]) -> bool:
+    """Whether nothing failed."""
+    return all(check.verdict != "fail" for check in checks)

@@ -1,0 +1,138 @@
+"""What the local service keeps, under one folder: its key, its players, and of each game the secrets and the log.
+
+A receipt means on disk: secrets are written before the log, the log before the answer, each file whole and synced, so
+what a crash leaves is a game as it was before an entry or after it. A folder without a log was never acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+from hkoji import referee
+from hkoji.client.files import locked, read_json, write_file, write_json
+from hkoji.errors import HkojiError, StorageError
+from hkoji.game.openings import parse_opening
+from hkoji.log.line import Line, format_log, parse_log
+from hkoji.log.private_key import PrivateKey
+from hkoji.messages.text import tell
+from hkoji.referee import RefereedGame
+
+
+class LocalGameFiles(NamedTuple):
+    """A game as it is kept: the referee's state, and the lines of its log, receipts included."""
+
+    hosted: RefereedGame
+    lines: tuple[Line, ...]
+
+
+class LocalStore(Protocol):
+    """Where a service keeps its games. Everything but `locked` is to be called with the store locked."""
+
+    def locked(self) -> AbstractContextManager[None]:
+        """While this lasts nobody else reads or changes what is kept."""
+
+    def key(self, entropy: Callable[[int], bytes]) -> PrivateKey:
+        """The service's key; made from random bytes if there is none."""
+
+    def players(self) -> dict[str, str]:
+        """The players' keys by name."""
+
+    def add_player(self, name: str, key: str) -> None:
+        """Keeps a player."""
+
+    def games(self) -> tuple[str, ...]:
+        """The games that are kept."""
+
+    def load(self, game: str) -> LocalGameFiles | None:
+        """A game; None if there is none of that name. Raises `StorageError` if it is damaged."""
+
+    def keep(self, game: str, kept: LocalGameFiles) -> None:
+        """Keeps a game as it stands now, durably."""
+
+
+class FolderLocalStore:
+    """A store in files under `folder`, for its owner only. Several processes may use one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Final = folder
+        self._key: PrivateKey | None = None
+        self._read: dict[str, tuple[tuple[int, int, int], LocalGameFiles]] = {}
+
+    def locked(self) -> AbstractContextManager[None]:
+        """One request at a time, whichever process it comes from."""
+        return locked(self.folder)
+
+    def key(self, entropy: Callable[[int], bytes]) -> PrivateKey:
+        """The service's key; made from random bytes if there is none."""
+        if self._key is None:
+            file = self.folder / "id_ed25519"
+            if not file.exists():
+                write_file(file, PrivateKey.from_seed(entropy(32)).to_openssh())
+            self._key = PrivateKey.from_openssh(file.read_bytes())
+        return self._key
+
+    def players(self) -> dict[str, str]:
+        """The players' keys by name."""
+        return dict(read_json(self.folder / "players.json"))
+
+    def add_player(self, name: str, key: str) -> None:
+        """Keeps a player."""
+        write_json(self.folder / "players.json", {**self.players(), name: key})
+
+    def games(self) -> tuple[str, ...]:
+        """The games that are kept."""
+        return tuple(sorted(log.parent.name for log in self.folder.glob("games/*/log.jsonl")))
+
+    def log_file(self, game: str) -> Path:
+        """Where a game's public log is."""
+        return self.folder / "games" / game / "log.jsonl"
+
+    def load(self, game: str) -> LocalGameFiles | None:
+        """A game; None if there is none of that name."""
+        file = self.log_file(game)
+        try:
+            status = file.stat()
+        except FileNotFoundError:
+            return None
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)  # files are replaced, never written over
+        held = self._read.get(game)
+        if held is None or held[0] != stamp:
+            held = self._read[game] = (stamp, self._load(game, file))
+        return held[1]
+
+    def _load(self, game: str, file: Path) -> LocalGameFiles:
+        secrets = read_json(self._secrets(game))
+        try:
+            lines = parse_log(file.read_bytes())
+            last = lines[-1].entry.seq
+            # Openings are written before their entry: those of an entry that never came are nobody's.
+            openings = (parse_opening(value) for value in secrets["openings"])
+            hosted = referee.resume(lines, secrets["seed"], tuple(each for each in openings if each.seq <= last))
+        except (OSError, HkojiError, KeyError, TypeError, IndexError) as error:
+            raise unreadable(file, error) from error
+        return LocalGameFiles(hosted, lines)
+
+    def keep(self, game: str, kept: LocalGameFiles) -> None:
+        """Keeps a game as it stands now, durably: first what is secret, then the log, which makes it count."""
+        secrets: dict[str, Any] = {  # Any: JSON
+            "openings": [opening.to_json() for opening in kept.hosted.openings],
+            "seed": kept.hosted.seed,
+        }
+        if read_json(self._secrets(game)) != secrets:
+            write_json(self._secrets(game), secrets)
+        write_file(self.log_file(game), format_log(kept.lines).encode())
+        self._read.pop(game, None)
+
+    def _secrets(self, game: str) -> Path:
+        return self.folder / "games" / game / "secrets.json"
+
+
+def unreadable(file: Path, error: Exception) -> StorageError:
+    """That a game's file is not what was written there."""
+    return StorageError(
+        tell("{file} cannot be read: {reason}", file=file, reason=getattr(error, "message", str(error))),
+        hint=tell("restore it from a backup, or begin another game with `hkoji play --new`"),
+    )

@@ -1,0 +1,118 @@
+"""Keys that sign, and the public keys that belong to them.
+
+docs/spec/log.md, "Keys". What signs is anything with a public key that makes SSHSIG blobs: a private key in memory,
+or an agent that never shows it. Where keys are kept is not known here; randomness for a new one is an argument.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from hkoji.errors import LoginError, MalformedError
+from hkoji.log import sshsig
+from hkoji.log.public_key import KEY_BYTES, KEY_TYPE, PublicKey, parse_public_key
+from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import SSHPrivateKeyTypes
+
+__all__ = ["KEY_TYPE", "PrivateKey", "PublicKey", "Signer", "parse_public_key"]
+
+_BEGIN: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+_END: Final = b"-----END OPENSSH PRIVATE KEY-----"
+_MAKE_ONE: Final = tell("make a key with `ssh-keygen -t ed25519`")
+_USE_AGENT: Final = tell("add the key to ssh-agent with `ssh-add`, or use a key file without passphrase")
+
+
+class Signer(Protocol):
+    """Whatever signs for a key: a private key at hand, or an agent that holds one."""
+
+    @property
+    def public(self) -> PublicKey:
+        """The key that verifies."""
+
+    def sign(self, namespace: str, message: bytes) -> bytes:
+        """The SSHSIG blob of `message` in `namespace`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateKey:
+    """An Ed25519 private key in memory. Its repr shows nothing of it."""
+
+    _key: Ed25519PrivateKey = field(repr=False)
+    public: PublicKey
+
+    @staticmethod
+    def from_seed(seed: bytes) -> PrivateKey:
+        """The key of a 32-byte seed (RFC 8032, section 5.1.5), which the caller drew at random."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        if len(seed) != KEY_BYTES:
+            raise MalformedError(
+                tell("key seed"), tell("it has {count} bytes, not {wanted}", count=len(seed), wanted=KEY_BYTES)
+            )
+        return _private_key(Ed25519PrivateKey.from_private_bytes(seed))
+
+    @staticmethod
+    def from_openssh(data: bytes, password: bytes | None = None) -> PrivateKey:
+        """Reads an OpenSSH private key file; `password` is not looked at if the file has none.
+
+        Raises `MalformedError` if it is no such file or is damaged, `LoginError` if it cannot be used here: another
+        kind of key, or a passphrase that is missing or wrong.
+        """
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        key = _load(data, password)
+        if not isinstance(key, Ed25519PrivateKey):
+            raise LoginError(tell("the key in the file is not an Ed25519 key"), hint=_MAKE_ONE)
+        private = _private_key(key)
+        # That the two public keys in the file are one has been looked at, but not that they are this key's: damage to
+        # the private bytes would make another key of it, and nobody would know until a signature is refused.
+        if private.public.blob not in _decoded(data):
+            reason = tell("its private key and its public key do not go together")
+            raise MalformedError(tell("key file"), reason, hint=tell("restore the file from a backup"))
+        return private
+
+    def to_openssh(self) -> bytes:
+        """An OpenSSH private key file, without passphrase and comment."""
+        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+        return self._key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+
+    def sign(self, namespace: str, message: bytes) -> bytes:
+        """The SSHSIG blob of `message` in `namespace`; the same bytes as `ssh-keygen -Y sign` makes."""
+        return sshsig.build(self.public, namespace, self._key.sign(sshsig.signed_data(namespace, message)))
+
+
+def _private_key(key: Ed25519PrivateKey) -> PrivateKey:
+    return PrivateKey(key, PublicKey(key.public_key().public_bytes_raw()))
+
+
+def _decoded(data: bytes) -> bytes:
+    """What a key file holds in base64, of which the public key is never encrypted (OpenSSH's PROTOCOL.key)."""
+    return a2b_base64(data.partition(_BEGIN)[2].partition(_END)[0])
+
+
+def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    try:
+        return load_ssh_private_key(data, None)
+    except TypeError:  # it has a passphrase
+        pass
+    except (UnsupportedAlgorithm, NotImplementedError):
+        raise LoginError(tell("the key in the file is of a kind that cannot be used here"), hint=_MAKE_ONE) from None
+    except ValueError:
+        raise MalformedError(tell("key file"), tell("it is not an OpenSSH private key")) from None
+    if password is None:
+        raise LoginError(tell("the key file is protected by a passphrase"), hint=_USE_AGENT)
+    try:
+        return load_ssh_private_key(data, password)
+    except (UnsupportedAlgorithm, NotImplementedError):  # a cipher, or bcrypt, that is not installed
+        raise LoginError(tell("a key file protected like this cannot be opened here"), hint=_USE_AGENT) from None
+    except ValueError:
+        raise LoginError(tell("the passphrase does not open the key file"), hint=tell("check the passphrase")) from None

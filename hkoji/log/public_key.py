@@ -1,0 +1,104 @@
+"""Ed25519 public keys as the log writes them: `ssh-ed25519 <base64>`, one space, no comment.
+
+docs/spec/log.md, "Keys". Weak keys are refused as soon as they are read, so no `PublicKey` is weak.
+
+A key of small order has signatures that fit many messages: for the neutral point, S = 0 with R = that point fits
+every one. Its owner could sign one move and later claim another. A point in a second encoding is the same key with
+another fingerprint, and implementations differ on whether they take it. OpenSSL and ssh-keygen accept both kinds.
+RFC 8032, section 5.1.3; "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko, 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+from hkoji.errors import MalformedError, WeakKeyError
+from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.messages.text import tell
+
+KEY_TYPE: Final = "ssh-ed25519"
+KEY_BYTES: Final = 32
+_PREFIX: Final = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
+
+_FIELD: Final = 2**255 - 19
+_SIGN: Final = 2**255
+# y of a point of order 8; the others are its negative and, of order 4, 1 and 2, the points with y = 0, 1 and -1.
+_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A public key that is not weak. `raw` is its 32 bytes.
+
+    Making one raises `WeakKeyError`, or `MalformedError` if there are not 32 bytes. Whether the bytes are a point of
+    the curve at all is not checked: that costs as much as verifying, and a key that is none verifies nothing.
+    """
+
+    raw: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.raw) != KEY_BYTES:
+            raise MalformedError(
+                tell("key"), tell("it has {count} bytes, not {wanted}", count=len(self.raw), wanted=KEY_BYTES)
+            )
+        y = int.from_bytes(self.raw, "little") % _SIGN
+        if y >= _FIELD:
+            raise WeakKeyError(tell("it is not in its canonical encoding"))
+        # Either sign: where x is 0 the one with the sign bit set is the other, non-canonical encoding.
+        if y in _SMALL_ORDER:
+            raise WeakKeyError(tell("it is a point of small order"))
+
+    @property
+    def blob(self) -> bytes:
+        """The SSH wire form, 51 bytes (RFC 8709, section 4)."""
+        return _PREFIX + self.raw
+
+    @property
+    def text(self) -> str:
+        """`ssh-ed25519 <base64>`, without a comment."""
+        return f"{KEY_TYPE} {encode_base64(self.blob)}"
+
+    @property
+    def fingerprint(self) -> str:
+        """`SHA256:…` as `ssh-keygen -l` prints it."""
+        return "SHA256:" + encode_base64(sha256(self.blob).digest()).rstrip("=")
+
+    def verifier(self) -> Callable[[bytes, bytes], bool]:
+        """A function that says whether its first argument (64 bytes) is this key's Ed25519 signature of its second."""
+        # Imported here because loading it takes longer than everything else that a command does without keys.
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        verify = Ed25519PublicKey.from_public_bytes(self.raw).verify
+
+        def fits(signature: bytes, data: bytes) -> bool:
+            try:
+                verify(signature, data)
+            except InvalidSignature:
+                return False
+            return True
+
+        return fits
+
+
+@lru_cache(maxsize=4096)
+def parse_public_key(text: str) -> PublicKey:
+    """Reads `ssh-ed25519 <base64>`. Raises `MalformedError` or `WeakKeyError`."""
+    kind, space, encoded = text.partition(" ")
+    if kind != KEY_TYPE or not space or " " in encoded:
+        raise MalformedError(
+            tell("key"), tell("it is not {key_type}, one space and base64, without a comment", key_type=KEY_TYPE)
+        )
+    return decode_public_key(decode_base64(encoded, "key"))
+
+
+def decode_public_key(blob: bytes) -> PublicKey:
+    """The key of its SSH wire form (RFC 8709, section 4). Raises `MalformedError` or `WeakKeyError`."""
+    if len(blob) != len(_PREFIX) + KEY_BYTES or not blob.startswith(_PREFIX):
+        raise MalformedError(tell("key"), tell("it is not an Ed25519 key in SSH form"))
+    return PublicKey(blob[len(_PREFIX) :])

@@ -1,0 +1,59 @@
+"""Messages as data, for a reader in another language: their template and values, to JSON and back.
+
+What comes back is somebody's word and nothing more: it is looked up in this side's own catalogues, or not used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hkoji.errors import HkojiError, shorten
+from hkoji.messages.text import Dictated, Text
+
+_DEEPEST: Final = 3
+_MOST: Final = 12
+_LONGEST: Final = 300
+
+
+def dismantle(message: str) -> dict[str, Any] | None:  # Any: JSON
+    """What a message was made of: `text`, `values`, and of a plural `many` and `number`; None if that is not known."""
+    if not isinstance(message, Text) or message.values is None:
+        return None
+    parts: dict[str, Any] = {
+        "text": message.template,
+        "values": {name: _value(value) for name, value in message.values.items()},
+    }
+    if message.many:
+        parts |= {"many": message.many, "number": message.number}
+    return parts
+
+
+def assemble(english: str, parts: object, depth: int = 0) -> str:
+    """`english`, to be shown in another language if `parts`, as of `dismantle`, are those of a known message."""
+    match parts:
+        case {"text": str(template), "values": dict(values), **rest} if len(values) <= _MOST and depth < _DEEPEST:
+            many, number = rest.get("many", ""), rest.get("number", 1)
+            if not isinstance(many, str) or type(number) is not int:
+                return english
+            read = {str(name): _read(value, depth) for name, value in values.items()}
+            return Dictated(english, template, read, many, number)
+    return english
+
+
+def parts_of(error: HkojiError) -> dict[str, Any]:  # Any: JSON
+    """The parts of an error's `detail` and `hint`, as far as they are known, as a problem document carries them."""
+    told = {"detail": dismantle(error.message), "hint": dismantle(error.hint)}
+    return {name: made for name, made in told.items() if made is not None}
+
+
+def _value(value: object) -> Any:  # Any: JSON
+    value = getattr(value, "message", value) if isinstance(value, Exception) else value
+    if isinstance(value, Text) and (parts := dismantle(value)) is not None:
+        return {"english": str(value), **parts}
+    return value if isinstance(value, bool | int | None) else str(value)
+
+
+def _read(value: object, depth: int) -> object:
+    if isinstance(value, dict):
+        return assemble(shorten(str(value.get("english", "")), _LONGEST), value, depth + 1)
+    return shorten(value, _LONGEST) if isinstance(value, str) else value if isinstance(value, bool | int) else None

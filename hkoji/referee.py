@@ -1,0 +1,233 @@
+"""The referee without I/O: (log, secrets, submission) -> entries to append, or an error and nothing else.
+
+The service wraps it with a database, local play with a file, tests with a list; there is no other place where a game
+moves on. It is handed the time and the signer, draws nothing at random, and stores nothing.
+
+Order of the checks on a submission: format, place in the chain, author, signature, then the game. So an error about
+cards reaches only who has signed with the seat's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hkoji.errors import CommitmentError, ConflictError, GameOverError, MalformedError
+from hkoji.game import bodies
+from hkoji.game.bodies import parse_body
+from hkoji.game.course import Course, Stage, begin
+from hkoji.game.dealer_terms import ServerTerms, Terms, verify_seed
+from hkoji.game.knowledge import FullKnowledge
+from hkoji.game.openings import Opening, verify_openings
+from hkoji.game.rekey_entries import Revoke, verify_entry_and_proofs
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.chain import GENESIS
+from hkoji.log.entry import SERVER_NAME, Entry, make_entry
+from hkoji.log.line import Line, SignedReceipt, sign_entry
+from hkoji.log.private_key import Signer
+from hkoji.log.receipt import make_receipt
+from hkoji.log.statement import Dealt, View, make_view
+from hkoji.messages.text import tell
+from hkoji.rules.events import Event, Seat
+from hkoji.rules.protocol import Ruleset
+
+
+class RefereedGame(NamedTuple):
+    """A game as its host knows it: the course with everything known, the last receipt's time, and the secrets."""
+
+    course: Course
+    at: str
+    seed: str
+    openings: tuple[Opening, ...] = ()
+    """All openings received so far, published or not, in order of (seq, part)."""
+
+
+class Accepted(NamedTuple):
+    """What an accepted submission brings: the lines to append (the player's, then those the host owes), and the
+    opening to keep. `hosted` is the game after all of it, `events` are what has happened in it, everything known."""
+
+    lines: tuple[Line, ...]
+    hosted: RefereedGame
+    events: tuple[Event, ...] = ()
+
+
+def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str, terms: Terms | None = None) -> Accepted:
+    """A new game: its first line. `game` is 32 hex digits, `seed` 64, both fresh; `at` is the time now.
+
+    `terms` are the dealer's, by default those of `server/v1`. Raises `CommitmentError` if they are not of that seed.
+    """
+    terms = terms or ServerTerms.bind(game, seed)
+    verify_seed(terms, game, 0, seed)
+    body = bodies.Offer(terms, ruleset, signer.public)
+    entry = make_entry(at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seq=0)
+    line = _receipted(entry, sign_entry(entry, signer), signer, at)
+    return Accepted((line,), RefereedGame(begin(entry, body), at, seed))
+
+
+def resume(lines: Iterable[Line], seed: str, openings: tuple[Opening, ...]) -> RefereedGame:
+    """The game that a stored log and its secrets make. Raises what `Course.apply` raises; signatures are trusted."""
+    iterator = iter(lines)
+    first = next(iterator)
+    course = begin(first.entry, parse_body(first.entry.kind, first.entry.body))
+    hosted = RefereedGame(course, _time(first), seed, openings)
+    return catch_up(hosted, iterator, openings)
+
+
+def catch_up(hosted: RefereedGame, lines: Iterable[Line], openings: tuple[Opening, ...]) -> RefereedGame:
+    """`hosted` with further stored lines; `openings` are all that are stored now."""
+    course, at = hosted.course, hosted.at
+    knowledge = _knowledge(hosted.seed, openings)
+    for line in lines:
+        course, _ = course.apply(line.entry, parse_body(line.entry.kind, line.entry.body), knowledge)
+        at = _time(line)
+    return RefereedGame(course, at, hosted.seed, openings)
+
+
+def accept(hosted: RefereedGame, submission: Submission, *, signer: Signer, at: str) -> Accepted:
+    """Referees one submission.
+
+    Raises `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head; whether it is a repeat is the
+    caller's to see), `ForbiddenError`, `NotYourTurnError`, `SignatureError`, `CommitmentError`, `IllegalError`.
+    """
+    course, entry = hosted.course, submission.entry
+    if entry.by == SERVER_NAME:
+        raise MalformedError(tell("submission"), tell("{server_name} is not a player's name", server_name=SERVER_NAME))
+    body = parse_body(entry.kind, entry.body)
+    if entry.game != course.setup.game:
+        raise MalformedError(tell("submission"), tell("the entry belongs to another game"))
+    if (entry.seq, entry.prev) != (course.seq + 1, course.head):
+        raise ConflictError(entry.game, seq=course.seq, head=course.head)
+    if course.finished:
+        raise GameOverError(entry.game)
+    key = course.signer(entry, body)
+    verify_entry_and_proofs(entry, submission.sig, key, body)
+    openings = _keep(hosted, submission, body)
+    at = max(at, hosted.at)
+    knowledge = _knowledge(hosted.seed, openings)
+    after, events = course.apply(entry, body, knowledge)
+    lines = [_receipted(entry, submission.sig, signer, at)]
+    result = RefereedGame(after, at, hosted.seed, openings)
+    while (owed := _owed(result)) is not None:
+        line = _server_line(result, owed, signer)
+        lines.append(line)
+        after, more = result.course.apply(line.entry, owed, knowledge)
+        result, events = result._replace(course=after), events + more
+    return Accepted(tuple(lines), result, events)
+
+
+def unseal(hosted: RefereedGame, *, signer: Signer, at: str) -> Accepted:
+    """Publishes the seed that the end has left sealed. That all tables of the deal are done is the caller's to know.
+
+    Raises `IllegalError` before the end, `GameOverError` if nothing is sealed, `CommitmentError` for a wrong seed.
+    """
+    if hosted.course.stage is Stage.OVER:
+        raise GameOverError(hosted.course.setup.game)
+    at = max(at, hosted.at)
+    line = _server_line(hosted._replace(at=at), bodies.Unseal(hosted.seed), signer)
+    return Accepted((line,), catch_up(hosted, (line,), hosted.openings))
+
+
+def revoke(hosted: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> Accepted:
+    """Puts a player's new key in the place of a lost one. That the player is who they say is the caller's to know.
+
+    Raises `GameOverError`, `IllegalError` when the seat does not owe the next entry, or for a key that cannot be its
+    next one; `SignatureError` for a proof that does not verify.
+    """
+    if hosted.course.finished:
+        raise GameOverError(hosted.course.setup.game)
+    at = max(at, hosted.at)
+    line = _server_line(hosted._replace(at=at), body, signer)
+    accepted = Accepted((line,), catch_up(hosted, (line,), hosted.openings))
+    verify_entry_and_proofs(line.entry, line.sig, signer.public, body)
+    return accepted
+
+
+def view(hosted: RefereedGame, seat: Seat) -> View:
+    """What the service shows `seat` of its own cards, to be signed in namespace `hkoji.view.v1`."""
+    course = hosted.course
+    dealt = tuple(Dealt(cards[seat], number) for number, cards in enumerate(course.dealt, 1))
+    return make_view(dealt=dealt, game=course.setup.game, head=course.head, seat=seat, seq=course.seq)
+
+
+def own_openings(hosted: RefereedGame, seat: Seat) -> tuple[Opening, ...]:
+    """The openings that `seat` itself has sent and the log has not published."""
+    mine = {(card.seq, card.part) for card in hosted.course.face_down if card.seat == seat}
+    return tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in mine)
+
+
+def _knowledge(seed: str, openings: tuple[Opening, ...]) -> FullKnowledge:
+    by_seq: dict[int, tuple[Opening, ...]] = {}
+    for opening in openings:
+        by_seq[opening.seq] = (*by_seq.get(opening.seq, ()), opening)
+    return FullKnowledge(seed, by_seq)
+
+
+def _keep(hosted: RefereedGame, submission: Submission, body: bodies.Body) -> tuple[Opening, ...]:
+    """All openings with those of `submission`, which must be exactly those its commitments need."""
+    entry = submission.entry
+    commit = body.commit if isinstance(body, bodies.Move) else ()
+    places = [(opening.seq, opening.part) for opening in submission.opening]
+    if places != [(entry.seq, part) for part in range(len(commit))]:
+        raise MalformedError(
+            tell("submission"),
+            tell("it takes {count} openings for its commitments, and none else", count=len(commit)),
+            hint=_OPENING_HINT,
+        )
+    verify_openings(entry.game, submission.opening, commit)
+    salts = {opening.salt for opening in hosted.openings}
+    for opening in submission.opening:
+        if opening.salt in salts:
+            raise CommitmentError(tell("the salt has been used in this game"), seq=opening.seq, part=opening.part)
+        salts.add(opening.salt)
+    return hosted.openings + submission.opening
+
+
+_OPENING_HINT = tell("send cards and salt of each commitment in `opening`")
+
+
+def _owed(hosted: RefereedGame) -> bodies.Body | None:
+    course = hosted.course
+    match course.server_owes():
+        case "chance":
+            dealer = course.setup.dealer(hosted.seed)
+            decided = dealer.chance() if dealer else None
+            return bodies.ChanceBody(decided.first, decided.markers) if decided else None
+        case "reveal":
+            return bodies.RevealBody(_due(hosted))
+        case "end":
+            assert course.outcome is not None
+            sealed = course.setup.offer.terms.seals
+            return bodies.End(_due(hosted), course.outcome, None if sealed else hosted.seed)
+        case _:
+            return None
+
+
+def _due(hosted: RefereedGame) -> tuple[Opening, ...]:
+    due = {(card.seq, card.part) for card in hosted.course.due_openings()}
+    return tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
+
+
+def _server_line(hosted: RefereedGame, body: bodies.Body, signer: Signer) -> Line:
+    course = hosted.course
+    entry = make_entry(
+        at=hosted.at,
+        body=body.to_json(),
+        by=SERVER_NAME,
+        game=course.setup.game,
+        kind=bodies.KINDS[type(body)],
+        prev=course.head,
+        seq=course.seq + 1,
+    )
+    return _receipted(entry, sign_entry(entry, signer), signer, hosted.at)
+
+
+def _receipted(entry: Entry, sig: bytes, signer: Signer, at: str) -> Line:
+    receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
+    return Line(entry, sig, SignedReceipt(receipt, signer.sign(sshsig.RECEIPT, receipt.message)))
+
+
+def _time(line: Line) -> str:
+    if line.receipt is None:
+        raise MalformedError(tell("stored line"), tell("it has no receipt"))
+    return line.receipt.receipt.at

@@ -1,0 +1,109 @@
+"""A position of Hanamikoji: the row of geisha with their favors, both sides' items, actions, hands, offer, deck."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
+from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
+from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.show.drawings import cards, table
+from hkoji.show.drawings.canvas import SERIF
+from hkoji.show.drawings.cards import FAINT, FELT, INK, LINE, PAPER, Mat
+from hkoji.show.drawings.table import HEAD, MARGIN, PANEL, WIDTH, Action
+from hkoji.show.scene import Scene
+
+_COLUMN: Final = 118
+_STACK: Final = cards.HEIGHT + 4 * cards.OVERLAP + 26
+"""Room for five items, one over the other."""
+_GEISHA: Final = 132
+_CARD: Final = 100
+_SIDE: Final = MARGIN + 7 * _COLUMN + 18
+"""Where the column with offer and deck begins."""
+
+
+def draw(scene: Scene) -> str:
+    """The SVG text. The scene's state is one of Hanamikoji."""
+    state = scene.state
+    assert isinstance(state, HanamikojiState)
+    near, far = scene.near, 1 - scene.near
+    count = f"{state.round} / {state.ruleset.max_rounds}" if state.ruleset.max_rounds else str(state.round)
+    where = tell("round {number}", number=count) if state.round else tell("before the first round")
+    middle = 2 * _STACK + _GEISHA
+    mat = table.begin(scene, 2 * PANEL + middle + 16, "Hanamikoji", scene.word(where))
+    y: float = HEAD + 4
+    _panel(mat, scene, state, far, y)
+    y += PANEL
+    mat.rect(MARGIN, y + _STACK - 10, 7 * _COLUMN, _GEISHA + 20, rx=10, fill=FELT)
+    for number, kind in enumerate(KINDS):
+        x = MARGIN + _COLUMN * number + (_COLUMN - _CARD) / 2
+        left = x + (_CARD - cards.WIDTH) / 2
+        far_items, near_items = ((kind,) * PACK.counts(state.rows[seat])[number] for seat in (far, near))
+        cards.stack(mat, far_items, left, y + _STACK - 18, -1)
+        _geisha(mat, state, near, number, kind, x, y + _STACK)
+        cards.stack(mat, near_items, left, y + _STACK + _GEISHA + 18, 1)
+    _beside(mat, scene, state, y + 16)
+    y += middle + 8
+    _panel(mat, scene, state, near, y)
+    return table.end(mat, scene, y + PANEL)
+
+
+def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float) -> None:
+    down = {SECRET: state.secrets[seat], TRADE_OFF: state.trade_offs[seat]}
+    actions = tuple(
+        Action(
+            str(number),
+            scene.word(NAMES[number]),
+            bool(state.used[seat] & bit(number)),
+            PACK.split(PACK.decode(down.get(number, 0))),
+        )
+        for number in NUMBERS
+    )
+    totals = (
+        scene.word(tell("{n} geisha", n=geisha(state.markers, seat))),
+        scene.word(tell("{n} charm", n=charm(state.markers, seat))),
+    )
+    table.panel(mat, scene, seat, y, totals, actions, PACK.split(PACK.decode(state.hands[seat])))
+
+
+def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str, x: float, y: float) -> None:
+    look = cards.KINDS[kind]
+    owner = state.markers[number]
+    mat.rect(x, y, _CARD, _GEISHA, rx=8, fill=PAPER, stroke=INK, stroke_width=1.5)
+    mat.rect(x + 6, y + 6, _CARD - 40, _GEISHA - 12, rx=5, fill=look.colour)
+    middle = x + 6 + (_CARD - 40) / 2
+    mat.text(
+        middle, y + 40, mat.symbol(kind), 32, anchor="middle", fill=look.ink, font_family=SERIF, font_weight="bold"
+    )
+    cards.sign(mat, kind, middle, y + 66, 1.3, look.ink)
+    for pip in range(CHARM[number]):
+        mat.circle(middle + 11 * (pip - (CHARM[number] - 1) / 2), y + 94, 3.6, fill=look.ink)
+    mat.text(middle, y + 119, str(CHARM[number]), 18, anchor="middle", fill=look.ink, font_weight="bold")
+    right = x + _CARD - 17
+    spots = {str(1 - near): y + 21, NEUTRAL: y + _GEISHA / 2, str(near): y + _GEISHA - 21}
+    for side, spot in spots.items():
+        (cards.marker if side == owner else cards.place)(mat, right, spot)
+    if owner != NEUTRAL:
+        edge = y if owner != str(near) else y + _GEISHA
+        mat.line(x + 8, edge, x + _CARD - 8, edge, stroke=cards.GOLD, stroke_width=5)
+
+
+def _beside(mat: Mat, scene: Scene, state: HanamikojiState, y: float) -> None:
+    """Deck and removed card, and below them the offer that waits."""
+    if state.deck:
+        mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(state.deck))), 14, fill=FAINT)
+        cards.deck(mat, PACK.split(state.deck), _SIDE, y + 24, WIDTH - MARGIN - _SIDE)
+        mat.text(_SIDE, y + 132, scene.word(tell("removed")), 14, fill=FAINT)
+        cards.card(mat, PACK.decode(state.aside), _SIDE, y + 140, down=True)
+    if state.offer:
+        top = y + 244
+        mat.text(_SIDE, top, scene.word(tell("on offer")), 15, fill=INK, font_weight="bold")
+        names = PACK.split(state.offer[1:])
+        groups = (names[:2], names[2:]) if state.offer[0] == "4" else (names,)
+        for number, group in enumerate(groups):
+            step = cards.WIDTH + 4 if len(group) < 3 else cards.WIDTH + 2
+            cards.row(mat, group, _SIDE, top + 12 + (cards.HEIGHT + 12) * number, step)
+            if number:
+                mat.line(_SIDE, top + 18 + cards.HEIGHT, _SIDE + 96, top + 18 + cards.HEIGHT, stroke=LINE)

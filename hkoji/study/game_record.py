@@ -1,0 +1,125 @@
+"""What counts of one game for statistics: a small value made from its replay, and nothing of any card.
+
+Generic over games: an action's kind is the first character of its notation, the starting player of a round whoever
+acts first in it. Only who has won a round is a game's own affair, and not every game has such a thing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hkoji.game.replay import Replay
+from hkoji.rules.events import DECISIONS, Act, Answer, Deal, Event, Order, Seat
+from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.protocol import Due, State
+
+
+class Round(NamedTuple):
+    """A round. Of a round that was broken off `scored` is False, and the rest is as far as it came."""
+
+    first: Seat | None = None
+    """Who acts first; None if nobody did."""
+    actions: tuple[str, str] = ("", "")
+    """For each seat its actions in the order in which it took them: `4132`."""
+    decisions: int = 0
+    offers: int = 0
+    """Offers that were answered."""
+    orders: int = 0
+    """Answered offers after which the actor had to say an order."""
+    hand_overs: int = 0
+    """How often a decision was followed, in the same round, by one of the other seat."""
+    scored: bool = False
+    winner: Seat | None = None
+    """In a game whose rounds are won: by whom."""
+
+
+class GameRecord(NamedTuple):
+    """A game. `seconds` are from the guest's joining to the last entry, by receipts; None without receipts."""
+
+    game: str
+    ruleset: str
+    """The game and its options, as in a transcript's tag."""
+    name: str
+    names: tuple[str | None, str | None]
+    finished: bool
+    reason: str | None
+    winner: Seat | None
+    rounds: tuple[Round, ...]
+    seconds: int | None = None
+
+    @property
+    def decisions(self) -> int:
+        """All decisions of the game."""
+        return sum(each.decisions for each in self.rounds)
+
+
+def record(replay: Replay, ruleset: str, seconds: int | None = None) -> GameRecord:
+    """The record of a replay that has steps. `ruleset` names game and options."""
+    course = replay.steps[-1].course
+    outcome = course.outcome
+    rounds: list[_Counting] = []
+    for step in replay.steps:
+        for event in step.events:
+            if isinstance(event, Deal):
+                rounds.append(_Counting())
+            elif rounds:
+                rounds[-1].count(event)
+    # A round that another one follows has been scored; the last one, if the rules ended it and nothing else did.
+    scored = course.state.due is Due.DEAL or (outcome is not None and outcome.reason in course.setup.ruleset.reasons)
+    counted = [each.done(scored=scored or each is not rounds[-1]) for each in rounds]
+    for number, winner in enumerate(round_winners([step.course.state for step in replay.steps])):
+        counted[number] = counted[number]._replace(winner=winner)
+    finished = course.finished
+    return GameRecord(
+        game=course.setup.game,
+        ruleset=ruleset,
+        name=course.setup.ruleset.name,
+        names=course.setup.names,
+        finished=finished,
+        reason=outcome.reason if outcome and finished else None,
+        winner=outcome.winner if outcome and finished else None,
+        rounds=tuple(counted),
+        seconds=seconds,
+    )
+
+
+def round_winners(states: list[State]) -> list[Seat]:
+    """Who won each scored round of a game whose rounds are won; empty for the others."""
+    found: list[Seat] = []
+    for state in states:
+        if isinstance(state, GeishasRoadState) and sum(state.wins) > len(found):
+            assert state.loser is not None
+            found.append(1 - state.loser)
+    return found
+
+
+class _Counting:
+    def __init__(self) -> None:
+        self.first: Seat | None = None
+        self.last: Seat | None = None
+        self.actions = ["", ""]
+        self.decisions = self.offers = self.orders = self.hand_overs = 0
+
+    def count(self, event: Event) -> None:
+        if not isinstance(event, DECISIONS):
+            return
+        self.decisions += 1
+        self.hand_overs += self.last is not None and self.last != event.seat
+        self.last = event.seat
+        if isinstance(event, Act):
+            self.first = event.seat if self.first is None else self.first
+            self.actions[event.seat] += event.action[0]
+        self.offers += isinstance(event, Answer)
+        self.orders += isinstance(event, Order)
+
+    def done(self, *, scored: bool) -> Round:
+        host, guest = self.actions
+        return Round(
+            self.first,
+            (host, guest),
+            self.decisions,
+            self.offers,
+            self.orders,
+            self.hand_overs,
+            scored,
+        )
