@@ -1,7 +1,7 @@
 """Who keeps a game going between the bots' decisions: the rules alone, for speed.
 
-A `MatchReferee` says what has happened, everything known, and takes decisions. It has dealt, drawn and revealed by itself
-whenever it waits. The one that writes a signed log is in `hkoji.arena.logging_referee`.
+A `MatchReferee` says what has happened, everything known, and takes decisions. It has dealt, drawn and revealed by
+itself whenever it waits. The one that writes a signed log is in `hkoji.arena.logging_referee`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evidence: one game's log, the service's signed views, and what was refused, in a file that stands by itself.
 
 docs/spec/evidence.md. Reading is strict: what is not in the one form is refused as a whole. Whether anything here is
-signed by anybody, and what it proves, is not known here (hkoji.audit.evidence_audit); the keys that a file names are its
-maker's, and nobody's reason to believe it.
+signed by anybody, and what it proves, is not known here (hkoji.audit.evidence_audit); the keys that a file names are
+its maker's, and nobody's reason to believe it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""."""
+"""Messages that can be shown in another language."""

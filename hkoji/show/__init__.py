@@ -1,1 +1,1 @@
-"""."""
+"""Positions for people: drawings, decks, words. Pure: the same input gives the same bytes."""

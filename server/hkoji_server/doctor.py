@@ -140,10 +140,10 @@ def _backups(folder: Path | None, now: float) -> HealthCheck:
     if not times:
         return HealthCheck("backups", "fail", tell("there is none in {folder}", folder=folder), hint)
     hours = int((now - max(times)) // 3600)
-    verdict = "ok" if now - max(times) < 2 * _DAY else "warn"
-    return HealthCheck(
-        "backups", verdict, tell("the last is {hours} h old", hours=hours), hint if verdict == "warn" else ""
-    )  # type: ignore[arg-type] # one of the verdicts
+    age = tell("the last is {hours} h old", hours=hours)
+    if now - max(times) < 2 * _DAY:
+        return HealthCheck("backups", "ok", age)
+    return HealthCheck("backups", "warn", age, hint)
 
 
 def _open_files() -> HealthCheck:

@@ -1,7 +1,7 @@
 """`search` at Geisha's Road: plays rounds out in worlds that fit what it has seen, and keeps what wins most games.
 
-The decisions that look best are all tried in the same worlds, both sides playing on by `GeishasRoadJudgement`; after each of
-several passes the worse half goes. Which marker to pick and who is to start are judged at a glance.
+The decisions that look best are all tried in the same worlds, both sides playing on by `GeishasRoadJudgement`;
+after each of several passes the worse half goes. Which marker to pick and who is to start are judged at a glance.
 All randomness comes from the seed and the number of events seen, so a decision is a function of seed and `Seen`.
 """
 

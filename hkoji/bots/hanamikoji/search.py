@@ -1,7 +1,8 @@
 """`search` at Hanamikoji: plays rounds out in worlds that fit what it has seen, and keeps what wins most games.
 
-The moves that look best are all tried in the same worlds, both sides playing on by `HanamikojiJudgement`; after each of several
-passes the worse half goes. What counts is the chance to win the whole game that the round leaves (`HanamikojiRoundWorth`).
+The moves that look best are all tried in the same worlds, both sides playing on by `HanamikojiJudgement`;
+after each of several passes the worse half goes. What counts is the chance to win the whole game that the round
+leaves (`HanamikojiRoundWorth`).
 All randomness comes from the seed and the number of events seen, so a decision is a function of seed and `Seen`.
 """
 

@@ -1,1 +1,1 @@
-"""."""
+"""`hkoji audit`: the command, its report, and audits of many logs."""

@@ -1,1 +1,1 @@
-"""."""
+"""`hkoji arena` and `hkoji bot`."""

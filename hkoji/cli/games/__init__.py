@@ -1,1 +1,1 @@
-"""."""
+"""Games by correspondence: actions, watching, export."""

@@ -1,1 +1,1 @@
-"""."""
+"""Files of logs: finding them, splitting them, reading the games in them."""

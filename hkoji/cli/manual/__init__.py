@@ -1,1 +1,1 @@
-"""."""
+"""`hkoji rules` and `hkoji deck`: pages to read."""

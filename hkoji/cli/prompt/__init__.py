@@ -1,1 +1,1 @@
-"""."""
+"""`hkoji play`: a game at the prompt."""

@@ -1,1 +1,1 @@
-"""."""
+"""`hkoji admin`: what the command line prints of a service."""

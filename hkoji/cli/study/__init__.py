@@ -1,1 +1,1 @@
-"""."""
+"""`hkoji replay` and `hkoji stats`."""

@@ -75,7 +75,8 @@ class Games:
     async def submit(self, game: str, submission: Submission, *, refused: TooManyError | None = None) -> Submitted:
         """Takes a submission, or the same one again; if `refused` only the same one again.
 
-        Raises what `referee.accept` raises, `NotFoundError`, and `ConflictError` with the head when the game has moved on.
+        Raises what `referee.accept` raises, `NotFoundError`, and `ConflictError` with the head when the game has
+        moved on.
         """
         entry = submission.entry
         if entry.game != game:
