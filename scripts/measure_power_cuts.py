@@ -40,9 +40,9 @@ from unittest.mock import patch
 
 from hkoji_server.process.logs import configure_logging
 from hkoji_server.service.ports import Ports
-from hkoji_server.store import sqlite as store_module
 from hkoji_server.store.contract import Append
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite import store as store_module
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
 from hkoji.errors import HkojiError

@@ -52,7 +52,7 @@ register()
 def cluster() -> Iterator[Cluster]:
     """A PostgreSQL server, with a database called `migrated` that has the schema and nothing else."""
     from hkoji_server.store.location import parse_location
-    from hkoji_server.store.postgres import open_postgres
+    from hkoji_server.store.postgres.store import open_postgres
 
     from tests.support.loops import run
 

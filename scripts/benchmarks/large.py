@@ -22,9 +22,9 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from hkoji_server.service.decision import summarise
-from hkoji_server.store.contract import Summary
-from hkoji_server.store.sqlite import SqliteStore
-from hkoji_server.store.statements import summary_values
+from hkoji_server.store.contract import GameSummary
+from hkoji_server.store.sqlite.statements import summary_values
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
 from hkoji.log.line import Line
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
     lines: tuple[tuple[str, bytes, str, bytes], ...]
     openings: tuple[tuple[int, int, str, str], ...]
-    summary: Summary
+    summary: GameSummary
 
 
 class Stock(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psycopg
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.postgres import open_postgres
+from hkoji_server.store.postgres.store import open_postgres
 
 from scripts.benchmarks import large
 from tests.support.cluster import Cluster

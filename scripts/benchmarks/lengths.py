@@ -16,7 +16,7 @@ from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Append, NewGame
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game.course import Stage
 from tests.support.table import AT, Table, new_game

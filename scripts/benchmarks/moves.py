@@ -26,7 +26,7 @@ from statistics import median, quantiles
 from time import perf_counter
 from typing import TypeVar
 
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.log.private_key import PrivateKey
 from scripts.benchmarks.memory import processor_seconds

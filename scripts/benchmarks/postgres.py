@@ -23,7 +23,7 @@ from time import perf_counter, process_time
 from typing import Final
 
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.postgres import open_postgres
+from hkoji_server.store.postgres.store import open_postgres
 
 from scripts.benchmarks import moves, views
 from scripts.benchmarks.memory import server_seconds

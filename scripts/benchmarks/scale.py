@@ -25,8 +25,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from hkoji_server.store.contract import Append, Query, Store, Summary
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.contract import Append, GameSummary, Query, Store
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
@@ -209,14 +209,14 @@ async def _time(held: Held, games: Sequence[str], ask: Ask) -> float:
     return (held.spent() - started) / len(games) * 1e6
 
 
-def _sample(plain: AskPlainly) -> list[Summary]:
+def _sample(plain: AskPlainly) -> list[GameSummary]:
     """Games that go on, wherever they lie."""
-    names = ", ".join(Summary._fields)
+    names = ", ".join(GameSummary._fields)
     rows = plain(
         f"SELECT {names} FROM game WHERE status = 'playing' AND to_move != ? ORDER BY random() LIMIT 2000",
         (large.BUSY,),
     )
-    return [Summary(*row) for row in rows]
+    return [GameSummary(*row) for row in rows]
 
 
 def _cursors(plain: AskPlainly) -> tuple[str, str, str, str]:
@@ -234,7 +234,7 @@ def _cursors(plain: AskPlainly) -> tuple[str, str, str, str]:
     return cursor(shown), cursor(shown, 50), cursor("status = 'finished'", 50), cursor(f"host = '{large.BUSY}'", 50)
 
 
-async def _append(held: Held, games: list[Summary], at_once: int) -> tuple[float, float]:
+async def _append(held: Held, games: list[GameSummary], at_once: int) -> tuple[float, float]:
     """Appends a line of a usual length to games of the sample, and remembers how far they have come.
 
     Microseconds for each: on the clock, and of processor time.

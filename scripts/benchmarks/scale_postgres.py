@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.postgres import PostgresStore, open_postgres
+from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 
 from scripts.benchmarks import large
 from scripts.benchmarks.large_postgres import SETTINGS, TABLES, enlarge_postgres, fill_postgres, make_postgres

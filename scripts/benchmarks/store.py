@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 from typing import Any, TypeVar
 
 from hkoji_server.store.contract import Append, Store
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 from uvicorn import Config
 
 from scripts.benchmarks.moves import KEY, in_turn, make_database

@@ -26,10 +26,10 @@ from hkoji_server.service.checking import Tally, check_games, check_players
 from hkoji_server.service.keys import Keys
 from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings, load
-from hkoji_server.store import backup as files
 from hkoji_server.store.location import Location
-from hkoji_server.store.opening import location_of, open_store
-from hkoji_server.store.upkeep import Upkeep
+from hkoji_server.store.maintenance import Maintenance
+from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.store.sqlite import backup as files
 
 _RANGES = tuple(f"{number:02x}" for number in range(256))
 
@@ -144,8 +144,8 @@ def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:
 
 
 @contextmanager
-def _kept(location: Location) -> Iterator[Upkeep]:
-    kept = Upkeep(location)
+def _kept(location: Location) -> Iterator[Maintenance]:
+    kept = Maintenance(location)
     try:
         yield kept
     finally:

@@ -47,9 +47,9 @@ from hkoji_server.service.waiting import Hub
 from hkoji_server.settings import Settings, load, parse_address, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
-from hkoji_server.store.measured import measured
-from hkoji_server.store.opening import location_of, look, open_rates, open_store
+from hkoji_server.store.open_store import location_of, open_rates, open_store, verify_opens
 from hkoji_server.store.rates import Rate
+from hkoji_server.store.timed_store import timed_store
 
 log = structlog.get_logger("hkoji")
 
@@ -103,7 +103,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_store(location) as opened:
-            store = opened if metrics is None else measured(opened, metrics.call)
+            store = opened if metrics is None else timed_store(opened, metrics.call)
             ready.store = store
             limits = app.state.limits = _limits(settings)
             fallback = address or f"http://{settings.host}:{settings.port}"
@@ -198,7 +198,7 @@ def serve(
     listener = listen(settings.host, settings.port)
     address, name = url_of(listener, settings.host), own_name(listener, settings.host)
     place = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
-    look(location)  # says what is wrong with the database before the server starts
+    verify_opens(location)  # says what is wrong with the database before the server starts
 
     def ready() -> None:
         with suppress(OSError):  # it serves also where its log cannot be written

@@ -16,9 +16,9 @@ from hkoji.health_check import HealthCheck
 from hkoji.messages.text import tell
 from hkoji_server.settings import load
 from hkoji_server.store.location import Location, show_location
-from hkoji_server.store.opening import location_of
+from hkoji_server.store.maintenance import Maintenance
+from hkoji_server.store.open_store import location_of
 from hkoji_server.store.readiness import newest_schema
-from hkoji_server.store.upkeep import Upkeep
 
 _FILES: Final = 4096
 _DAY: Final = 24 * 3600
@@ -40,7 +40,7 @@ def examine_host(
     """The checks, one after another, as they are made."""
     location = location_of(load(data=data, database=database))
     try:
-        kept = Upkeep(location)
+        kept = Maintenance(location)
     except HkojiError as error:
         yield HealthCheck("database", "fail", error.message, error.hint)
         return
@@ -59,7 +59,7 @@ def examine_host(
     yield _open_files()
 
 
-def _durable(kept: Upkeep, location: Location) -> HealthCheck:
+def _durable(kept: Maintenance, location: Location) -> HealthCheck:
     settings = kept.settings()
     wrong = {name: value for name, value in settings.items() if name in _SAFE and value not in _SAFE[name]}
     shown = ", ".join(f"{name}={value}" for name, value in settings.items())
@@ -116,7 +116,7 @@ def _clock(newest: str | None, now: float) -> HealthCheck:
     return HealthCheck("clock", "ok", tell("{now}, after the last receipt", now=shown))
 
 
-def _identity(kept: Upkeep) -> HealthCheck:
+def _identity(kept: Maintenance) -> HealthCheck:
     identity = kept.identity()
     if identity is None:
         return HealthCheck("origin", "warn", tell("the service has never been started"), "hkoji serve")

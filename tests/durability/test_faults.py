@@ -6,8 +6,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.store.sqlite import SqliteStore
-from hkoji_server.store.writer import Prepared, Writer
+from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.sqlite.writer import Prepared, SqliteWriter
 from sqlalchemy import Connection
 
 from hkoji.errors import HkojiError, StorageError
@@ -47,7 +47,7 @@ def test_a_stop_ends_well_though_its_tidying_up_fails(tmp_path: Path) -> None:
     assert (scenario.fault.hit, scenario.complaints) == (calls[at - 1], [])
 
 
-def _careless(self: Writer, connection: Connection, batch: list[Prepared]) -> None:
+def _careless(self: SqliteWriter, connection: Connection, batch: list[Prepared]) -> None:
     """Without a transaction: the statements of a move stand each for itself."""
     for job, work in batch:
         try:
@@ -57,7 +57,7 @@ def _careless(self: Writer, connection: Connection, batch: list[Prepared]) -> No
 
 
 def test_a_writer_without_transactions_is_found_out(tmp_path: Path) -> None:
-    with patch.object(Writer, "_write", _careless):
+    with patch.object(SqliteWriter, "_write", _careless):
         calls = run_with(tmp_path / "without", "driver").fault.names
         at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute INSERT INTO opening"))
         scenario = run_with(tmp_path / "with", "driver", at)

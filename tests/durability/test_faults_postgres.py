@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.store.connections import Connections, LostError
+from hkoji_server.store.postgres.connections import Connections, LostError
 
 from scripts.measure_faults import judge
 from tests.support.cluster import Cluster

@@ -13,7 +13,7 @@ from unittest.mock import patch
 from hkoji_server.service import decision
 from hkoji_server.service.games import Games, Submitted
 from hkoji_server.service.players import Players
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
 from hkoji.client.game import ClientGame

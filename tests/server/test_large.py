@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from hkoji_server.store.contract import Append, NewGame
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.audit.log_audit import audit
 from hkoji.game.openings import Opening

@@ -15,11 +15,11 @@ from unittest.mock import patch
 
 import psycopg
 import pytest
-from hkoji_server.store import sqlite as module
-from hkoji_server.store.contract import NewGame, Player, Query, Retired, Store
+from hkoji_server.store.contract import NewGame, Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.postgres import open_postgres
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.postgres.store import open_postgres
+from hkoji_server.store.sqlite import store as module
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import ConflictError
 from hkoji.game.openings import Opening
@@ -59,9 +59,9 @@ async def every_method(store: Store) -> None:
     await store.add_token("token", "alice", LATER, AT)
     await store.token("token", AT)
     await store.drop_token("token")
-    await store.replace_key(Player("alice", two, AT, "text", "sig"), Retired(one, "alice", AT, False))
-    await store.revoke_key(Retired(one, "alice", AT, True))
-    await store.revoke_key(Retired(two, "alice", AT, True))
+    await store.replace_key(Player("alice", two, AT, "text", "sig"), RetiredKey(one, "alice", AT, False))
+    await store.revoke_key(RetiredKey(one, "alice", AT, True))
+    await store.revoke_key(RetiredKey(two, "alice", AT, True))
     await store.retired(one)
     await store.retired_of("alice")
     await store.allow_recovery("alice", "code", LATER)

@@ -21,15 +21,15 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hkoji_server.settings import load
-from hkoji_server.store import lists
-from hkoji_server.store import postgres as module
-from hkoji_server.store import postgres_statements as said
-from hkoji_server.store.connections import Connections, LostError, check_safe
-from hkoji_server.store.contract import Player, Query, Retired, Store
+from hkoji_server.store import game_lists
+from hkoji_server.store.contract import Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.opening import location_of, look
-from hkoji_server.store.postgres import PostgresStore, open_postgres
-from hkoji_server.store.tables import GameRecord
+from hkoji_server.store.open_store import location_of, verify_opens
+from hkoji_server.store.postgres import statements as said
+from hkoji_server.store.postgres import store as module
+from hkoji_server.store.postgres.connections import Connections, LostError, check_safe
+from hkoji_server.store.postgres.store import PostgresStore, open_postgres
+from hkoji_server.store.tables import GameTable
 from sqlalchemy import create_engine
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
@@ -148,7 +148,7 @@ def test_a_newer_schema_is_refused_and_not_touched(postgres: str) -> None:
 def test_the_schema_is_the_migrations(postgres: str) -> None:
     engine = create_engine(postgres)
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), GameRecord.metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), GameTable.metadata) == []
     engine.dispose()
 
 
@@ -186,7 +186,7 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
     old.close()
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with opened_at(url) as store:
-        run(store.replace_key(replace(alice, key=key), Retired(alice.key, "alice", AT, False)))
+        run(store.replace_key(replace(alice, key=key), RetiredKey(alice.key, "alice", AT, False)))
         assert run(store.retired_of("alice"))[0].key == alice.key
     cluster.drop(name)
 
@@ -227,7 +227,7 @@ def test_passwords_are_in_no_error(url: str, monkeypatch: pytest.MonkeyPatch) ->
     settings = load()
     assert "s3cret" not in repr(settings)
     with pytest.raises(StorageError, match="database") as raised:
-        look(location_of(settings))
+        verify_opens(location_of(settings))
     said: list[str] = []
     error: BaseException | None = raised.value
     while error is not None:
@@ -305,7 +305,7 @@ def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgre
         assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
 
         async def work() -> bool:
-            revoking = asyncio.create_task(store.revoke_key(Retired(key, "alice", AT, True)))
+            revoking = asyncio.create_task(store.revoke_key(RetiredKey(key, "alice", AT, True)))
             while await store.retired(key) is None:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
@@ -330,10 +330,10 @@ def test_a_revocation_that_cannot_be_certain_says_so(postgres: str, monkeypatch:
         slow.execute("BEGIN")
         slow.execute("SELECT pg_current_xact_id()")
         with pytest.raises(StorageError, match="may still appear"):
-            run(store.revoke_key(Retired(key, "alice", AT, True)))
+            run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
         slow.execute("COMMIT")
-        run(store.revoke_key(Retired(key, "alice", AT, True)))
-        assert run(store.retired(key)) == Retired(key, "alice", AT, True)
+        run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+        assert run(store.retired(key)) == RetiredKey(key, "alice", AT, True)
 
 
 def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> None:
@@ -345,10 +345,10 @@ def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> 
         async def race(new: str, turn: int) -> tuple[object, ...]:
             changed = Player("alice", new, AT, f"text {turn}", "sig")
             return await asyncio.gather(
-                one.replace_key(changed, Retired(held, "alice", AT, False)),
+                one.replace_key(changed, RetiredKey(held, "alice", AT, False)),
                 two.add_player(Player(f"bob{turn}", new, AT, "text", "sig")),
                 one.add_player(Player(f"carol{turn}", held, AT, "text", "sig")),
-                two.replace_key(replace(changed, text="other"), Retired(held, "alice", AT, False)),
+                two.replace_key(replace(changed, text="other"), RetiredKey(held, "alice", AT, False)),
                 return_exceptions=True,
             )
 
@@ -371,7 +371,7 @@ def test_no_login_outlives_the_revocation_that_it_met(postgres: str) -> None:
             await one.add_player(Player(name, key, AT, "text", "sig"))
             done = await asyncio.gather(
                 *(one.add_token(f"{name} {n}", name, later, now, key) for n in range(3)),
-                two.revoke_key(Retired(key, name, AT, True)),
+                two.revoke_key(RetiredKey(key, name, AT, True)),
                 return_exceptions=True,
             )
             return [each for each in done if isinstance(each, BaseException)]
@@ -471,7 +471,7 @@ def test_an_append_that_was_done_and_lost_is_done_although_its_key_was_revoked_t
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with opened_at(postgres) as store, opened_at(postgres) as other, with_game(store) as table:
         run(store.add_player(Player("alice", key, AT, "text", "sig")))
-        losing = _Losing(store, done=True, first=other.revoke_key(Retired(key, "alice", AT, True)))
+        losing = _Losing(store, done=True, first=other.revoke_key(RetiredKey(key, "alice", AT, True)))
         with patch.object(store._connections, "once", losing.once):
             run(store.append(append_of(table, 0, (table.lines[1],), key=key)))
         assert run(store.lines(table.game)) == tuple(table.lines[:2])
@@ -533,7 +533,9 @@ def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
         )
         server.execute("ANALYZE game")
         for query, expected in queries.items():
-            asked = said.compiled(lists.listed(lists.form_of(query)))
-            plan = "\n".join(row[0] for row in server.execute(f"EXPLAIN {asked}", lists.values_of(query)).fetchall())
+            asked = said.compiled(game_lists.listed(game_lists.form_of(query)))
+            plan = "\n".join(
+                row[0] for row in server.execute(f"EXPLAIN {asked}", game_lists.values_of(query)).fetchall()
+            )
             assert "Seq Scan" not in plan, (query, plan)
             assert {name for name in INDEXES if name in plan} == expected, (query, plan)

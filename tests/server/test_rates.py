@@ -14,7 +14,7 @@ import pytest
 from hkoji_server.service.limits import Limits, place_of
 from hkoji_server.settings import parse_rate
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.postgres_rates import PostgresRates
+from hkoji_server.store.postgres.rates import PostgresRates
 from hkoji_server.store.rates import Rate, Rates, SqliteRates
 
 from hkoji.errors import TooManyError

@@ -404,7 +404,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
 
 
 def test_a_newer_database_is_refused_untouched(tmp_path: Path) -> None:
-    from hkoji_server.store.sqlite import SqliteStore
+    from hkoji_server.store.sqlite.store import SqliteStore
 
     from hkoji.errors import StorageError
 
@@ -423,15 +423,15 @@ def test_a_newer_database_is_refused_untouched(tmp_path: Path) -> None:
 def test_the_schema_is_the_migrations(tmp_path: Path) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
-    from hkoji_server.store.sqlite import SqliteStore
-    from hkoji_server.store.tables import GameRecord
+    from hkoji_server.store.sqlite.store import SqliteStore
+    from hkoji_server.store.tables import GameTable
     from sqlalchemy import create_engine
 
     path = tmp_path / "hkoji.sqlite3"
     SqliteStore(path).close()
     engine = create_engine(f"sqlite:///{path}")
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), GameRecord.metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), GameTable.metadata) == []
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
     engine.dispose()
     assert path.stat().st_mode & 0o077 == 0

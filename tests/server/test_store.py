@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hkoji_server.store import sqlite as module
-from hkoji_server.store.contract import Query, Retired, Store
-from hkoji_server.store.sqlite import SqliteStore
-from hkoji_server.store.writer import driver
+from hkoji_server.store.contract import Query, RetiredKey, Store
+from hkoji_server.store.sqlite import store as module
+from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.sqlite.writer import driver
 from sqlalchemy import Connection
 
 from hkoji.errors import StorageError
@@ -260,7 +260,7 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
     assert alice is not None
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with opened_at(path) as store:
-        run(store.replace_key(replace(alice, key=key), Retired(alice.key, "alice", "2026-11-20T12:00:00Z", False)))
+        run(store.replace_key(replace(alice, key=key), RetiredKey(alice.key, "alice", "2026-11-20T12:00:00Z", False)))
         assert run(store.retired_of("alice"))[0].key == alice.key
     with sqlite3.connect(path) as new:
         after = {name: new.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}

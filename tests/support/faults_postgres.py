@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import psycopg
 from hkoji_server.settings import Settings
-from hkoji_server.store import postgres_hints
+from hkoji_server.store.postgres import hints
 
 from tests.support.fault import SERVICE_KINDS, Fault
 from tests.support.ledger import Dump, connected, dumped
@@ -62,7 +62,7 @@ class OnPostgres:
         """Lets `fault` choose which call fails."""
         driver = _Driver(fault, self._url)
         with ExitStack() as stack:
-            stack.enter_context(patch.object(postgres_hints, "_PACE", 0))
+            stack.enter_context(patch.object(hints, "_PACE", 0))
             for patched in driver.patches():
                 stack.enter_context(patched)
             yield

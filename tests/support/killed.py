@@ -154,12 +154,12 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
         _serve_doomed_on_postgres(database, point, count)
         return
     from hkoji_server import app as module
-    from hkoji_server.store import sqlite
-    from hkoji_server.store.sqlite import SqliteStore
+    from hkoji_server.store.sqlite import store as sqlite_store
+    from hkoji_server.store.sqlite.store import SqliteStore
 
     doom = Doom(point, count)
     if "checkpoint" in point:
-        sqlite._PRAGMAS["wal_autocheckpoint"] = 60  # they would be too far apart for a short life
+        sqlite_store._PRAGMAS["wal_autocheckpoint"] = 60  # they would be too far apart for a short life
     create, close = module.create_app, SqliteStore.close
     closes = 0
 
@@ -196,7 +196,7 @@ def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
 def main() -> None:
     """Forks a service for each line, and says its process id, and then how it ended."""
     import hkoji_server.app
-    import hkoji_server.store.postgres  # noqa: F401
+    import hkoji_server.store.postgres.store  # noqa: F401
     import uvicorn.protocols.http.auto  # noqa: F401
     import uvloop  # noqa: F401
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.client import Client, Home
 from hkoji.client.files import write_file

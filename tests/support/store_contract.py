@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, NewGame, Player, Query, Retired, Store, Summary
+from hkoji_server.store.contract import Append, GameSummary, NewGame, Player, Query, RetiredKey, Store
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, IllegalError, RevokedError
 from hkoji.game.openings import Opening
@@ -24,10 +24,10 @@ from tests.support.waiting_contract import WaitingContract
 Opened = Callable[[], AbstractContextManager[Store]]
 
 
-def summary(table: Table, lines: int, **changes: Any) -> Summary:  # Any: fields by name
+def summary(table: Table, lines: int, **changes: Any) -> GameSummary:  # Any: fields by name
     """A summary of the first `lines` lines of a game; everything else made up."""
     entry = table.lines[lines - 1].entry
-    made = Summary(
+    made = GameSummary(
         game=table.game,
         ruleset="{}",
         status="offered",
@@ -106,7 +106,7 @@ class StoreContract(WaitingContract):
         for player in (alice, bob):
             assert run(store.add_player(player)) is None
         run(store.add_token("a", "alice", "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"))
-        new, gone = replace(alice, key=three, text="new"), Retired(one, "alice", AT, False, "new", "old sig", "sig")
+        new, gone = replace(alice, key=three, text="new"), RetiredKey(one, "alice", AT, False, "new", "old sig", "sig")
         for other, retired, error in (
             (replace(new, key=two), gone, ExistsError),
             (replace(new, key=one), gone, ExistsError),
@@ -129,7 +129,7 @@ class StoreContract(WaitingContract):
         with pytest.raises(ForbiddenError):
             run(store.replace_key(replace(new, key=two), gone))
         with pytest.raises(ExistsError):
-            run(store.replace_key(replace(new, name="bob", key=one), Retired(two, "bob", AT, False)))
+            run(store.replace_key(replace(new, name="bob", key=one), RetiredKey(two, "bob", AT, False)))
         with pytest.raises(ExistsError):
             run(store.add_player(replace(alice, name="carol")))
         assert run(store.player("bob")) == bob
@@ -140,7 +140,7 @@ class StoreContract(WaitingContract):
         run(store.add_player(alice))
         now, later = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
         run(store.add_token("a", "alice", later, now))
-        new, gone = replace(alice, key=two, text="recovered"), Retired(one, "alice", AT, True)
+        new, gone = replace(alice, key=two, text="recovered"), RetiredKey(one, "alice", AT, True)
         run(store.allow_recovery("alice", "code", later))
         for retired in (replace(gone, key=two), replace(gone, name="bob")):
             with pytest.raises(ForbiddenError):
@@ -176,7 +176,7 @@ class StoreContract(WaitingContract):
         run(store.add_player(Player("alice", key, AT, "text", "sig")))
         with with_game(store) as table:
             run(store.append(append_of(table, 0, (table.lines[1],), key=key)))
-            run(store.revoke_key(Retired(key, "alice", AT, True)))
+            run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
             with pytest.raises(RevokedError):
                 run(store.append(append_of(table, 1, (table.lines[2],), key=key)))
             assert run(store.lines(table.game)) == tuple(table.lines[:2])
@@ -209,10 +209,10 @@ class StoreContract(WaitingContract):
         run(store.add_player(alice))
         run(store.add_token("a", "alice", later, now, one))
         assert run(store.token("a", now)) == "alice"
-        run(store.replace_key(replace(alice, key=two), Retired(one, "alice", AT, False)))
+        run(store.replace_key(replace(alice, key=two), RetiredKey(one, "alice", AT, False)))
         with pytest.raises(ForbiddenError, match="another key now"):
             run(store.add_token("b", "alice", later, now, one))
-        run(store.revoke_key(Retired(two, "alice", AT, True)))
+        run(store.revoke_key(RetiredKey(two, "alice", AT, True)))
         with pytest.raises(RevokedError):
             run(store.add_token("c", "alice", later, now, two))
         assert [run(store.token(digest, now)) for digest in "abc"] == [None] * 3

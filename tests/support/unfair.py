@@ -15,7 +15,7 @@ from hkoji_server.app import serve
 from hkoji_server.routes import entries
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games import Games, Submitted
-from hkoji_server.store import statements
+from hkoji_server.store.sqlite import statements
 
 from hkoji.errors import ConflictError
 from hkoji.log import sshsig
@@ -32,7 +32,7 @@ def _no_compare_and_swap() -> None:
 
 def _no_compare_and_swap_on_postgres() -> None:
     """The same on PostgreSQL."""
-    from hkoji_server.store import postgres_statements
+    from hkoji_server.store.postgres import statements as postgres_statements
 
     place = " AND game.seq = %(b_seq)s::INTEGER AND game.head = %(b_head)s::VARCHAR"
     taken = ", ".join(f"{name} = excluded.{name}" for name in ("text", "sig", "receipt", "receipt_sig"))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, Hint, NewGame, Place, Store, Summary
+from hkoji_server.store.contract import Append, GamePlace, GameSummary, Hint, NewGame, Store
 
 from hkoji.errors import ConflictError
 from tests.support.loops import run
@@ -40,9 +40,9 @@ def next_line(table: Table, seq: int, **changes: Any) -> Append:  # Any: fields 
     )
 
 
-def _summary(table: Table, seq: int) -> Summary:
+def _summary(table: Table, seq: int) -> GameSummary:
     head = table.lines[seq].entry.head
-    return Summary(table.game, "{}", "offered", None, None, None, seq, head, 0, None, None, AT, AT)
+    return GameSummary(table.game, "{}", "offered", None, None, None, seq, head, 0, None, None, AT, AT)
 
 
 @contextmanager
@@ -93,16 +93,16 @@ class WaitingContract:
             {"status": "offered"},
         ]
         games = [new_game(store, n, created=days[n], **row).game for n, row in enumerate(rows)]
-        going, invited = Place(0, AT, False), Place(0, AT, False)
+        going, invited = GamePlace(0, AT, False), GamePlace(0, AT, False)
 
-        def places(since: str, limit: int = 9) -> dict[str, Place]:
+        def places(since: str, limit: int = 9) -> dict[str, GamePlace]:
             return dict(run(store.places("alice", since, limit)))
 
         assert places("9999") == {games[0]: going, games[1]: invited}
-        just = {games[0]: going, games[1]: invited, games[2]: Place(0, days[3], True)}
+        just = {games[0]: going, games[1]: invited, games[2]: GamePlace(0, days[3], True)}
         assert places(days[3]) == just
-        assert places(days[2]) == {**just, games[3]: Place(0, days[2], True)}
-        assert places(days[3], 2) == {games[1]: invited, games[2]: Place(0, days[3], True)}
+        assert places(days[2]) == {**just, games[3]: GamePlace(0, days[2], True)}
+        assert places(days[3], 2) == {games[1]: invited, games[2]: GamePlace(0, days[3], True)}
         assert dict(run(store.places("dave", days[0], 9))) == {}
 
     def test_an_append_is_hinted_at_once_it_is_there_and_a_refused_one_is_not(self, store: Store) -> None:

@@ -13,7 +13,7 @@ from hkoji_server.service.cursor import parse_cursor
 from hkoji_server.service.following import Followed, Follower, Reader
 from hkoji_server.service.ports import Ports
 from hkoji_server.service.waiting import Hub
-from hkoji_server.store.contract import Hint, Notice, Place
+from hkoji_server.store.contract import GamePlace, Hint, Notice
 
 from hkoji.client.events import read_events
 from hkoji.log.entry import make_entry
@@ -70,10 +70,10 @@ class Room:
         await self._turns()
         return found
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
         mine = [game for game, them in self.players.items() if player in them]
         found = {
-            game: Place(len(self.logs[game]) - 1, self.ended.get(game, AT), game in self.ended)
+            game: GamePlace(len(self.logs[game]) - 1, self.ended.get(game, AT), game in self.ended)
             for game in mine
             if game not in self.ended or self.ended[game] >= since
         }

@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from hkoji_server.app import create_app
 from hkoji_server.service.ports import Ports
 from hkoji_server.settings import Settings
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, format_line, format_signed
 from hkoji_server.service.shown import OwnView
-from hkoji_server.store.contract import Player, Retired, Summary
+from hkoji_server.store.contract import GameSummary, Player, RetiredKey
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
@@ -238,7 +238,7 @@ def submitted_bytes(lines: tuple[Line, ...]) -> bytes:
     return f'{{"receipt":{receipt},"lines":[{",".join(map(format_line, lines))}]}}'.encode("ascii")
 
 
-def player_json(player: Player, retired: tuple[Retired, ...]) -> dict[str, Any]:  # Any: JSON
+def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, Any]:  # Any: JSON
     """The object of `PlayerModel`; `retired` are the player's keys that count no more, or not everywhere."""
     names = ("key", "revoked", "text", "sig", "new_sig")
     return {
@@ -251,7 +251,7 @@ def player_json(player: Player, retired: tuple[Retired, ...]) -> dict[str, Any]:
     }
 
 
-def summary_json(summary: Summary) -> dict[str, Any]:  # Any: JSON
+def summary_json(summary: GameSummary) -> dict[str, Any]:  # Any: JSON
     """The object of `SummaryModel`."""
     result = {"reason": summary.reason, "winner": summary.winner} if summary.reason else None
     names = ("game", "status", "host", "guest", "invite", "seq", "head", "round", "actor", "to_move")

@@ -25,9 +25,9 @@ from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_registration
 from hkoji.messages.text import tell
 from hkoji_server.service.decision import summarise
-from hkoji_server.store.contract import Player, Summary
-from hkoji_server.store.statements import read_line, summary_values
-from hkoji_server.store.upkeep import Stored, Upkeep
+from hkoji_server.store.contract import GameSummary, Player
+from hkoji_server.store.maintenance import Maintenance, StoredGame
+from hkoji_server.store.sqlite.statements import read_line, summary_values
 
 MOST_FAULTS: Final = 1000
 _STATEMENTS: Final = (
@@ -66,7 +66,7 @@ class Tally:
         )
 
 
-def check_games(database: Upkeep, key: PublicKey, low: str = "", high: str = "g") -> Tally:
+def check_games(database: Maintenance, key: PublicKey, low: str = "", high: str = "g") -> Tally:
     """Checks the games from id `low` to before `high`; `key` is the service's."""
     games = entries = count = 0
     faults: list[Fault] = []
@@ -83,7 +83,7 @@ def check_games(database: Upkeep, key: PublicKey, low: str = "", high: str = "g"
     return Tally(games, entries, 0, count, tuple(faults))
 
 
-def check_players(database: Upkeep) -> Tally:
+def check_players(database: Maintenance) -> Tally:
     """Checks the players' statements, and what the database itself finds wrong."""
     faults = [Fault("database", "", line) for line in database.damage()]
     if strays := database.strays():
@@ -97,7 +97,7 @@ def check_players(database: Upkeep) -> Tally:
     return Tally(players=players, count=len(faults), faults=tuple(faults[:MOST_FAULTS]))
 
 
-def faults_of(stored: Stored, key: PublicKey) -> Iterator[str]:
+def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
     """What does not hold of a game; nothing after what makes the rest meaningless."""
     game = stored.summary.game
     lines: list[Line] = []
@@ -130,7 +130,7 @@ def faults_of(stored: Stored, key: PublicKey) -> Iterator[str]:
         yield tell("the log and what is kept beside it do not make a game: {reason}", reason=str(error))
         return
     said = summarise(hosted, created=stored.summary.created)
-    for name in Summary._fields:
+    for name in GameSummary._fields:
         if getattr(said, name) != getattr(stored.summary, name):
             yield tell("the summary's {field} is not what the log says", field=name)
     if summary_values(said)["ended"] != stored.ended:
@@ -140,7 +140,7 @@ def faults_of(stored: Stored, key: PublicKey) -> Iterator[str]:
         yield tell("the summary's {field} is not what the log says", field="created")
 
 
-def _openings(stored: Stored, lines: list[Line]) -> Iterator[str]:
+def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
     """That the seed and an opening for each commitment are there and fit, and no others."""
     assert stored.secrets is not None
     game = stored.summary.game

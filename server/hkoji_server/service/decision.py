@@ -15,7 +15,7 @@ from hkoji.game.submission import Submission
 from hkoji.log.canonical import encode
 from hkoji.log.private_key import Signer
 from hkoji.rules.protocol import Ruleset
-from hkoji_server.store.contract import Append, Summary
+from hkoji_server.store.contract import Append, GameSummary
 
 
 class Decision:
@@ -68,14 +68,14 @@ def _ruleset_text(ruleset: Ruleset) -> str:
     return encode(ruleset.to_json())
 
 
-def summarise(hosted: referee.RefereedGame, *, created: str) -> Summary:
+def summarise(hosted: referee.RefereedGame, *, created: str) -> GameSummary:
     """What lists show of a game."""
     course = hosted.course
     setup = course.setup
     invited = setup.invite.name if setup.invite else None
     to_move = setup.names[course.actor] if course.actor is not None else None
     outcome = course.outcome
-    return Summary(
+    return GameSummary(
         game=setup.game,
         ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
         status=course.status,

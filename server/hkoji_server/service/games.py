@@ -38,8 +38,8 @@ from hkoji_server.service.decision import Decision, append_of, summarise
 from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
 from hkoji_server.service.shown import OwnView, Shown
-from hkoji_server.store.contract import NewGame, Query, Retired, Store, Summary
-from hkoji_server.store.keychanges import verify_counts
+from hkoji_server.store.contract import GameSummary, NewGame, Query, RetiredKey, Store
+from hkoji_server.store.player_keys import verify_counts
 
 
 class Submitted(NamedTuple):
@@ -157,14 +157,14 @@ class Games:
         """Number and head of a game's last entry, if there is such a game."""
         return await self._store.head(game)
 
-    async def summary(self, game: str) -> Summary:
+    async def summary(self, game: str) -> GameSummary:
         """A game's summary. Raises `NotFoundError`."""
         summary = await self._store.summary(game)
         if summary is None:
             raise NotFoundError(tell("game"), game)
         return summary
 
-    async def spectate(self, game: str) -> tuple[Summary, State]:
+    async def spectate(self, game: str) -> tuple[GameSummary, State]:
         """A game as a spectator sees it; when it is over, with everything that its log has revealed.
 
         Summary and position are of one moment. Raises `NotFoundError`.
@@ -227,7 +227,7 @@ class Games:
             openings=referee.own_openings(hosted, seat),
         )
 
-    async def games(self, query: Query) -> tuple[Summary, ...]:
+    async def games(self, query: Query) -> tuple[GameSummary, ...]:
         """Games that match, newest first."""
         return await self._store.games(query)
 
@@ -355,7 +355,7 @@ def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
     return key
 
 
-def _revocation(retired: Retired) -> Revoked | None:
+def _revocation(retired: RetiredKey) -> Revoked | None:
     """What the lost key has signed itself, if it has."""
     if retired.text is None or retired.sig is None or retired.new_sig is not None:
         return None

@@ -14,7 +14,7 @@ from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.key_statements import parse_new_key, parse_recovery, parse_revocation
 from hkoji.messages.text import tell
 from hkoji_server.service.ports import Ports
-from hkoji_server.store.contract import Player, Retired, Store
+from hkoji_server.store.contract import Player, RetiredKey, Store
 
 
 class Keys:
@@ -26,7 +26,7 @@ class Keys:
         self._origin = origin
         self._code_lifetime = code_lifetime
 
-    async def earlier(self, name: str) -> tuple[Retired, ...]:
+    async def earlier(self, name: str) -> tuple[RetiredKey, ...]:
         """The keys that a player had before, in order of time."""
         return await self._store.retired_of(name)
 
@@ -45,7 +45,7 @@ class Keys:
             return before
         at = self._ports.at()
         player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
-        retired = Retired(
+        retired = RetiredKey(
             statement.old.text, name, at, revoked=False, text=text, sig=encode_base64(old_blob), new_sig=player.sig
         )
         await self._store.replace_key(player, retired)
@@ -62,7 +62,7 @@ class Keys:
         sshsig.verify(blob, statement.key, sshsig.REVOKE, statement.message, name)
         player = await self._player(name)
         at = self._ports.at()
-        retired = Retired(statement.key.text, name, at, revoked=True, text=text, sig=encode_base64(blob))
+        retired = RetiredKey(statement.key.text, name, at, revoked=True, text=text, sig=encode_base64(blob))
         await self._store.revoke_key(retired)
         return player
 
@@ -75,7 +75,7 @@ class Keys:
         player, at = await self._player(name), self._ports.at()
         for earlier in await self._store.retired_of(name):
             await self._store.revoke_key(replace(earlier, at=at, revoked=True))
-        await self._store.revoke_key(Retired(player.key, name, at, revoked=True))
+        await self._store.revoke_key(RetiredKey(player.key, name, at, revoked=True))
         code = self._ports.entropy(20).hex()
         await self._store.allow_recovery(name, _digest(code), self._ports.at(self._code_lifetime))
         return code

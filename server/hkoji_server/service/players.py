@@ -17,7 +17,7 @@ from hkoji.messages.text import tell
 from hkoji_server.service.limits import Limits
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Player, Store
-from hkoji_server.store.keychanges import verify_counts
+from hkoji_server.store.player_keys import verify_counts
 
 
 def _digest(secret: str) -> str:

@@ -29,7 +29,7 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
-class Retired:
+class RetiredKey:
     """A key that was the player's until `at`. One that was only replaced still counts in games that name it; one that
     is `revoked` counts nowhere.
 
@@ -46,7 +46,7 @@ class Retired:
     new_sig: str | None = None
 
 
-class Summary(NamedTuple):
+class GameSummary(NamedTuple):
     """A game as lists show it. It repeats what the log says, for queries; the log is the truth.
 
     A named tuple, because lists are made of many.
@@ -75,7 +75,7 @@ class Summary(NamedTuple):
 class NewGame:
     """A game to be: its first line, the player who may open it, and the committed seed."""
 
-    summary: Summary
+    summary: GameSummary
     line: Line
     seed: str
     offered_to: str
@@ -94,7 +94,7 @@ class Append:
     head: str
     lines: tuple[Line, ...]
     openings: tuple[Opening, ...]
-    summary: Summary
+    summary: GameSummary
     outline: bool
     key: str = ""
 
@@ -133,7 +133,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GamePlace:
     """How far a game has come, and when it came there."""
 
     seq: int
@@ -185,20 +185,20 @@ class Store(Protocol):
         Raises `RevokedError` or `ExistsError` for a key that was somebody's before.
         """
 
-    async def retired(self, key: str) -> Retired | None:
+    async def retired(self, key: str) -> RetiredKey | None:
         """What became of a key that was a player's and is no more."""
 
-    async def retired_of(self, name: str) -> tuple[Retired, ...]:
+    async def retired_of(self, name: str) -> tuple[RetiredKey, ...]:
         """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
 
-    async def replace_key(self, player: Player, retired: Retired) -> None:
+    async def replace_key(self, player: Player, retired: RetiredKey) -> None:
         """Gives a registered player the key of `player` in place of the `retired` one, and ends all their logins.
 
         All or nothing: raises `ForbiddenError` if the retired key is not the one that counts, `RevokedError` if it has
         been revoked, `ExistsError` if the new one is or was anybody's.
         """
 
-    async def revoke_key(self, retired: Retired) -> None:
+    async def revoke_key(self, retired: RetiredKey) -> None:
         """Makes a player's key, the last one or an earlier, count nowhere, and ends all their logins.
 
         Done already, nothing is done. Raises `ForbiddenError` if it never was that player's.
@@ -246,7 +246,7 @@ class Store(Protocol):
     async def head(self, game: str) -> tuple[int, str] | None:
         """The last entry's number and head."""
 
-    async def summary(self, game: str) -> Summary | None:
+    async def summary(self, game: str) -> GameSummary | None:
         """A game's summary."""
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
@@ -258,13 +258,13 @@ class Store(Protocol):
     async def history(self, game: str, after: int = -1) -> History | None:
         """A game's lines after number `after` and its secrets, of one moment."""
 
-    async def games(self, query: Query) -> tuple[Summary, ...]:
+    async def games(self, query: Query) -> tuple[GameSummary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         """The numbers of the last entries of those `games` that there are. For a few hundred at once."""
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
         """Where a player's listed games stand that are not over, or have ended at the time `since` or later.
 
         At most `limit` of them, those that were created last. The player is in either seat or invited.

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from hkoji_server.store.worker import Job, Worker
+from hkoji_server.store.batch_thread import BatchThread, Job
 
 log = structlog.get_logger("hkoji")
 
@@ -71,7 +71,7 @@ class Rates(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RateRequest:
     """One who asks at a time, in microseconds."""
 
     name: str
@@ -88,18 +88,18 @@ class SqliteRates:
         self._database: sqlite3.Connection | None = None
         self._forgotten = monotonic()
         self._complained = float("-inf")
-        self._worker: Worker[Asked] = Worker("hkoji-rates", self._handle, self._drop, most=_MOST_JOBS)
+        self._worker: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=_MOST_JOBS)
 
     async def admit(self, name: str, rate: Rate) -> float:
         """Counts one for `name`: 0 if that is within the rate; else it is not counted, and in so many seconds it is."""
-        waits: float = await self._worker.run(Asked(name, rate, int(self._clock() * MICRO)))
+        waits: float = await self._worker.run(RateRequest(name, rate, int(self._clock() * MICRO)))
         return waits
 
     def close(self) -> None:
         """Lets the file go."""
         self._worker.close()
 
-    def _handle(self, batch: list[Job[Asked]]) -> None:
+    def _handle(self, batch: list[Job[RateRequest]]) -> None:
         try:
             database = self._database = self._database or self._open()
             database.execute("BEGIN IMMEDIATE")
@@ -159,7 +159,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _admit(database: sqlite3.Connection, asked: Asked) -> float:
+def _admit(database: sqlite3.Connection, asked: RateRequest) -> float:
     step, most = asked.rate.step, asked.rate.most
     values = {"name": asked.name, "now": asked.now, "step": step, "most": most}
     if database.execute(ADMIT, values).fetchall():

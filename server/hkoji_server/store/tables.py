@@ -20,7 +20,7 @@ def _index(name: str, where: str, *columns: str) -> Index:
     return Index(f"game_{name}", *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
-class ServiceRecord(SQLModel, table=True):
+class ServiceTable(SQLModel, table=True):
     """The service itself: one row."""
 
     __tablename__ = "service"
@@ -30,7 +30,7 @@ class ServiceRecord(SQLModel, table=True):
     origin: str = Field(sa_type=Text)
 
 
-class PlayerRecord(SQLModel, table=True):
+class PlayerTable(SQLModel, table=True):
     """A registered player."""
 
     __tablename__ = "player"
@@ -42,7 +42,7 @@ class PlayerRecord(SQLModel, table=True):
     sig: str = Field(sa_type=Text)
 
 
-class RetiredRecord(SQLModel, table=True):
+class RetiredKeyTable(SQLModel, table=True):
     """A key that has been a player's, and is no more; nobody can ever register it again."""
 
     __tablename__ = "retired"
@@ -57,7 +57,7 @@ class RetiredRecord(SQLModel, table=True):
     new_sig: str | None = Field(default=None, sa_type=Text)
 
 
-class RecoveryRecord(SQLModel, table=True):
+class RecoveryTable(SQLModel, table=True):
     """That a player may have another key, by the digest of the code that the host has given them."""
 
     __tablename__ = "recovery"
@@ -67,7 +67,7 @@ class RecoveryRecord(SQLModel, table=True):
     expires: str = Field(sa_type=Text)
 
 
-class ChallengeRecord(SQLModel, table=True):
+class ChallengeTable(SQLModel, table=True):
     """A login challenge that waits, by the digest of its nonce."""
 
     __tablename__ = "challenge"
@@ -76,7 +76,7 @@ class ChallengeRecord(SQLModel, table=True):
     expires: str = Field(index=True, sa_type=Text)
 
 
-class TokenRecord(SQLModel, table=True):
+class TokenTable(SQLModel, table=True):
     """A login token, by its digest."""
 
     __tablename__ = "token"
@@ -86,7 +86,7 @@ class TokenRecord(SQLModel, table=True):
     expires: str = Field(index=True, sa_type=Text)
 
 
-class GameRecord(SQLModel, table=True):
+class GameTable(SQLModel, table=True):
     """A game's summary and head."""
 
     __tablename__ = "game"
@@ -121,7 +121,7 @@ class GameRecord(SQLModel, table=True):
     """When it was over; apart from `updated`, since no move touches it."""
 
 
-class SecretRecord(SQLModel, table=True):
+class SecretTable(SQLModel, table=True):
     """A game's seed, and who may open it."""
 
     __tablename__ = "secret"
@@ -132,7 +132,7 @@ class SecretRecord(SQLModel, table=True):
     offered_to: str = Field(sa_type=Text)
 
 
-class EntryRecord(SQLModel, table=True):
+class EntryTable(SQLModel, table=True):
     """One line of a log: exact texts and signatures."""
 
     __tablename__ = "entry"
@@ -146,7 +146,7 @@ class EntryRecord(SQLModel, table=True):
     receipt_sig: bytes
 
 
-class OpeningRecord(SQLModel, table=True):
+class OpeningTable(SQLModel, table=True):
     """An opening that the service holds; private until the log publishes it."""
 
     __tablename__ = "opening"

@@ -19,7 +19,7 @@ from sqlalchemy import URL
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.statements import Row, Values
+from hkoji_server.store.sqlite.statements import Row, Values
 
 T = TypeVar("T")
 Connection = AsyncConnection[Row]

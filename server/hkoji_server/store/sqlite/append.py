@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from hkoji.errors import ConflictError
-from hkoji_server.store import keychanges, statements
+from hkoji_server.store import player_keys
 from hkoji_server.store.contract import Append, Hint, hint_of
-from hkoji_server.store.writer import Work, driver
+from hkoji_server.store.sqlite import statements
+from hkoji_server.store.sqlite.writer import Work, driver
 
 
 def write_of(append: Append) -> Work[Hint]:
@@ -21,7 +22,7 @@ def write_of(append: Append) -> Work[Hint]:
     def work(connection: Connection) -> Hint:
         execute = driver(connection).execute
         if append.key and (row := execute(statements.RETIRED_KEY, {"b_key": append.key}).fetchone()):
-            keychanges.verify_counts(keychanges.read_retired(row))
+            player_keys.verify_counts(player_keys.read_retired(row))
         if execute(statements.ADVANCE, place).rowcount != 1:
             row = execute(statements.HEAD_OF, {"b_game": append.game}).fetchone()
             seq, head = row or (-1, "")

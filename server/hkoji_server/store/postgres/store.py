@@ -40,29 +40,30 @@ from hkoji.game.openings import Opening
 from hkoji.log.line import Line, StoredLine
 from hkoji.log.private_key import parse_public_key
 from hkoji.messages.text import tell
-from hkoji_server.store import connections as pool
-from hkoji_server.store import keychanges, lists, readiness, statements
-from hkoji_server.store import postgres_statements as said
-from hkoji_server.store.connections import Connections
+from hkoji_server.store import game_lists, player_keys, readiness
 from hkoji_server.store.contract import (
     Append,
     Decide,
+    GamePlace,
+    GameSummary,
     History,
     NewGame,
     Notice,
-    Place,
     Player,
     Query,
-    Retired,
+    RetiredKey,
     Secrets,
-    Summary,
     hint_of,
 )
-from hkoji_server.store.deciding import Deciding
 from hkoji_server.store.location import show_location
-from hkoji_server.store.postgres_hints import Hints
-from hkoji_server.store.serial import Serial
-from hkoji_server.store.statements import SERVICE, TOKEN, Row, Values
+from hkoji_server.store.postgres import connections as pool
+from hkoji_server.store.postgres import statements as said
+from hkoji_server.store.postgres.connections import Connections
+from hkoji_server.store.postgres.decision_thread import DecisionThread
+from hkoji_server.store.postgres.hints import PostgresHints
+from hkoji_server.store.postgres.transactions import SerializableTransactions
+from hkoji_server.store.sqlite import statements
+from hkoji_server.store.sqlite.statements import SERVICE, TOKEN, Row, Values
 
 _MOST: Final = 10
 """Connections for moves and reads. The database has a hundred for all who ask, if nobody has given it more."""
@@ -76,10 +77,10 @@ class PostgresStore:
     """`Store` on the database at a URL. Made by `open_postgres`; used and closed in the same event loop."""
 
     def __init__(self, url: URL, *, most: int = _MOST) -> None:
-        self._serial = Serial(url, show_location(url))
+        self._serial = SerializableTransactions(url, show_location(url))
         self._connections = Connections(url, most=most)
-        self._hints = Hints(self._connections)
-        self._deciding = Deciding()
+        self._hints = PostgresHints(self._connections)
+        self._deciding = DecisionThread()
 
     async def open(self) -> None:
         """Looks whether the database is safe, migrates it, and connects. Raises `StorageError`."""
@@ -127,27 +128,27 @@ class PostgresStore:
 
     async def add_player(self, player: Player) -> Player | None:
         """Registers. Returns the player that holds the name or the key already, or None if it is done."""
-        return await self._serial.run(lambda connection: keychanges.register(connection, player))
+        return await self._serial.run(lambda connection: player_keys.register(connection, player))
 
-    async def retired(self, key: str) -> Retired | None:
+    async def retired(self, key: str) -> RetiredKey | None:
         """What became of a key that was a player's and is no more."""
         rows = await self._rows(said.RETIRED_KEY, {"b_key": key})
-        return keychanges.read_retired(rows[0]) if rows else None
+        return player_keys.read_retired(rows[0]) if rows else None
 
-    async def retired_of(self, name: str) -> tuple[Retired, ...]:
+    async def retired_of(self, name: str) -> tuple[RetiredKey, ...]:
         """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
-        return tuple(map(keychanges.read_retired, await self._rows(said.RETIRED_OF, {"b_name": name})))
+        return tuple(map(player_keys.read_retired, await self._rows(said.RETIRED_OF, {"b_name": name})))
 
-    async def replace_key(self, player: Player, retired: Retired) -> None:
+    async def replace_key(self, player: Player, retired: RetiredKey) -> None:
         """Gives a registered player another key, and ends all their logins; all or nothing."""
-        await self._serial.run(lambda connection: keychanges.replace(connection, player, retired))
+        await self._serial.run(lambda connection: player_keys.replace(connection, player, retired))
 
-    async def revoke_key(self, retired: Retired) -> None:
+    async def revoke_key(self, retired: RetiredKey) -> None:
         """Makes a player's key, the last one or an earlier, count nowhere, and ends all their logins.
 
         Returns when no append that has not seen it is under way.
         """
-        await self._serial.run(lambda connection: keychanges.revoke(connection, retired))
+        await self._serial.run(lambda connection: player_keys.revoke(connection, retired))
         ((before,),) = await self._rows(_UNDER_WAY, {})
         async with asyncio.timeout(_PATIENCE) as limit:
             try:
@@ -163,11 +164,11 @@ class PostgresStore:
 
     async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
         """Keeps the digest of a code, in place of an earlier one."""
-        await self._serial.run(lambda connection: keychanges.allow(connection, name, digest, expires))
+        await self._serial.run(lambda connection: player_keys.allow(connection, name, digest, expires))
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
         """Gives a player whose key is revoked another one, and uses the code up; all or nothing."""
-        await self._serial.run(lambda connection: keychanges.recover(connection, player, digest, now))
+        await self._serial.run(lambda connection: player_keys.recover(connection, player, digest, now))
 
     # --- logins ---------------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ class PostgresStore:
         """Keeps a login token by its digest, if the `key` still counts, and forgets those that have expired."""
 
         def work(connection: Connection) -> None:
-            keychanges.verify_logs_in(connection, name, key)
+            player_keys.verify_logs_in(connection, name, key)
             connection.execute(delete(TOKEN).where(TOKEN.c.expires <= now))
             connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires))
 
@@ -250,10 +251,10 @@ class PostgresStore:
         rows = await self._rows(said.HEAD_OF, {"b_game": game})
         return (rows[0][0], rows[0][1]) if rows else None
 
-    async def summary(self, game: str) -> Summary | None:
+    async def summary(self, game: str) -> GameSummary | None:
         """A game's summary."""
         rows = await self._rows(said.GAME_OF, {"b_game": game})
-        return Summary._make(rows[0]) if rows else None
+        return GameSummary._make(rows[0]) if rows else None
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
@@ -277,10 +278,10 @@ class PostgresStore:
         found = (Opening(*row) for row in openings)
         return History(lines, Secrets(seed, offered_to, tuple(each for each in found if each.seq <= last)))
 
-    async def games(self, query: Query) -> tuple[Summary, ...]:
+    async def games(self, query: Query) -> tuple[GameSummary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
-        rows = await self._rows(_listed(lists.form_of(query)), lists.values_of(query))
-        return tuple(map(Summary._make, rows))
+        rows = await self._rows(_listed(game_lists.form_of(query)), game_lists.values_of(query))
+        return tuple(map(GameSummary._make, rows))
 
     # --- waiting --------------------------------------------------------------------------------------------------
 
@@ -288,10 +289,10 @@ class PostgresStore:
         """The numbers of the last entries of those `games` that there are."""
         return dict(await self._rows(said.HEADS_OF, {"b_games": list(games)}))
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
         rows = await self._rows(_going_on(limit), {"b_player": player, "b_since": since})
-        return {game: Place(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}
+        return {game: GamePlace(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}
 
     def listen(self, notice: Notice) -> Callable[[], None]:
         """Gives hints to `notice` until the function that is returned is called."""
@@ -317,13 +318,13 @@ class PostgresStore:
 
 
 @lru_cache(maxsize=256)
-def _listed(form: lists.Form) -> str:
-    return said.compiled(lists.listed(form))
+def _listed(form: game_lists.ListStatement) -> str:
+    return said.compiled(game_lists.listed(form))
 
 
 @lru_cache(maxsize=8)
 def _going_on(limit: int) -> str:
-    return said.compiled(lists.going_on(limit))
+    return said.compiled(game_lists.going_on(limit))
 
 
 async def open_postgres(url: URL) -> PostgresStore:

@@ -39,7 +39,7 @@ class _Gathered(threading.local):
     jobs: list[Job[Any]] | None = None
 
 
-class Worker(Generic[W]):
+class BatchThread(Generic[W]):
     """Runs `handle` in a thread of its own, with at least one and, but for a large turn, at most `most` jobs.
 
     `handle` gives each job its result or error, and raises nothing; `finish` runs when the thread ends.

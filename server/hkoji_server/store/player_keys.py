@@ -12,17 +12,17 @@ from sqlalchemy import Connection, delete, insert, or_, select, update
 from hkoji.errors import ExistsError, ForbiddenError, RevokedError
 from hkoji.log.private_key import parse_public_key
 from hkoji.messages.text import tell
-from hkoji_server.store.contract import Player, Retired
-from hkoji_server.store.statements import PLAYER, RECOVERY, RETIRED, TOKEN, Row
+from hkoji_server.store.contract import Player, RetiredKey
+from hkoji_server.store.sqlite.statements import PLAYER, RECOVERY, RETIRED, TOKEN, Row
 
 
-def read_retired(row: Row) -> Retired:
+def read_retired(row: Row) -> RetiredKey:
     """A row as a value."""
     key, name, at, revoked, *said = row
-    return Retired(key, name, at, bool(revoked), *said)
+    return RetiredKey(key, name, at, bool(revoked), *said)
 
 
-def verify_counts(retired: Retired | None) -> None:
+def verify_counts(retired: RetiredKey | None) -> None:
     """Raises `RevokedError` for a key that counts nowhere."""
     if retired is not None and retired.revoked:
         raise RevokedError(retired.name, parse_public_key(retired.key).fingerprint)
@@ -57,7 +57,7 @@ def register(connection: Connection, player: Player) -> Player | None:
     return None
 
 
-def replace(connection: Connection, player: Player, retired: Retired) -> None:
+def replace(connection: Connection, player: Player, retired: RetiredKey) -> None:
     """Puts the key of `player` in the place of the `retired` one."""
     verify_counts(_retired(connection, retired.key))
     if _key_of(connection, player.name) != retired.key:
@@ -67,7 +67,7 @@ def replace(connection: Connection, player: Player, retired: Retired) -> None:
     _set_key(connection, player)
 
 
-def revoke(connection: Connection, retired: Retired) -> None:
+def revoke(connection: Connection, retired: RetiredKey) -> None:
     """Makes a key count nowhere."""
     before = _retired(connection, retired.key)
     if before is None and _key_of(connection, retired.name) != retired.key:
@@ -104,7 +104,7 @@ def recover(connection: Connection, player: Player, digest: str, now: str) -> No
     _set_key(connection, player)
 
 
-def _retired(connection: Connection, key: str) -> Retired | None:
+def _retired(connection: Connection, key: str) -> RetiredKey | None:
     row = connection.execute(select(*RETIRED.c).where(RETIRED.c.key == key)).first()
     return read_retired(tuple(row)) if row else None
 

@@ -18,10 +18,10 @@ from sqlalchemy.pool import NullPool
 from hkoji.errors import NotFoundError, StorageError
 from hkoji.game.openings import Opening
 from hkoji.messages.text import tell
-from hkoji_server.store.contract import Player, Secrets, Summary
+from hkoji_server.store.contract import GameSummary, Player, Secrets
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.readiness import SCHEMA, newest_schema
-from hkoji_server.store.statements import (
+from hkoji_server.store.sqlite.statements import (
     CHALLENGE,
     ENTRY,
     GAME,
@@ -42,20 +42,20 @@ _COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE)
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredGame:
     """All that is stored of a game; `rows` have number, text, signature, receipt and its signature of each entry.
 
     `ended` is when it ended, for lists, if it has.
     """
 
-    summary: Summary
+    summary: GameSummary
     ended: str | None
     rows: tuple[Row, ...]
     secrets: Secrets | None
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DatabaseFigures:
     """How much there is. Sizes are in bytes; `free` is what vacuuming would give back, where that is known."""
 
     games: dict[str, int]
@@ -65,7 +65,7 @@ class Figures:
     free: int | None
 
 
-class Upkeep:
+class Maintenance:
     """The database at `location`. Raises `NotFoundError` if there is none, `StorageError` if it is of no use."""
 
     def __init__(self, location: Location) -> None:
@@ -103,7 +103,7 @@ class Upkeep:
                 return
             after, first = found[-1], False
 
-    def game(self, game: str) -> Stored | None:
+    def game(self, game: str) -> StoredGame | None:
         """All of a game, of one moment."""
         lines = (ENTRY.c.seq, ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
         opened = (OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
@@ -117,7 +117,7 @@ class Upkeep:
         if summary is None:
             return None
         kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
-        return Stored(Summary._make(summary[:-1]), summary[-1], tuple(tuple(row) for row in rows), kept)
+        return StoredGame(GameSummary._make(summary[:-1]), summary[-1], tuple(tuple(row) for row in rows), kept)
 
     def players(self) -> Iterator[Player]:
         """The players, by name."""
@@ -150,7 +150,7 @@ class Upkeep:
                 for table in (ENTRY, SECRET, OPENING)
             )
 
-    def figures(self) -> Figures:
+    def figures(self) -> DatabaseFigures:
         """How much there is."""
         with self._reading() as connection:
             statuses = connection.execute(select(GAME.c.status, func.count()).group_by(GAME.c.status)).all()
@@ -160,7 +160,7 @@ class Upkeep:
                 for table in _COUNTED
             }
             size, free = self._sizes(connection)
-        return Figures({row[0]: row[1] for row in statuses}, int(entries), rows, size, free)
+        return DatabaseFigures({row[0]: row[1] for row in statuses}, int(entries), rows, size, free)
 
     def _sizes(self, connection: Connection) -> tuple[int, int | None]:
         if isinstance(self._location, URL):
@@ -223,7 +223,7 @@ def _reason(error: DBAPIError) -> str:
 
 def _engine(location: Location) -> Engine:
     if isinstance(location, URL):
-        from hkoji_server.store.connections import arguments
+        from hkoji_server.store.postgres.connections import arguments
 
         bare = location.set(query={}, host=None, port=None, username=None, password=None, database=None)
         return create_engine(

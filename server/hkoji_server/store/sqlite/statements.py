@@ -14,18 +14,18 @@ from sqlmodel import SQLModel
 
 from hkoji.errors import HkojiError
 from hkoji.log.line import Line, StoredLine
-from hkoji_server.store.contract import Append, Summary
+from hkoji_server.store.contract import Append, GameSummary
 from hkoji_server.store.tables import (
-    ChallengeRecord,
-    EntryRecord,
-    GameRecord,
-    OpeningRecord,
-    PlayerRecord,
-    RecoveryRecord,
-    RetiredRecord,
-    SecretRecord,
-    ServiceRecord,
-    TokenRecord,
+    ChallengeTable,
+    EntryTable,
+    GameTable,
+    OpeningTable,
+    PlayerTable,
+    RecoveryTable,
+    RetiredKeyTable,
+    SecretTable,
+    ServiceTable,
+    TokenTable,
 )
 
 Row = tuple[Any, ...]  # Any: a row has the columns that were asked for
@@ -41,18 +41,18 @@ def compiled(statement: ClauseElement) -> str:
     return str(statement.compile(dialect=SQLiteDialect(paramstyle="named")))
 
 
-SERVICE: Final = _table(ServiceRecord)
-PLAYER: Final = _table(PlayerRecord)
-RETIRED: Final = _table(RetiredRecord)
-RECOVERY: Final = _table(RecoveryRecord)
-CHALLENGE: Final = _table(ChallengeRecord)
-TOKEN: Final = _table(TokenRecord)
-GAME: Final = _table(GameRecord)
-SECRET: Final = _table(SecretRecord)
-ENTRY: Final = _table(EntryRecord)
-OPENING: Final = _table(OpeningRecord)
+SERVICE: Final = _table(ServiceTable)
+PLAYER: Final = _table(PlayerTable)
+RETIRED: Final = _table(RetiredKeyTable)
+RECOVERY: Final = _table(RecoveryTable)
+CHALLENGE: Final = _table(ChallengeTable)
+TOKEN: Final = _table(TokenTable)
+GAME: Final = _table(GameTable)
+SECRET: Final = _table(SecretTable)
+ENTRY: Final = _table(EntryTable)
+OPENING: Final = _table(OpeningTable)
 
-SUMMARY: Final = Summary._fields
+SUMMARY: Final = GameSummary._fields
 SUMMARY_COLUMNS: Final = tuple(GAME.c[name] for name in SUMMARY)
 PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated")
 OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner", "ended")
@@ -120,7 +120,7 @@ def opening_values(append: Append) -> list[Values]:
     ]
 
 
-def summary_values(summary: Summary) -> Values:
+def summary_values(summary: GameSummary) -> Values:
     """A summary as a row; with it when a game that is over was."""
     return {**summary._asdict(), "ended": summary.updated if summary.status == "finished" else None}
 

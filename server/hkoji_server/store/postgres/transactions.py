@@ -18,8 +18,8 @@ from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.connections import LostError, arguments, check_safe, is_end, unwritten
 from hkoji_server.store.migrate import migrate_together
+from hkoji_server.store.postgres.connections import LostError, arguments, check_safe, is_end, unwritten
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ _TRIES: Final = 12
 _REFUSED: Final = ("40001", "40P01", "23505")
 
 
-class Serial:
+class SerializableTransactions:
     """Runs such work on the database at `url`. Raises `StorageError` if it cannot be used, or is not safe."""
 
     def __init__(self, url: URL, shown: str) -> None:

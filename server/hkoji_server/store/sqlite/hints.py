@@ -24,7 +24,7 @@ class Writings(Protocol):
     foreign: int
 
 
-class Hints:
+class SqliteHints:
     """Gives hints to those who listen. `version` changes when anybody has written to the database."""
 
     def __init__(self, writings: Writings, version: Callable[[], int]) -> None:

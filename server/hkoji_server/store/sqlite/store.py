@@ -34,25 +34,26 @@ from hkoji.errors import StorageError
 from hkoji.game.openings import Opening
 from hkoji.log.line import Line, StoredLine
 from hkoji.messages.text import tell
-from hkoji_server.store import keychanges, lists, readiness, statements
-from hkoji_server.store.appending import write_of
+from hkoji_server.store import game_lists, player_keys, readiness
 from hkoji_server.store.contract import (
     Append,
     Decide,
+    GamePlace,
+    GameSummary,
     History,
     NewGame,
     Notice,
-    Place,
     Player,
     Query,
-    Retired,
+    RetiredKey,
     Secrets,
-    Summary,
 )
-from hkoji_server.store.hints import Hints
 from hkoji_server.store.migrate import migrate
-from hkoji_server.store.statements import CHALLENGE, ENTRY, GAME, SECRET, SERVICE, TOKEN, Row, Values
-from hkoji_server.store.writer import Writer, driver
+from hkoji_server.store.sqlite import statements
+from hkoji_server.store.sqlite.append import write_of
+from hkoji_server.store.sqlite.hints import SqliteHints
+from hkoji_server.store.sqlite.statements import CHALLENGE, ENTRY, GAME, SECRET, SERVICE, TOKEN, Row, Values
+from hkoji_server.store.sqlite.writer import SqliteWriter, driver
 
 _BUSY_SECONDS: Final = 10
 _PAGE_SIZE: Final = 8192
@@ -101,8 +102,8 @@ class SqliteStore:
                 hint=tell("is it an hkoji database?"),
             ) from error
         self._lock = threading.Lock()
-        self._writer = Writer(self._engine.connect, "BEGIN IMMEDIATE")
-        self._hints = Hints(self._writer, self._version)
+        self._writer = SqliteWriter(self._engine.connect, "BEGIN IMMEDIATE")
+        self._hints = SqliteHints(self._writer, self._version)
 
     def close(self) -> None:
         """Finishes what was begun, moves the write-ahead log into the file, and closes it."""
@@ -150,32 +151,32 @@ class SqliteStore:
 
     async def add_player(self, player: Player) -> Player | None:
         """Registers. Returns the player that holds the name or the key already, or None if it is done."""
-        return await self._writer.run(lambda connection: keychanges.register(connection, player))
+        return await self._writer.run(lambda connection: player_keys.register(connection, player))
 
-    async def retired(self, key: str) -> Retired | None:
+    async def retired(self, key: str) -> RetiredKey | None:
         """What became of a key that was a player's and is no more."""
         rows = self._rows(statements.RETIRED_KEY, {"b_key": key})
-        return keychanges.read_retired(rows[0]) if rows else None
+        return player_keys.read_retired(rows[0]) if rows else None
 
-    async def retired_of(self, name: str) -> tuple[Retired, ...]:
+    async def retired_of(self, name: str) -> tuple[RetiredKey, ...]:
         """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
-        return tuple(map(keychanges.read_retired, self._rows(statements.RETIRED_OF, {"b_name": name})))
+        return tuple(map(player_keys.read_retired, self._rows(statements.RETIRED_OF, {"b_name": name})))
 
-    async def replace_key(self, player: Player, retired: Retired) -> None:
+    async def replace_key(self, player: Player, retired: RetiredKey) -> None:
         """Gives a registered player another key, and ends all their logins; all or nothing."""
-        await self._writer.run(lambda connection: keychanges.replace(connection, player, retired))
+        await self._writer.run(lambda connection: player_keys.replace(connection, player, retired))
 
-    async def revoke_key(self, retired: Retired) -> None:
+    async def revoke_key(self, retired: RetiredKey) -> None:
         """Makes a player's key, the last one or an earlier, count nowhere, and ends all their logins."""
-        await self._writer.run(lambda connection: keychanges.revoke(connection, retired))
+        await self._writer.run(lambda connection: player_keys.revoke(connection, retired))
 
     async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
         """Keeps the digest of a code, in place of an earlier one."""
-        await self._writer.run(lambda connection: keychanges.allow(connection, name, digest, expires))
+        await self._writer.run(lambda connection: player_keys.allow(connection, name, digest, expires))
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
         """Gives a player whose key is revoked another one, and uses the code up; all or nothing."""
-        await self._writer.run(lambda connection: keychanges.recover(connection, player, digest, now))
+        await self._writer.run(lambda connection: player_keys.recover(connection, player, digest, now))
 
     # --- logins ---------------------------------------------------------------------------------------------------
 
@@ -200,7 +201,7 @@ class SqliteStore:
         """Keeps a login token by its digest, if the `key` still counts, and forgets those that have expired."""
 
         def work(connection: Connection) -> None:
-            keychanges.verify_logs_in(connection, name, key)
+            player_keys.verify_logs_in(connection, name, key)
             connection.execute(delete(TOKEN).where(TOKEN.c.expires <= now))
             connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires))
 
@@ -240,10 +241,10 @@ class SqliteStore:
         rows = self._rows(statements.HEAD_OF, {"b_game": game})
         return (rows[0][0], rows[0][1]) if rows else None
 
-    async def summary(self, game: str) -> Summary | None:
+    async def summary(self, game: str) -> GameSummary | None:
         """A game's summary."""
         rows = self._rows(statements.GAME_OF, {"b_game": game})
-        return Summary._make(rows[0]) if rows else None
+        return GameSummary._make(rows[0]) if rows else None
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
         """A game's lines with receipts, from the one after number `after` on."""
@@ -265,9 +266,11 @@ class SqliteStore:
         kept = Secrets(seed, offered_to, tuple(Opening(*row) for row in openings))
         return History(tuple(statements.read_line(row) for row in lines), kept)
 
-    async def games(self, query: Query) -> tuple[Summary, ...]:
+    async def games(self, query: Query) -> tuple[GameSummary, ...]:
         """Games that match, newest first. Games that have not been opened are in no list."""
-        return tuple(map(Summary._make, self._rows(_listed(lists.form_of(query)), lists.values_of(query))))
+        return tuple(
+            map(GameSummary._make, self._rows(_listed(game_lists.form_of(query)), game_lists.values_of(query)))
+        )
 
     # --- waiting --------------------------------------------------------------------------------------------------
 
@@ -275,10 +278,10 @@ class SqliteStore:
         """The numbers of the last entries of those `games` that there are."""
         return dict(self._rows(statements.HEADS_OF, {"b_games": json.dumps(list(games))}))
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, Place]:
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
         """Where a player's listed games stand that are not over, or have ended at `since` or later."""
         rows = self._rows(_going_on(limit), {"b_player": player, "b_since": since})
-        return {game: Place(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}
+        return {game: GamePlace(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}
 
     def listen(self, notice: Notice) -> Callable[[], None]:
         """Gives hints to `notice` until the function that is returned is called."""
@@ -339,13 +342,13 @@ class SqliteStore:
 
 
 @lru_cache(maxsize=256)
-def _listed(form: lists.Form) -> str:
-    return statements.compiled(lists.listed(form))
+def _listed(form: game_lists.ListStatement) -> str:
+    return statements.compiled(game_lists.listed(form))
 
 
 @lru_cache(maxsize=8)
 def _going_on(limit: int) -> str:
-    return statements.compiled(lists.going_on(limit))
+    return statements.compiled(game_lists.going_on(limit))
 
 
 def _make_folder(folder: Path) -> None:

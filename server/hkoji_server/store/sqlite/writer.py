@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.worker import Job, Worker
+from hkoji_server.store.batch_thread import BatchThread, Job
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -36,7 +36,7 @@ _Job = Job[Prepare]
 Prepared = tuple[_Job, Work[Any]]
 
 
-class Writer:
+class SqliteWriter:
     """Runs jobs on a connection of its own, in a thread of its own; the statement `begin` opens a transaction."""
 
     def __init__(self, connect: Callable[[], Connection], begin: str) -> None:
@@ -48,7 +48,7 @@ class Writer:
         """How many batches have been committed."""
         self.foreign = 0
         """How many of them found that somebody else had written since the one before."""
-        self._worker: Worker[Prepare] = Worker("hkoji-writer", self._handle, self._discard, most=_MOST_JOBS)
+        self._worker: BatchThread[Prepare] = BatchThread("hkoji-writer", self._handle, self._discard, most=_MOST_JOBS)
 
     async def run(self, work: Work[T]) -> T:
         """Runs `work` in a transaction; returns when it is durable. Raises what it raises, or `StorageError`.

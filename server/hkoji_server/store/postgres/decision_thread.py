@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from hkoji_server.store.batch_thread import BatchThread, Job
 from hkoji_server.store.contract import Append, Decide
-from hkoji_server.store.worker import Job, Worker
 
 _MOST_JOBS: Final = 16
 
 
-class Deciding:
+class DecisionThread:
     """Decides what is to be appended, for many at once."""
 
     def __init__(self) -> None:
-        self._worker: Worker[Decide] = Worker("hkoji-decides", _handle, lambda: None, most=_MOST_JOBS)
+        self._worker: BatchThread[Decide] = BatchThread("hkoji-decides", _handle, lambda: None, most=_MOST_JOBS)
 
     async def decide(self, given: Decide) -> Append:
         """What `given` returns. Raises what it raises."""

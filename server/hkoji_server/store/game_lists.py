@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, or_, select, tuple_, union_all
 
 from hkoji_server.store.contract import Query
-from hkoji_server.store.statements import GAME, SUMMARY_COLUMNS, Values
+from hkoji_server.store.sqlite.statements import GAME, SUMMARY_COLUMNS, Values
 
 Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
 Wanted = tuple[ColumnElement[bool], ...]
@@ -30,7 +30,7 @@ _AT: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status, G
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
 
-class Form(NamedTuple):
+class ListStatement(NamedTuple):
     """What a query asks for, without the values."""
 
     status: str | None
@@ -42,9 +42,9 @@ class Form(NamedTuple):
     """Not a parameter: PostgreSQL plans for few rows only if it knows that they are."""
 
 
-def form_of(query: Query) -> Form:
+def form_of(query: Query) -> ListStatement:
     """A query's form."""
-    return Form(
+    return ListStatement(
         query.status,
         query.player is not None,
         query.waiting,
@@ -66,7 +66,7 @@ def values_of(query: Query) -> Values:
     }
 
 
-def listed(form: Form) -> Select[Any]:
+def listed(form: ListStatement) -> Select[Any]:
     """Games that match, newest first. Games that have not been opened are in no list."""
     if form.player and not (form.waiting or form.prefix):
         older = (_older(GAME.c.created),) if form.after else ()

@@ -13,7 +13,7 @@ from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, parse_location
 from hkoji_server.store.rates import Rates, SqliteRates
-from hkoji_server.store.sqlite import SqliteStore
+from hkoji_server.store.sqlite.store import SqliteStore
 
 
 def location_of(settings: Settings) -> Location:
@@ -39,7 +39,7 @@ async def open_store(location: Location) -> AsyncIterator[Store]:
             file.close()
         return
     try:
-        from hkoji_server.store.postgres import open_postgres
+        from hkoji_server.store.postgres.store import open_postgres
     except ImportError as error:
         raise UsageError(
             tell("what speaks to PostgreSQL is not installed"),
@@ -52,7 +52,7 @@ async def open_store(location: Location) -> AsyncIterator[Store]:
         await store.close()
 
 
-def look(location: Location) -> None:
+def verify_opens(location: Location) -> None:
     """Opens and closes the store, to say what is wrong with it. Raises `StorageError`."""
 
     async def work() -> None:
@@ -66,6 +66,6 @@ def open_rates(location: Location) -> Rates:
     """What counts requests for all processes on that store."""
     if isinstance(location, Path):
         return SqliteRates(location.with_name("hkoji-limits.sqlite3"))
-    from hkoji_server.store.postgres_rates import PostgresRates
+    from hkoji_server.store.postgres.rates import PostgresRates
 
     return PostgresRates(location)

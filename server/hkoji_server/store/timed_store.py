@@ -14,12 +14,12 @@ Observe = Callable[[str, float, HkojiError | None], None]
 """Told of each call: its name, its seconds, and its error if it was one of the project's."""
 
 
-def measured(store: Store, observe: Observe) -> Store:
+def timed_store(store: Store, observe: Observe) -> Store:
     """`store`, with `observe` told of every awaited call."""
-    return cast(Store, _Measured(store, observe))
+    return cast(Store, TimedStore(store, observe))
 
 
-class _Measured:
+class TimedStore:
     def __init__(self, store: Store, observe: Observe) -> None:
         for name in dir(Store):
             if not name.startswith("_"):

@@ -17,9 +17,9 @@ from typing import Final
 import psycopg
 
 from hkoji.errors import HkojiError
-from hkoji_server.store.connections import Connection, Connections, closing
 from hkoji_server.store.contract import ANYWHERE, Hint, Notice
-from hkoji_server.store.statements import Row
+from hkoji_server.store.postgres.connections import Connection, Connections, closing
+from hkoji_server.store.sqlite.statements import Row
 
 _CHANNEL: Final = "hkoji"
 _PACE: Final = 0.02
@@ -28,7 +28,7 @@ _MOST_BYTES: Final = 7900
 _PAUSES: Final = (0.1, 0.5, 1.0, 5.0)
 
 
-class Hints:
+class PostgresHints:
     """Gives hints to those who listen here, and to the other processes. For one event loop."""
 
     def __init__(self, connections: Connections) -> None:

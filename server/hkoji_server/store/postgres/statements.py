@@ -32,7 +32,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_or
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from hkoji_server.store.contract import Append, NewGame
-from hkoji_server.store.statements import (
+from hkoji_server.store.sqlite.statements import (
     CHALLENGE,
     ENTRY,
     GAME,

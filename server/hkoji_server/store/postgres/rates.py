@@ -16,9 +16,9 @@ import structlog
 from sqlalchemy import URL
 
 from hkoji_server.store import rates
-from hkoji_server.store.connections import arguments
-from hkoji_server.store.rates import FORGET_EVERY, MICRO, Asked, Rate
-from hkoji_server.store.worker import Job, Worker
+from hkoji_server.store.batch_thread import BatchThread, Job
+from hkoji_server.store.postgres.connections import arguments
+from hkoji_server.store.rates import FORGET_EVERY, MICRO, Rate, RateRequest
 
 log = structlog.get_logger("hkoji")
 
@@ -41,18 +41,18 @@ class PostgresRates:
         self._connection: psycopg.Connection | None = None
         self._forgotten = monotonic()
         self._complained = float("-inf")
-        self._worker: Worker[Asked] = Worker("hkoji-rates", self._handle, self._drop, most=_MOST_JOBS)
+        self._worker: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=_MOST_JOBS)
 
     async def admit(self, name: str, rate: Rate) -> float:
         """Counts one for `name`: 0 if that is within the rate; else it is not counted, and in so many seconds it is."""
-        waits: float = await self._worker.run(Asked(name, rate, int(self._clock() * MICRO)))
+        waits: float = await self._worker.run(RateRequest(name, rate, int(self._clock() * MICRO)))
         return waits
 
     def close(self) -> None:
         """Lets the connection go."""
         self._worker.close()
 
-    def _handle(self, batch: list[Job[Asked]]) -> None:
+    def _handle(self, batch: list[Job[RateRequest]]) -> None:
         for job in batch:
             job.result = 0.0
         try:
@@ -81,7 +81,7 @@ class PostgresRates:
                 connection.close()
 
 
-def _admit(connection: psycopg.Connection, asked: Asked) -> float:
+def _admit(connection: psycopg.Connection, asked: RateRequest) -> float:
     values = {"name": asked.name, "now": asked.now, "step": asked.rate.step, "most": asked.rate.most}
     if connection.execute(_ADMIT.encode(), values).fetchone():
         return 0.0
