@@ -1,4 +1,4 @@
-"""Builds tests/data/drawings/: positions and a chart as SVG, to be looked at, and to see what a change changes.
+"""Builds tests/data/drawings/ (positions and a chart as SVG, for review) and docs/board.svg, the picture in README.md.
 
 python -m scripts.build_drawings           write the files
 python -m scripts.build_drawings --check   fail if they are not what this writes
@@ -6,6 +6,8 @@ python -m scripts.build_drawings --check   fail if they are not what this writes
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,9 +24,14 @@ from hkoji.show.scene import Scene
 from hkoji.study.eyes import ALL, GUEST, HOST, SPECTATOR, Eyes, see
 from hkoji.study.shares import Share
 from hkoji.study.stops import Stop, stops
+from tests.support.docs import DOCS
 from tests.support.table import NAMES, whole_game
 
-FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "drawings"
+ROOT: Final = DOCS.parent
+FOLDER: Final = ROOT / "tests" / "data" / "drawings"
+BOARD: Final = DOCS / "board.svg"
+COMMAND: Final = "hkoji replay tests/data/vectors/games/whole.jsonl --at 15 --eyes guest --svg -"
+"""Draws `BOARD`. README.md shows the picture."""
 
 
 class Picture(NamedTuple):
@@ -78,9 +85,21 @@ def chart() -> str:
     return draw_charts("A chart", (Chart("Shares of wins", bars, half=True), Chart("One bar", (Bar("d", 1.0),))))
 
 
-def build() -> dict[str, str]:
-    """Name and contents of every file."""
-    return {**{name: draw(picture) for name, picture in PICTURES.items()}, "chart.svg": chart()}
+def board() -> str:
+    """What `COMMAND` prints, in English and without anybody's settings."""
+    _, *words = COMMAND.split()
+    program = "from hkoji.cli.main import main; main()"
+    environment = {**os.environ, "HKOJI_LANG": "en", "HKOJI_DECK": "standard", "HKOJI_CONFIG": os.devnull}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=ROOT, env=environment, capture_output=True, check=True
+    )
+    return done.stdout.decode()
+
+
+def build() -> dict[Path, str]:
+    """Path and contents of every file."""
+    drawings = {FOLDER / name: draw(picture) for name, picture in PICTURES.items()}
+    return {**drawings, FOLDER / "chart.svg": chart(), BOARD: board()}
 
 
 def main(arguments: list[str]) -> int:
@@ -90,12 +109,11 @@ def main(arguments: list[str]) -> int:
         return 2
     FOLDER.mkdir(exist_ok=True)
     stale = []
-    for name, text in build().items():
-        path = FOLDER / name
+    for path, text in build().items():
         if not arguments:
             path.write_text(text, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != text:
-            stale.append(name)
+            stale.append(path.name)
     if stale:
         print(f"not what scripts/build_drawings.py writes: {', '.join(stale)}", file=sys.stderr)
     return bool(stale)

@@ -90,9 +90,10 @@ def test_a_game_without_a_drawing_says_so() -> None:
 
 
 def test_the_drawings_kept_are_those_that_are_made() -> None:
-    for name, text in build_drawings.build().items():
-        assert (build_drawings.FOLDER / name).read_text(encoding="utf-8") == text, name
-    assert {path.name for path in build_drawings.FOLDER.iterdir()} == set(build_drawings.build())
+    built = build_drawings.build()
+    for path, text in built.items():
+        assert path.read_text(encoding="utf-8") == text, path
+    assert {*build_drawings.FOLDER.iterdir(), build_drawings.BOARD} == set(built)
 
 
 @pytest.fixture(params=LANGUAGES)
