@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hkoji import __version__
-from hkoji.cli.commands import bots, games, hosting, keys, playing, study
+from hkoji.cli.commands import bots, games, host, identity, play, study
 
 app = typer.Typer(
     name="hkoji",
@@ -44,5 +44,5 @@ def _root(
     return
 
 
-for _group in (playing, keys, games, study, bots, hosting):
+for _group in (play, identity, games, study, bots, host):
     app.add_typer(_group.commands)

@@ -19,7 +19,7 @@ from typer.exceptions import TyperException
 
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit
-from hkoji.cli.output import Output, Settled, encode, error_json
+from hkoji.cli.output import CommandOutput, EncodedResult, encode, error_json
 from hkoji.errors import HkojiError, UsageError, shorten
 from hkoji.messages.text import tell
 
@@ -28,7 +28,7 @@ _PLAIN: Final = re.compile(r"[!#-&(-\[\]-~]+(?: [!#-&(-\[\]-~]+)*")
 """Words of ASCII between single spaces, without quotes and backslashes."""
 
 
-def run(app: typer.Typer, out: Output) -> int:
+def run(app: typer.Typer, out: CommandOutput) -> int:
     """Answers every line. Returns 0, or the exit code of the first command that failed."""
     command = typer.main.get_command(app)
     first = int(Exit.OK)
@@ -54,7 +54,9 @@ def _commands() -> Iterator[str]:
             yield stripped
 
 
-def _answer(command: Any, out: Output, line: str) -> dict[str, Any]:  # Any: Typer's command type is its own affair
+def _answer(
+    command: Any, out: CommandOutput, line: str
+) -> dict[str, Any]:  # Any: Typer's command type is its own affair
     out.kept = None
     shown = shorten(line, 200)
     try:
@@ -67,7 +69,7 @@ def _answer(command: Any, out: Output, line: str) -> dict[str, Any]:  # Any: Typ
 def _format(answer: dict[str, Any]) -> str:  # Any: JSON
     """What `encode` makes of an answer."""
     result = answer.get("result")
-    if not isinstance(result, Settled):
+    if not isinstance(result, EncodedResult):
         return encode(answer)
     return f'{{"command": {encode(answer["command"])}, "ok": true, "result": {result.text}}}'
 
@@ -83,7 +85,7 @@ def _split(line: str) -> list[str]:
     return words[1:] if words[:1] == ["hkoji"] else words
 
 
-def _run(command: Any, out: Output, words: list[str]) -> None:  # Any: as above
+def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as above
     words, chosen = settings.take(words)
     settings.use(chosen, once=True)
     if not words or words[0] in _NOT_HERE:

@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @contextmanager
-def whole() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """An interrupt waits for the end of the block. A second one does not: whoever reads may have stopped reading."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:

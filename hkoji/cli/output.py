@@ -24,7 +24,7 @@ _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": 
 _DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after")
 
 
-class Style:
+class TextStyle:
     """Paints text if `colour`; `plain` asks for linear text without tables and drawn lines, for screen readers.
 
     `seated` says that the reader sits at a prompt and types moves, not commands.
@@ -42,7 +42,7 @@ class Style:
         return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
 
 
-class Output:
+class CommandOutput:
     """The output of one command, or in `hkoji batch` of one line: then results are kept instead of printed."""
 
     def __init__(self) -> None:
@@ -53,10 +53,10 @@ class Output:
         self.client: Client | None = None
 
     @property
-    def style(self) -> Style:
+    def style(self) -> TextStyle:
         """How results for people look."""
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return Style(colour=colour, plain=self.plain)
+        return TextStyle(colour=colour, plain=self.plain)
 
     def result(self, value: Mapping[str, Any] | list[Any], text: Callable[[], str], *, paged: bool = False) -> None:
         """A command's result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
@@ -102,7 +102,7 @@ class Output:
 _encode: Final = json.JSONEncoder(sort_keys=True).encode
 
 
-class Settled(dict[str, Any]):  # Any: JSON
+class EncodedResult(dict[str, Any]):  # Any: JSON
     """A result that stays as it is: the lines of a batch that show the same write it as text once."""
 
     @cached_property
@@ -128,7 +128,7 @@ def error_json(error: HkojiError) -> dict[str, Any]:  # Any: JSON
     return value
 
 
-out: Final = Output()
+out: Final = CommandOutput()
 """The output of this process."""
 
 

@@ -32,7 +32,7 @@ _FORMS: Final = {
 }
 
 
-class Call(NamedTuple):
+class PlainCommand(NamedTuple):
     """A command in plain form: its words without the flags."""
 
     name: str
@@ -41,7 +41,7 @@ class Call(NamedTuple):
     plain: bool
 
 
-def read(words: Sequence[str]) -> Call | None:
+def read(words: Sequence[str]) -> PlainCommand | None:
     """A command line in plain form; None if Typer is to read it."""
     form = _FORMS.get(words[0]) if words else None
     if form is None:
@@ -53,10 +53,10 @@ def read(words: Sequence[str]) -> Call | None:
     for number, word in enumerate(rest):
         if word.startswith("-") and (words[0] != "move" or number == 0 or not _ANSWER.fullmatch(word)):
             return None
-    return Call(words[0], rest, "--json" in flags, "--plain" in flags)
+    return PlainCommand(words[0], rest, "--json" in flags, "--plain" in flags)
 
 
-def run(call: Call) -> None:
+def run(call: PlainCommand) -> None:
     """Does what the command of that name does."""
     from hkoji.cli.games import actions
     from hkoji.cli.output import client, out

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 
 Advance = Callable[[int], None]
 
 
 @contextmanager
-def progress(out: Output, total: int, *, sized: bool = False, hidden: bool = False) -> Iterator[Advance]:
+def progress(out: CommandOutput, total: int, *, sized: bool = False, hidden: bool = False) -> Iterator[Advance]:
     """What to call with how much more is done of `total`, which is in bytes if `sized`.
 
     Results may be printed meanwhile: at a terminal they appear above the bar.
@@ -34,6 +34,6 @@ def progress(out: Output, total: int, *, sized: bool = False, hidden: bool = Fal
         yield lambda done: bar.advance(task, done)
 
 
-def shows_progress(out: Output) -> bool:
+def shows_progress(out: CommandOutput) -> bool:
     """Whether there is anybody to see a bar."""
     return not (out.plain or out.keep) and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hkoji.cli.log_files.read_logs import gather
+from hkoji.cli.study.game_records import read_games
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -30,7 +30,7 @@ def run() -> None:
 def _compare(name: str, folder: str, files: list[Path]) -> None:
     contenders = {
         "lines read, games": lambda: sum(bool(parse_log(file.read_bytes())) for file in files),
-        "counted, games": lambda: sum(1 for _ in gather([folder])),
-        "counted by two processes, games": lambda: sum(1 for _ in gather([folder], 2)),
+        "counted, games": lambda: sum(1 for _ in read_games([folder])),
+        "counted by two processes, games": lambda: sum(1 for _ in read_games([folder], 2)),
     }
     report(f"Statistics of {name}", "/s", speeds(contenders, rounds=5), "lines read, games")

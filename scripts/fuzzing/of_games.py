@@ -12,7 +12,7 @@ from hkoji.audit.commitments import Commitments
 from hkoji.audit.contradictions import claims, covers, extends, fork
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.cli.log_files.read import split
-from hkoji.cli.log_files.read_logs import UnreadableLog, read_logs
+from hkoji.cli.study.game_records import UnreadableLog, read_logs
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
 from hkoji.log.canonical import encode

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hkoji.cli.audit.expected_keys import read_pins
+from hkoji.cli.audit.expected_keys import read_expected_keys
 from hkoji.client.agent import AgentSigner
 from hkoji.client.home import Home
 from hkoji.client.identity import create
@@ -110,11 +110,11 @@ def keys_txt(data: bytes) -> None:
     file = folder() / "keys.txt"
     file.write_bytes(data)
     with refusals():
-        pins = read_pins((), (str(file),))
+        pins = read_expected_keys((), (str(file),))
         assert pins
         again = "".join(f"{name} {key.text}\n" for name, keys in pins.items() for key in keys)
         file.write_text(again)
-        assert read_pins((), (str(file),)) == pins
+        assert read_expected_keys((), (str(file),)) == pins
 
 
 class _Agent(AgentSigner):

@@ -15,7 +15,7 @@ import pytest
 from hkoji_server import doctor as hosts
 from hkoji_server.doctor import examine_host
 
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.cli.player.doctor import show
 from hkoji.client import Client, Home
 from hkoji.client import doctor as players
@@ -258,7 +258,7 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
 
 def test_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     checks = [HealthCheck("one", "ok", "fine"), HealthCheck("two", "warn", "so so", "do this")]
-    out = Output()
+    out = CommandOutput()
     assert show(out, checks) == 0
     lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
     assert lines == [["ok", "one", "fine"], ["warn", "two", "so so"], ["do", "this"]]

@@ -12,7 +12,7 @@ import pytest
 
 from hkoji.cli.audit import many_logs
 from hkoji.cli.exits import Exit
-from hkoji.cli.interrupts import whole
+from hkoji.cli.interrupts import uninterrupted
 from tests.support.shell import run
 from tests.support.table import new_game
 
@@ -34,7 +34,7 @@ def test_an_interrupt_waits_for_the_end_of_a_step() -> None:
 
     def steps() -> None:
         for number in range(9):
-            with whole():
+            with uninterrupted():
                 done.append(number)
                 if number == 2:
                     interrupt()
@@ -50,7 +50,7 @@ def test_a_second_one_does_not_wait() -> None:
     done = []
 
     def step() -> None:
-        with whole():
+        with uninterrupted():
             interrupt()
             done.append(1)
             interrupt()
@@ -64,7 +64,7 @@ def test_a_second_one_does_not_wait() -> None:
 
 def test_an_error_in_a_step_stays_that_error() -> None:
     def step() -> None:
-        with whole():
+        with uninterrupted():
             interrupt()
             raise ValueError
 
@@ -75,7 +75,7 @@ def test_an_error_in_a_step_stays_that_error() -> None:
 
 def test_who_ignores_interrupts_goes_on_ignoring_them() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with whole():
+    with uninterrupted():
         interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
@@ -84,7 +84,7 @@ def test_in_another_thread_there_is_nothing_to_hold() -> None:
     done = []
 
     def step() -> None:
-        with whole():
+        with uninterrupted():
             done.append(1)
 
     thread = threading.Thread(target=step)

@@ -15,8 +15,8 @@ import pytest
 from hkoji.cli import settings
 from hkoji.cli.boards import draw
 from hkoji.cli.exits import Exit
-from hkoji.cli.output import Style
-from hkoji.cli.study.stepping import Walk
+from hkoji.cli.output import TextStyle
+from hkoji.cli.study.stepping import ReplayWalk
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -165,21 +165,21 @@ def test_it_speaks_the_language_and_names_the_deck_in_use() -> None:
 @pytest.mark.parametrize("ruleset", [Hanamikoji("random", 2, "charm"), GeishasRoad()], ids=lambda r: r.name)
 def test_not_a_byte_depends_on_what_the_eyes_could_not_see(ruleset: Ruleset, eyes: Eyes, plain: bool) -> None:
     full = replay(whole_game(4, ruleset).lines)
-    style = Style(colour=False, plain=plain)
+    style = TextStyle(colour=False, plain=plain)
 
-    def everything(walk: Walk) -> list[str]:
+    def everything(walk: ReplayWalk) -> list[str]:
         shown = []
         for index in range(len(walk.found)):
             walk.index = index
             shown.append(walk.title() + draw(walk.position, style))
         return shown
 
-    here, openly = everything(Walk(full, eyes)), everything(Walk(full, ALL))
+    here, openly = everything(ReplayWalk(full, eyes)), everything(ReplayWalk(full, ALL))
     differ = 0
     for seed in range(5):
         other = retold(full, eyes.seat, random.Random(seed))
-        assert everything(Walk(other, eyes)) == here
-        differ += everything(Walk(other, ALL)) != openly
+        assert everything(ReplayWalk(other, eyes)) == here
+        differ += everything(ReplayWalk(other, ALL)) != openly
     assert differ > 2
 
 

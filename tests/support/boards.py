@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hkoji import referee
 from hkoji.cli import settings
 from hkoji.cli.boards import draw
-from hkoji.cli.output import Style
+from hkoji.cli.output import TextStyle
 from hkoji.game.course import Stage
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import replay
@@ -49,6 +49,6 @@ def board(seen: Position, *, plain: bool = False, seated: bool = False, lang: st
     """The board of a position, without colours."""
     settings.use({"lang": lang})
     try:
-        return draw(seen, Style(colour=False, plain=plain, seated=seated))
+        return draw(seen, TextStyle(colour=False, plain=plain, seated=seated))
     finally:
         settings.use({})

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from hkoji.audit.log_audit import Audit, Each, audit
 from hkoji.cli.log_files.read import split
-from hkoji.cli.log_files.read_logs import UnreadableLog
+from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.errors import HkojiError
 from hkoji.game import bodies
 from hkoji.log.line import format_log, parse_log

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from hkoji import referee
 from hkoji.audit.log_audit import Audit, audit
-from hkoji.cli.audit.expected_keys import read_pins
+from hkoji.cli.audit.expected_keys import read_expected_keys
 from hkoji.errors import HkojiError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -137,7 +137,7 @@ def _key_file(log: Sound, folder: Path) -> Piece:
 
     def read(data: bytes) -> str:
         file.write_bytes(data)
-        pins = read_pins((), (str(file),))
+        pins = read_expected_keys((), (str(file),))
         if pins == log.pins:
             return SAME
         kept = frozenset(pins.items())

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hkoji.cli.audit import report
-from hkoji.cli.audit.expected_keys import Pins, read_pins
+from hkoji.cli.audit.expected_keys import ExpectedKeys, read_expected_keys
 from hkoji.cli.exits import Exit
 from hkoji.cli.log_files.find import check_standard_input
-from hkoji.cli.log_files.read_logs import UnreadableLog
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
+from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.client import Client
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
@@ -26,9 +26,9 @@ class AuditOptions(NamedTuple):
     jobs: int
 
 
-def show(client: Callable[[], Client], out: Output, sources: list[str], wish: AuditOptions) -> int:
+def show(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
     """Audits a log, a game or an archive. The exit code; raises `AuditError` if something does not hold."""
-    pins = read_pins(wish.keys, wish.files)
+    pins = read_expected_keys(wish.keys, wish.files)
     check_standard_input(sources, taken=out.keep)
     if len(sources) > 1 or Path(sources[0]).is_dir():
         from hkoji.cli.audit.many_logs import show_archive
@@ -41,7 +41,7 @@ def show(client: Callable[[], Client], out: Output, sources: list[str], wish: Au
     return _show_file(out, source, pins, wish.jobs)
 
 
-def _show_file(out: Output, file: str, pins: Pins, jobs: int) -> int:
+def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> int:
     """A file is read until it is known whether it holds one log or more."""
     from hkoji.cli.log_files.read import read_all
 

@@ -11,21 +11,21 @@ from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
 
-Pins = dict[str, tuple[PublicKey, ...]]
+ExpectedKeys = dict[str, tuple[PublicKey, ...]]
 
 _FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of an arena's export; # begins a remark")
 
 
-def read_pins(keys: Iterable[str], files: Iterable[str]) -> Pins:
+def read_expected_keys(keys: Iterable[str], files: Iterable[str]) -> ExpectedKeys:
     """The keys of `--key` and `--keys`, of a name all that were given. Raises `UsageError` or `StorageError`."""
-    pins: Pins = {}
-    for name, key in (*map(parse_pin, keys), *(pin for file in files for pin in _read(file))):
+    pins: ExpectedKeys = {}
+    for name, key in (*map(parse_expected_key, keys), *(pin for file in files for pin in _read(file))):
         if key not in pins.get(name, ()):
             pins[name] = (*pins.get(name, ()), key)
     return pins
 
 
-def parse_pin(text: str) -> tuple[str, PublicKey]:
+def parse_expected_key(text: str) -> tuple[str, PublicKey]:
     """`NAME=KEY`; the key as text or the path of a `.pub` file. Raises `UsageError`."""
     name, equals, value = text.partition("=")
     if not equals or not name:

@@ -22,13 +22,13 @@ from hkoji.audit.log_audit import Audit
 from hkoji.cli.audit.report import audit_json, chief, finding_text
 from hkoji.cli.audit.seen_logs import Contradiction, LogPlace, SeenLogs
 from hkoji.cli.exits import Exit
-from hkoji.cli.interrupts import whole
+from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.log_files.find import log_files, spread
 from hkoji.cli.log_files.read import LogBytes, read_all
-from hkoji.cli.log_files.read_logs import UnreadableLog
-from hkoji.cli.output import Output, encode
+from hkoji.cli.output import CommandOutput, encode
 from hkoji.cli.progress import progress, shows_progress
+from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.errors import AuditError, HkojiError
 from hkoji.messages.text import plural, tell
 
@@ -36,7 +36,7 @@ _GROUP_LOGS: Final = 16
 _GROUP_BYTES: Final = 2**19
 
 
-class Repeat(NamedTuple):
+class RepeatedLog(NamedTuple):
     """A log whose very text was audited before, at `earlier`."""
 
     place: LogPlace
@@ -44,7 +44,7 @@ class Repeat(NamedTuple):
     size: int
 
 
-class Checked(NamedTuple):
+class AuditedLog(NamedTuple):
     """A log with its audit, and what it says that others may contradict."""
 
     place: LogPlace
@@ -53,8 +53,8 @@ class Checked(NamedTuple):
     size: int
 
 
-Item = LogBytes | UnreadableLog | Repeat
-Found = Checked | UnreadableLog | Repeat
+LogToAudit = LogBytes | UnreadableLog | RepeatedLog
+LogResult = AuditedLog | UnreadableLog | RepeatedLog
 
 
 class ArchiveSummary:
@@ -91,13 +91,15 @@ class ArchiveSummary:
         return {"ok": self.ok, **vars(self)}
 
 
-def show_archive(out: Output, sources: list[str], pins: Pins, jobs: int) -> int:
+def show_archive(out: CommandOutput, sources: list[str], pins: Pins, jobs: int) -> int:
     """Audits all logs of files and folders. The exit code; raises `AuditError` or `HkojiError` if it is not good."""
     total = _size(log_files(sources)) if shows_progress(out) else 0
     return show_logs(out, read_all(log_files(sources)), pins, jobs, total)
 
 
-def show_logs(out: Output, logs: Iterable[LogBytes | UnreadableLog], pins: Pins, jobs: int, total: int = 0) -> int:
+def show_logs(
+    out: CommandOutput, logs: Iterable[LogBytes | UnreadableLog], pins: Pins, jobs: int, total: int = 0
+) -> int:
     """The same for logs that are read already, or as they are asked for; `total` is their size for the bar."""
     summary = ArchiveSummary()
     # JSON at a terminal would be broken by a bar.
@@ -109,7 +111,7 @@ def show_logs(out: Output, logs: Iterable[LogBytes | UnreadableLog], pins: Pins,
             closing(_audited(logs, pins, jobs, ledger)) as results,
         ):
             for found in results:
-                with whole():
+                with uninterrupted():
                     _take(out, ledger, summary, found)
                 advance(0 if isinstance(found, UnreadableLog) else found.size)
     except KeyboardInterrupt:
@@ -152,7 +154,7 @@ def _judge(summary: ArchiveSummary) -> None:
 
 def _audited(
     logs: Iterable[LogBytes | UnreadableLog], pins: Pins, jobs: int, ledger: SeenLogs
-) -> Generator[Found, None, None]:
+) -> Generator[LogResult, None, None]:
     items = map(partial(_new, ledger), logs)
     work = partial(_work, dict(pins))
     if jobs == 1:
@@ -161,17 +163,17 @@ def _audited(
         yield from spread(_groups(items), work, jobs, here=_idle)
 
 
-def _new(ledger: SeenLogs, item: LogBytes | UnreadableLog) -> Item:
+def _new(ledger: SeenLogs, item: LogBytes | UnreadableLog) -> LogToAudit:
     """An exact copy is not audited again."""
     if isinstance(item, UnreadableLog) or not item.text:
         return item
     place = LogPlace(item.file, item.line)
     earlier = ledger.seen(item.text, place)
-    return Repeat(place, earlier, len(item.text)) if earlier else item
+    return RepeatedLog(place, earlier, len(item.text)) if earlier else item
 
 
-def _groups(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
-    group: list[Item] = []
+def _groups(items: Iterable[LogToAudit]) -> Iterator[tuple[LogToAudit, ...]]:
+    group: list[LogToAudit] = []
     size = 0
     for item in items:
         group.append(item)
@@ -183,18 +185,18 @@ def _groups(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
         yield tuple(group)
 
 
-def _idle(group: tuple[Item, ...]) -> bool:
+def _idle(group: tuple[LogToAudit, ...]) -> bool:
     return not any(isinstance(item, LogBytes) for item in group)
 
 
-def _work(pins: Pins, group: tuple[Item, ...]) -> list[Found]:
+def _work(pins: Pins, group: tuple[LogToAudit, ...]) -> list[LogResult]:
     return [_check(pins, item) if isinstance(item, LogBytes) else item for item in group]
 
 
-def _check(pins: Pins, log: LogBytes) -> Checked:
+def _check(pins: Pins, log: LogBytes) -> AuditedLog:
     result = audit_file(log.text, pins)
     # Its lines have said what others may contradict; from one process to another they would be read all over again.
-    return Checked(LogPlace(log.file, log.line), replace(result, lines=()), claims(result), len(log.text))
+    return AuditedLog(LogPlace(log.file, log.line), replace(result, lines=()), claims(result), len(log.text))
 
 
 def _size(files: Iterable[str]) -> int:
@@ -211,7 +213,7 @@ def _size(files: Iterable[str]) -> int:
 # --- what is told of each -------------------------------------------------------------------------------------------
 
 
-def _take(out: Output, ledger: SeenLogs, summary: ArchiveSummary, found: Found) -> None:
+def _take(out: CommandOutput, ledger: SeenLogs, summary: ArchiveSummary, found: LogResult) -> None:
     """Counts a result, and tells of it what is to be told: of each for programs, of what is not good for people."""
     if isinstance(found, UnreadableLog):
         summary.unreadable += 1
@@ -222,7 +224,7 @@ def _take(out: Output, ledger: SeenLogs, summary: ArchiveSummary, found: Found) 
             lambda: _("{file}: {reason}", file=LogPlace(found.file, found.line), reason=translate(found.reason)),
         )
         return
-    if isinstance(found, Repeat):
+    if isinstance(found, RepeatedLog):
         summary.repeated += 1
         _tell(out, {**_place(found.place), "repeats": _place(found.earlier)}, None)
         return
@@ -240,7 +242,7 @@ def _take(out: Output, ledger: SeenLogs, summary: ArchiveSummary, found: Found) 
         _tell(out, _contradiction_json(each), partial(_contradiction, each))
 
 
-def _tell(out: Output, value: Mapping[str, Any], text: Callable[[], str] | None) -> None:  # Any: JSON
+def _tell(out: CommandOutput, value: Mapping[str, Any], text: Callable[[], str] | None) -> None:  # Any: JSON
     if out.keep:
         return
     if out.json:
@@ -256,7 +258,7 @@ def _place(place: LogPlace) -> dict[str, Any]:  # Any: JSON
     return {"file": place.file, "line": place.line}
 
 
-def _remark(found: Checked) -> str:
+def _remark(found: AuditedLog) -> str:
     result = found.audit
     if result.ok:
         return _("{file}: all {n} entries hold; the game is still running.", file=found.place, n=result.entries)

@@ -10,7 +10,7 @@ from hkoji.audit.keyring import Party, Pins
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.cli.games.actions import read_input
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.errors import AuditError, IllegalError, MalformedError
 from hkoji.game.replay import Replay, replay
@@ -23,7 +23,7 @@ def is_file(source: str) -> bool:
     return source == "-" or Path(source).is_file()
 
 
-def export(client: Client, out: Output, game: str, *, kept: bool) -> None:
+def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None:
     """A finished game with receipts; or any game as it is `kept` here, whatever the service says of it now."""
     game = client.find(game)
     if kept:
@@ -38,7 +38,7 @@ def export(client: Client, out: Output, game: str, *, kept: bool) -> None:
     out.lines(format_log(lines))
 
 
-def evidence(client: Client, out: Output, game: str, file: str | None, *, cards: bool) -> None:
+def evidence(client: Client, out: CommandOutput, game: str, file: str | None, *, cards: bool) -> None:
     """What is kept of a game, as a file for others."""
     written = client.evidence(client.find(game), cards=cards)
     if written.left_out:
@@ -63,7 +63,7 @@ def evidence(client: Client, out: Output, game: str, file: str | None, *, cards:
     out.result({"file": file, **counts, "left_out": written.left_out}, lambda: translate(text))
 
 
-def read_replay(client: Client, out: Output, source: str) -> Replay:
+def read_replay(client: Client, out: CommandOutput, source: str) -> Replay:
     """A log file, as far as it holds, or a game as the player knows it."""
     if is_file(source):
         lines: list[Line] = []
@@ -77,7 +77,7 @@ def read_replay(client: Client, out: Output, source: str) -> Replay:
     return position.replay
 
 
-def show_audit(out: Output, data: bytes, pins: Pins) -> None:
+def show_audit(out: CommandOutput, data: bytes, pins: Pins) -> None:
     """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold."""
     result = audit_file(data, pins)
     out.result(audit_json(result), lambda: audit_text(result))
@@ -86,7 +86,7 @@ def show_audit(out: Output, data: bytes, pins: Pins) -> None:
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
-def show_game_audit(client: Client, out: Output, game: str, pins: Pins) -> None:
+def show_game_audit(client: Client, out: CommandOutput, game: str, pins: Pins) -> None:
     """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
     game = client.find(game)
     known = client.pins(client.server_of(game))

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from hkoji.cli import cards
 from hkoji.cli.language import _, _by, translate
-from hkoji.cli.output import Style
+from hkoji.cli.output import TextStyle
 from hkoji.client import Position
 from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Step
@@ -45,7 +45,7 @@ class Board(ABC):
     reasons: ClassVar[Mapping[str, str]]
     """For each of the ruleset's reasons the words that end `alice wins …`."""
 
-    def __init__(self, position: Position, style: Style) -> None:
+    def __init__(self, position: Position, style: TextStyle) -> None:
         self.position: Final = position
         self.course: Final[Course] = position.course
         self.style: Final = style

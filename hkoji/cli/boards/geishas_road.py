@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from hkoji.cli.boards.board import SIDE, Board, Choice
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.output import Style
+from hkoji.cli.output import TextStyle
 from hkoji.client import Position
 from hkoji.game.replay import Step
 from hkoji.messages.text import tell
@@ -43,7 +43,7 @@ class GeishasRoadBoard(Board):
     game = "Geisha's Road"
     reasons: ClassVar = {"rounds": tell("with two rounds")}
 
-    def __init__(self, position: Position, style: Style) -> None:
+    def __init__(self, position: Position, style: TextStyle) -> None:
         super().__init__(position, style)
         state = position.course.state
         assert isinstance(state, GeishasRoadState)

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from hkoji.cli.boards.board import SIDE, Board, Choice
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.output import Style
+from hkoji.cli.output import TextStyle
 from hkoji.client import Position
 from hkoji.game.replay import Step
 from hkoji.messages.text import tell
@@ -39,7 +39,7 @@ class HanamikojiBoard(Board):
         "limit": tell("at the round limit"),
     }
 
-    def __init__(self, position: Position, style: Style) -> None:
+    def __init__(self, position: Position, style: TextStyle) -> None:
         super().__init__(position, style)
         state = position.course.state
         assert isinstance(state, HanamikojiState)

@@ -15,9 +15,9 @@ from hkoji.arena.pool import play
 from hkoji.bots.levels import plays
 from hkoji.bots.registry import BOTS, make_bot
 from hkoji.cli.exits import Exit
-from hkoji.cli.interrupts import whole
+from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.cli.progress import progress
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
@@ -26,7 +26,7 @@ from hkoji.rules.protocol import Ruleset
 _WIDTH = 12
 
 
-class Report(NamedTuple):
+class MatchReport(NamedTuple):
     """A match as far as it was played, and what it took."""
 
     plan: MatchPlan
@@ -96,7 +96,7 @@ def make_plan(bots: tuple[str, str], ruleset: Ruleset, games: int, seed: str | N
     return MatchPlan(bots, ruleset, games // 2, seed)
 
 
-def run(out: Output, plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
+def run(out: CommandOutput, plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
     """Plays the match and reports it, also when it is interrupted. The exit code."""
     export = None if folder is None else Export(plan, folder)
     tally = MatchTally()
@@ -105,7 +105,7 @@ def run(out: Output, plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
     try:
         with progress(out, plan.deals) as advance, closing(play(plan, jobs=jobs, keep=export is not None)) as deals:
             for played in deals:
-                with whole():
+                with uninterrupted():
                     if export:
                         export.add(played)
                     tally.add(played)
@@ -118,7 +118,7 @@ def run(out: Output, plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
     if not tally.games:
         out.say(tell("Interrupted before a deal was finished."))
         return Exit.INTERRUPTED
-    report = Report(plan, tally.figures(), jobs, max(perf_counter() - start, 1e-9), folder)
+    report = MatchReport(plan, tally.figures(), jobs, max(perf_counter() - start, 1e-9), folder)
     out.result(report.to_json(), lambda: _text(report, plain=out.plain))
     if interrupted:
         out.say(tell("Interrupted: the figures are of what was played until then."))
@@ -128,7 +128,7 @@ def run(out: Output, plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def _text(report: Report, *, plain: bool) -> str:
+def _text(report: MatchReport, *, plain: bool) -> str:
     plan, figures = report.plan, report.figures
     one, other = plan.labels
     lines = [
@@ -168,7 +168,7 @@ def _text(report: Report, *, plain: bool) -> str:
     return "\n".join(lines)
 
 
-def _table(report: Report) -> list[str]:
+def _table(report: MatchReport) -> list[str]:
     plan, figures = report.plan, report.figures
     name = max(_WIDTH, *(len(label) for label in plan.labels))
     heads = (_("wins"), _("score"), _("95 % by games"), _("95 % by deals"), _("ms"), _("p95 ms"))
@@ -184,7 +184,7 @@ def _row(label: str, cells: tuple[str, ...], name: int) -> str:
     return label.ljust(name) + "".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
 
 
-def _sentences(report: Report) -> list[str]:
+def _sentences(report: MatchReport) -> list[str]:
     lines = []
     for label, side in zip(report.plan.labels, report.figures.sides, strict=True):
         median, p95 = _times(side)

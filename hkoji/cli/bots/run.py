@@ -11,7 +11,7 @@ from hkoji.bots.levels import LEVELS, plays
 from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import BOTS, make_bot
 from hkoji.cli.games.actions import show_position
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.errors import UsageError
 from hkoji.game.position import action_of
@@ -41,7 +41,7 @@ def choose(
     return make_bot(name, seed)
 
 
-def run(client: Client, out: Output, game: str, bot: Bot, *, once: bool) -> None:
+def run(client: Client, out: CommandOutput, game: str, bot: Bot, *, once: bool) -> None:
     """Plays a seat until the game is over, or with `once` only what is due now. Raises what the bot raises."""
     game = client.find(game)
     with contextlib.closing(bot):
@@ -58,7 +58,7 @@ def run(client: Client, out: Output, game: str, bot: Bot, *, once: bool) -> None
     show_position(out, position)
 
 
-def listing(out: Output) -> None:
+def listing(out: CommandOutput) -> None:
     """The bots there are, the games they play, and the levels."""
     found = [
         {

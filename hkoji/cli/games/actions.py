@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hkoji.cli import cards
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output, Settled
+from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.client import Client, Position
 from hkoji.errors import CancelledError, StorageError, UsageError, shorten
 from hkoji.game.bodies import Invite
@@ -23,7 +23,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 
-def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> None:
+def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None) -> None:
     """Offers and opens a game."""
     if invite is not None and not is_name(invite):
         raise UsageError(
@@ -54,7 +54,7 @@ def new(client: Client, out: Output, ruleset: Ruleset, invite: str | None) -> No
         out.say(tell("Then: {command}", command=waiting))
 
 
-def join(client: Client, out: Output, game: str) -> None:
+def join(client: Client, out: CommandOutput, game: str) -> None:
     """Joins a game."""
     position = client.join(client.find(game))
     setup = position.course.setup
@@ -68,7 +68,7 @@ def join(client: Client, out: Output, game: str) -> None:
     out.result(value, text)
 
 
-def games(client: Client, out: Output, *, everybody: bool = False, status: str | None = None) -> None:
+def games(client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None) -> None:
     """The own games, or everybody's."""
     if status not in (None, "open", "playing", "finished"):
         raise UsageError(
@@ -78,7 +78,7 @@ def games(client: Client, out: Output, *, everybody: bool = False, status: str |
     _listing(client, out, found, tell("No games. Open one with: hkoji new"))
 
 
-def waiting(client: Client, out: Output) -> None:
+def waiting(client: Client, out: CommandOutput) -> None:
     """The games that wait for this player."""
     _listing(client, out, client.waiting(), tell("No game waits for you."))
 
@@ -86,7 +86,7 @@ def waiting(client: Client, out: Output) -> None:
 _STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
 
 
-def _listing(client: Client, out: Output, games: list[dict[str, Any]], empty: str) -> None:  # Any: JSON
+def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], empty: str) -> None:  # Any: JSON
     def text() -> str:
         if not games:
             return translate(empty)
@@ -116,16 +116,16 @@ def _listing(client: Client, out: Output, games: list[dict[str, Any]], empty: st
     out.result(games, text)
 
 
-_encoded: dict[str, tuple[Position, Settled]] = {}
+_encoded: dict[str, tuple[Position, EncodedResult]] = {}
 
 
-def position_json(position: Position) -> Settled:
+def position_json(position: Position) -> EncodedResult:
     """A position for programs. docs/cli.md, "show"."""
     # A batch often asks for a game in which nothing has happened since: then the client gives the very same value.
     game = position.course.setup.game
     held = _encoded.get(game)
     if held is None or held[0] is not position:
-        held = _encoded[game] = (position, Settled(_encode(position)))
+        held = _encoded[game] = (position, EncodedResult(_encode(position)))
     return held[1]
 
 
@@ -147,17 +147,17 @@ def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def show(client: Client, out: Output, game: str) -> None:
+def show(client: Client, out: CommandOutput, game: str) -> None:
     """A game's board."""
     show_position(out, client.position(client.find(game)))
 
 
-def wait(client: Client, out: Output, game: str, timeout: float | None) -> None:
+def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
     """The board once there is something to do."""
     show_position(out, client.wait(client.find(game), timeout))
 
 
-def resign(client: Client, out: Output, game: str, *, yes: bool) -> None:
+def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
     """Gives a game up. At a terminal it asks first."""
     game = client.find(game)
     if not yes and not out.keep and sys.stdin.isatty() and sys.stderr.isatty():
@@ -169,12 +169,12 @@ def resign(client: Client, out: Output, game: str, *, yes: bool) -> None:
     show_position(out, client.resign(game).position)
 
 
-def cancel(client: Client, out: Output, game: str) -> None:
+def cancel(client: Client, out: CommandOutput, game: str) -> None:
     """Takes an open game back."""
     show_position(out, client.cancel(client.find(game)).position)
 
 
-def show_position(out: Output, position: Position) -> None:
+def show_position(out: CommandOutput, position: Position) -> None:
     """A board; with `--json` a position for programs."""
     cards.deck_for(position.course.setup.ruleset.name)
 
@@ -186,7 +186,7 @@ def show_position(out: Output, position: Position) -> None:
     out.result(position_json(position), text)
 
 
-def move(client: Client, out: Output, game: str, notation: Sequence[str]) -> None:
+def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
     """Makes a move and shows what came of it."""
     game = client.find(game)
     position, seq = client.move(game, _typed(client, game, notation))
@@ -219,7 +219,7 @@ def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
     return cards.deck_for(client.position(game).course.setup.ruleset.name).read(text)
 
 
-def sign(client: Client, out: Output, game: str, notation: Sequence[str]) -> None:
+def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
     """Signs a move for later."""
     game = client.find(game)
     submission = client.sign(game, _typed(client, game, notation))
@@ -235,7 +235,7 @@ def sign(client: Client, out: Output, game: str, notation: Sequence[str]) -> Non
         out.say(tell("Signed, not sent. Send it with: hkoji submit FILE"))
 
 
-def submit(client: Client, out: Output, file: str, server: str | None) -> None:
+def submit(client: Client, out: CommandOutput, file: str, server: str | None) -> None:
     """Sends a signed move."""
     submission = parse_submission(read_input(out, file, MAX_SUBMISSION_BYTES))
     lines = client.submit(submission, server)
@@ -261,12 +261,12 @@ def submit(client: Client, out: Output, file: str, server: str | None) -> None:
     )
 
 
-def log(client: Client, out: Output, game: str) -> None:
+def log(client: Client, out: CommandOutput, game: str) -> None:
     """The public log as it stands, without receipts."""
     out.lines(format_log(client.log(client.find(game)), receipts=False))
 
 
-def read_input(out: Output, file: str, limit: int | None = None) -> bytes:
+def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes:
     """A file's bytes, or standard input's for `-`. Raises `StorageError`, and `UsageError` for `-` in a batch."""
     if file == "-" and out.keep:
         raise UsageError(tell("in a batch standard input holds the commands"), hint=tell("give a file"))

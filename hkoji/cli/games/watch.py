@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from hkoji.cli.language import _
-from hkoji.cli.output import Output, encode
+from hkoji.cli.output import CommandOutput, encode
 from hkoji.cli.study.stepping import step_text
 from hkoji.client import Client
 from hkoji.client.watching import Happened
@@ -17,7 +17,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS
 
 
-def watch(client: Client, out: Output, game: str | None, after: int | None, *, all_: bool) -> None:
+def watch(client: Client, out: CommandOutput, game: str | None, after: int | None, *, all_: bool) -> None:
     """Watches a game until it is over, or all own games until interrupted."""
     if out.keep:
         raise UsageError(tell("in a batch nothing can be watched"), hint=tell("run it by itself"))
@@ -33,7 +33,7 @@ def watch(client: Client, out: Output, game: str | None, after: int | None, *, a
         _tell(out, happened)
 
 
-def _tell(out: Output, happened: Iterable[Happened]) -> None:
+def _tell(out: CommandOutput, happened: Iterable[Happened]) -> None:
     for each in happened:
         sys.stdout.write((encode(happened_json(each)) if out.json else happened_text(each, out)) + "\n")
         sys.stdout.flush()
@@ -60,7 +60,7 @@ def happened_json(happened: Happened) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def happened_text(happened: Happened, out: Output) -> str:
+def happened_text(happened: Happened, out: CommandOutput) -> str:
     """An entry that has come, in one line."""
     step, position = happened.step, happened.position
     course = step.course

@@ -18,8 +18,8 @@ from typing import TypeVar
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 
-Group = TypeVar("Group")
-Answer = TypeVar("Answer")
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
 
 
 def log_files(sources: Iterable[str]) -> Iterator[str]:
@@ -37,13 +37,13 @@ def check_standard_input(sources: list[str], *, taken: bool) -> None:
 
 
 def spread(
-    groups: Iterable[Group], work: Callable[[Group], list[Answer]], jobs: int, *, here: Callable[[Group], bool]
-) -> Iterator[Answer]:
+    groups: Iterable[Batch], work: Callable[[Batch], list[Result]], jobs: int, *, here: Callable[[Batch], bool]
+) -> Iterator[Result]:
     """The answers of `work` to every group, in the order of the groups, from so many processes.
 
     `work` is a function of a module, or a partial one. Where `here` says so a group is worked on in this process.
     """
-    window: deque[Future[list[Answer]]] = deque()
+    window: deque[Future[list[Result]]] = deque()
     with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         try:
             for group in groups:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final, NamedTuple
 
 from hkoji.audit.evidence_file import is_evidence
-from hkoji.cli.log_files.read_logs import UnreadableLog
+from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import tell
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from hkoji.cli.cards import chosen
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.hanamikoji.actions import NAMES
@@ -18,7 +18,7 @@ USUAL: Final = "everdeck"
 """The deck that is listed where none is chosen."""
 
 
-def show(out: Output) -> None:
+def show(out: CommandOutput) -> None:
     """The cards to pick. Without a choice it is the Everdeck; the games' own cards have no list."""
     deck = chosen() or find_deck(USUAL)
     cards = deck.cards()
@@ -52,7 +52,7 @@ def _action(card: Card) -> str:
     return translate(NAMES[int(card.stands_for)])
 
 
-def _table(out: Output, cards: Sequence[Card], total: object) -> Iterator[str]:
+def _table(out: CommandOutput, cards: Sequence[Card], total: object) -> Iterator[str]:
     """The geisha with their items, then the action cards of both players."""
     geisha = [card for card in cards if card.use == "geisha"]
     items = {card.suit: card for card in cards if card.use == "item"}
@@ -73,7 +73,7 @@ def _table(out: Output, cards: Sequence[Card], total: object) -> Iterator[str]:
     yield _("{n} cards in all.", n=total)
 
 
-def _columns(out: Output, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _columns(out: CommandOutput, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     for number, row in enumerate(rows):
         line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

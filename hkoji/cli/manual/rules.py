@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from hkoji.cli import language
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.errors import UsageError, shorten
 from hkoji.messages.text import tell
 from hkoji.rules.editions import EDITIONS, Edition, find_edition
@@ -45,7 +45,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
 """The words of a page where no edition in its language gives others."""
 
 
-def show(out: Output, game: str | None, edition: str | None) -> None:
+def show(out: CommandOutput, game: str | None, edition: str | None) -> None:
     """A game's rules, or an edition's. Raises `UsageError`."""
     chosen = find_edition(edition) if edition is not None else None
     name = game or (chosen.ruleset if chosen else HANAMIKOJI)
@@ -69,7 +69,7 @@ def show(out: Output, game: str | None, edition: str | None) -> None:
     out.result(value, lambda: page(name, language.current(), chosen), paged=True)
 
 
-def show_list(out: Output) -> None:
+def show_list(out: CommandOutput) -> None:
     """All editions."""
     out.result([edition_json(edition) for edition in EDITIONS], lambda: "\n".join(_listed(out)))
 
@@ -87,7 +87,7 @@ def edition_json(edition: Edition) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def _listed(out: Output) -> Iterator[str]:
+def _listed(out: CommandOutput) -> Iterator[str]:
     if out.plain:
         for each in EDITIONS:
             yield _(

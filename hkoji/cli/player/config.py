@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hkoji.cli.language import _, check
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.cli.settings import KEYS, in_use, path, read
 from hkoji.client.files import write_file
 from hkoji.errors import UsageError, shorten
@@ -11,7 +11,7 @@ from hkoji.messages.text import tell
 from hkoji.show.decks import find_deck
 
 
-def run(out: Output, key: str | None, value: str | None, *, unset: bool) -> None:
+def run(out: CommandOutput, key: str | None, value: str | None, *, unset: bool) -> None:
     """Shows all settings or one; keeps `value`, or nothing, for one. Raises `UsageError` and `StorageError`."""
     if key is not None and key not in KEYS:
         raise UsageError(

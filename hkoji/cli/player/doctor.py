@@ -7,13 +7,13 @@ from typing import Final
 
 from hkoji.cli.exits import Exit
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.health_check import HealthCheck, well
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-def show(out: Output, checks: Iterable[HealthCheck]) -> Exit:
+def show(out: CommandOutput, checks: Iterable[HealthCheck]) -> Exit:
     """Shows the checks. Whether all is well, as an exit code."""
     found = list(checks)
     value = {"ok": well(found), "checks": [check.to_json() for check in found]}
@@ -21,7 +21,7 @@ def show(out: Output, checks: Iterable[HealthCheck]) -> Exit:
     return Exit.OK if well(found) else Exit.FAILURE
 
 
-def _line(out: Output, check: HealthCheck) -> str:
+def _line(out: CommandOutput, check: HealthCheck) -> str:
     words = {"ok": _("ok"), "warn": _("warn"), "fail": _("FAIL")}
     verdict = out.style.paint(f"{words[check.verdict]:5}", _STYLES[check.verdict])
     hint = f"\n      {'':13}{translate(check.hint)}" if check.hint else ""

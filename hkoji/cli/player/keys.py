@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.cli.audit.expected_keys import parse_pin
+from hkoji.cli.audit.expected_keys import parse_expected_key
 from hkoji.cli.games.actions import read_input
 from hkoji.cli.language import _
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.client.key_changes import RevokedKey
 from hkoji.errors import CancelledError, MalformedError, UsageError
@@ -30,7 +30,7 @@ class KeyOptions(NamedTuple):
     yes: bool
 
 
-def rekey(client: Client, out: Output, key: Path | None) -> None:
+def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:
     """Another key by the old one's word."""
     old = client.identity.key
     identity = client.keys.rekey(key)
@@ -52,7 +52,7 @@ def rekey(client: Client, out: Output, key: Path | None) -> None:
     )
 
 
-def revoke(client: Client, out: Output, wish: KeyOptions) -> None:
+def revoke(client: Client, out: CommandOutput, wish: KeyOptions) -> None:
     """Makes a key count nowhere, or prepares what does."""
     if wish.file is not None:
         revocation = _parse(read_input(out, wish.file, 8192))
@@ -78,7 +78,7 @@ def revoke(client: Client, out: Output, wish: KeyOptions) -> None:
     )
 
 
-def recover(client: Client, out: Output, name: str, server: str, key: Path | None) -> None:
+def recover(client: Client, out: CommandOutput, name: str, server: str, key: Path | None) -> None:
     """The name again, with a new key and the host's code."""
     from hkoji.client.transport import parse_url
 
@@ -102,9 +102,9 @@ def recover(client: Client, out: Output, name: str, server: str, key: Path | Non
     )
 
 
-def trust(client: Client, out: Output, name: str, key: str) -> None:
+def trust(client: Client, out: CommandOutput, name: str, key: str) -> None:
     """A key that the user has compared."""
-    fingerprint = key if _FINGERPRINT.fullmatch(key) else parse_pin(f"{name}={key}")[1].fingerprint
+    fingerprint = key if _FINGERPRINT.fullmatch(key) else parse_expected_key(f"{name}={key}")[1].fingerprint
     client.trust(name, fingerprint)
     out.result(
         {"name": name, "fingerprint": fingerprint},

@@ -12,7 +12,7 @@ import sys
 from typing import Final
 
 from hkoji.cli.language import _
-from hkoji.cli.output import Output, Style
+from hkoji.cli.output import CommandOutput, TextStyle
 
 _LONGEST: Final = 400
 
@@ -20,10 +20,10 @@ _LONGEST: Final = 400
 class Dialogue:
     """The prompt of one command."""
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: CommandOutput) -> None:
         self.terminal: Final = sys.stdin.isatty() and sys.stdout.isatty()
         style = out.style
-        self.style: Final = Style(colour=style.colour, plain=style.plain, seated=True)
+        self.style: Final = TextStyle(colour=style.colour, plain=style.plain, seated=True)
         self._remark = ""
 
     def say(self, text: str = "") -> None:

@@ -44,17 +44,19 @@ Or type one of these:
   resign  give the game up           q        leave; the game waits for you"""
 )
 
-Wait = Callable[[], Position | None]
+WaitForTurn = Callable[[], Position | None]
 """Gives the game once the player has something to decide, or its end; None if the player leaves while waiting."""
 
-Advise = Callable[[Position], str]
+SuggestMove = Callable[[Position], str]
 """A move that somebody else would make in a position."""
 
 
 class PromptGame:
     """The player of `client` at `game`. `advise` is None where nobody is there to ask."""
 
-    def __init__(self, talk: Dialogue, client: Client, game: str, wait: Wait, advise: Advise | None) -> None:
+    def __init__(
+        self, talk: Dialogue, client: Client, game: str, wait: WaitForTurn, advise: SuggestMove | None
+    ) -> None:
         self._talk: Final = talk
         self._client: Final = client
         self._game: Final = game

@@ -15,7 +15,7 @@ from hkoji.bots.registry import make_bot
 from hkoji.cli.exits import Exit
 from hkoji.cli.games.rulesets import make_ruleset
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.cli.prompt.dialogue import Dialogue
 from hkoji.cli.prompt.game import PromptGame, rounds_text
 from hkoji.cli.prompt.introductions import introduction
@@ -57,7 +57,7 @@ class PlayOptions(NamedTuple):
         return ruleset, self.bot or bot_of_level(self.level or USUAL, ruleset.name)
 
 
-def run(out: Output, game: str | None, wish: PlayOptions, *, listed: bool) -> int:
+def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool) -> int:
     """The command, in whichever of its forms. The exit code."""
     if listed:
         listing(out)
@@ -82,7 +82,7 @@ def run(out: Output, game: str | None, wish: PlayOptions, *, listed: bool) -> in
     return correspond(client(), out, game)
 
 
-def house() -> LocalGames:
+def local_games() -> LocalGames:
     """The local games of this user."""
     home = Home()
     name = read_json(home.config_file).get("name")
@@ -92,10 +92,10 @@ def house() -> LocalGames:
 # --- against a bot, here --------------------------------------------------------------------------------------------
 
 
-def play(out: Output, wish: PlayOptions) -> int:
+def play(out: CommandOutput, wish: PlayOptions) -> int:
     """Plays against a bot: the last game goes on, or another begins. The exit code."""
     ruleset, bot = wish.make()
-    talk, here = Dialogue(out), house()
+    talk, here = Dialogue(out), local_games()
     seating = None if wish.new else _last(here, wish, ruleset, bot)
     while True:
         if seating is None:
@@ -115,9 +115,9 @@ def play(out: Output, wish: PlayOptions) -> int:
         seating = None
 
 
-def resume(out: Output, prefix: str) -> int | None:
+def resume(out: CommandOutput, prefix: str) -> int | None:
     """Goes on with the local game that begins with `prefix`. The exit code; None if there is no such game here."""
-    here = house()
+    here = local_games()
     try:
         seating = here.find(prefix)
     except NotFoundError:
@@ -205,9 +205,9 @@ def _shown(file: Path) -> str:
     return f"~{text[len(home) :]}" if text.startswith(home + os.sep) and " " not in text else text
 
 
-def listing(out: Output) -> None:
+def listing(out: CommandOutput) -> None:
     """The local games."""
-    here = house()
+    here = local_games()
     found: list[dict[str, Any]] = []  # Any: JSON
     for seating in here.seatings():
         course = here.course(seating.game)
@@ -247,7 +247,7 @@ def listing(out: Output) -> None:
 # --- by correspondence ------------------------------------------------------------------------------------------------
 
 
-def correspond(client: Client, out: Output, prefix: str) -> int:
+def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
     """Plays a game that a service keeps, waiting for the other player as long as need be. The exit code."""
     game = client.find(prefix)
     talk = Dialogue(out)

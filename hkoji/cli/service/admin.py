@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.errors import AuditError
 from hkoji.messages.text import plural, tell
 
@@ -16,7 +16,7 @@ _FORK = tell(
 )
 
 
-def backup(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
+def backup(out: CommandOutput, made: dict[str, Any]) -> None:  # Any: JSON
     """A copy was made."""
     out.result(
         made,
@@ -28,7 +28,7 @@ def backup(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
     )
 
 
-def restore(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
+def restore(out: CommandOutput, made: dict[str, Any]) -> None:  # Any: JSON
     """A copy was put in place."""
     out.result(
         made, lambda: _("The folder {folder} has the copy now, {size}.", folder=made["data"], size=size(made["bytes"]))
@@ -36,7 +36,7 @@ def restore(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
     out.say(_FORK)
 
 
-def check(out: Output, tally: Any) -> None:  # Any: the service's `Tally`
+def check(out: CommandOutput, tally: Any) -> None:  # Any: the service's `Tally`
     """What was checked. Raises `AuditError` if something does not hold."""
     value = {
         "ok": not tally.count,
@@ -70,14 +70,14 @@ def check(out: Output, tally: Any) -> None:  # Any: the service's `Tally`
         )
 
 
-def vacuum(out: Output, made: dict[str, Any]) -> None:  # Any: JSON
+def vacuum(out: CommandOutput, made: dict[str, Any]) -> None:  # Any: JSON
     """Room was given back."""
     out.result(
         made, lambda: _("It was {before}, and is {after}.", before=size(made["before"]), after=size(made["after"]))
     )
 
 
-def stats(out: Output, value: dict[str, Any]) -> None:  # Any: JSON
+def stats(out: CommandOutput, value: dict[str, Any]) -> None:  # Any: JSON
     """How much there is."""
     games = value["games"]
     rows = (

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from hkoji.cli.boards import board
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Style
+from hkoji.cli.output import TextStyle
 from hkoji.client import Position
 from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import tell
@@ -20,24 +20,24 @@ _ZOOM: Final = 2.0
 """Pixels of a PNG for each one of the drawing."""
 
 
-class Target(NamedTuple):
+class DrawingFile(NamedTuple):
     """A file to draw into, `-` for standard output, as SVG or as PNG."""
 
     file: str
     png: bool
 
 
-def target(file: str) -> Target:
+def drawing_file(file: str) -> DrawingFile:
     """A target by the ending of its name. Raises `UsageError` for one that is neither `.svg` nor `.png`."""
     ending = Path(file).suffix.lower()
     if ending not in (".svg", ".png"):
         raise UsageError(tell("{file} is no picture's name", file=file), hint=tell("it ends in .svg or .png"))
-    return Target(file, ending == ".png")
+    return DrawingFile(file, ending == ".png")
 
 
 def draw(position: Position, eyes: Eyes, where: str) -> str:
     """A position as SVG text. `where` says what it is a position of."""
-    words = board(position, Style(colour=False, plain=False))
+    words = board(position, TextStyle(colour=False, plain=False))
     host, guest = position.course.setup.names
     return draw_position(
         Scene(
@@ -53,7 +53,7 @@ def draw(position: Position, eyes: Eyes, where: str) -> str:
     )
 
 
-def write(svg: str, where: Target) -> None:
+def write(svg: str, where: DrawingFile) -> None:
     """Writes a drawing. Raises `StorageError`, or `UsageError` if a PNG cannot be made or shown here."""
     data = _png(svg) if where.png else svg.encode()
     if where.file == "-":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hkoji.cli.audit.report import read_replay
 from hkoji.cli.language import _
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
 from hkoji.errors import MalformedError, UsageError
 from hkoji.game.position import studied_position
@@ -32,7 +32,7 @@ class ReplayOptions(NamedTuple):
     png: str | None = None
 
 
-def show_replay(client: Client, out: Output, source: str, wish: ReplayOptions) -> None:
+def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOptions) -> None:
     """A game through the eyes that are asked for."""
     replay = read_replay(client, out, source)
     if not replay.steps:
@@ -58,18 +58,18 @@ def show_replay(client: Client, out: Output, source: str, wish: ReplayOptions) -
                 tell("standard input cannot hold both the log and the commands"),
                 hint=tell("give a file, or --notation"),
             )
-        from hkoji.cli.study.stepping import Walk, walk
+        from hkoji.cli.study.stepping import ReplayWalk, walk
 
-        walk(Walk(replay, eyes, wish.at), out)
+        walk(ReplayWalk(replay, eyes, wish.at), out)
         return
     _show(out, seen, eyes, wish.at, steps=bool(step))
 
 
-def _draw(out: Output, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> None:
+def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> None:
     from hkoji.cli.study import drawing
 
     asked = ((wish.svg, False), (wish.png, True))
-    targets = [drawing.Target(file, png) for file, png in asked if file is not None]
+    targets = [drawing.DrawingFile(file, png) for file, png in asked if file is not None]
     printed = [each for each in targets if each.file == "-"]
     if len(printed) > 1 or (printed and (out.json or out.keep)):
         raise UsageError(
@@ -101,7 +101,7 @@ def place_title(position: Position, decision: int, decisions: int, eyes: Eyes) -
     return _("{game} · entry {entry} · decision {decision} of {decisions} · as {name} saw it", name=name, **values)
 
 
-def _show(out: Output, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
+def _show(out: CommandOutput, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:
     shown = seen if at is None else Replay(seen.steps[: at + 1])
     course = shown.steps[-1].course
     setup = course.setup

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.log_files.find import check_standard_input
-from hkoji.cli.log_files.read_logs import UnreadableLog, gather
-from hkoji.cli.output import Output, Style
+from hkoji.cli.output import CommandOutput, TextStyle
+from hkoji.cli.study.game_records import UnreadableLog, read_games
 from hkoji.errors import HkojiError, StorageError
 from hkoji.messages.text import plural, tell
 from hkoji.rules.geishas_road import actions as geishas_road
@@ -28,7 +28,7 @@ _ACTIONS: Final = {
 }
 
 
-class Problems(NamedTuple):
+class UncountedLogs(NamedTuple):
     """What was not counted: how many logs, and the first ones by name."""
 
     unreadable: int
@@ -41,7 +41,7 @@ class Problems(NamedTuple):
         return self.unreadable + self.broken
 
 
-def show_stats(out: Output, sources: list[str], jobs: int, plot: str | None) -> None:
+def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | None) -> None:
     """Counts all logs. Raises `HkojiError` after the result if some were not counted."""
     check_standard_input(sources, taken=out.keep)
     tally = GameTally()
@@ -67,17 +67,17 @@ def show_stats(out: Output, sources: list[str], jobs: int, plot: str | None) -> 
         )
 
 
-def _fold(tally: GameTally, sources: list[str], jobs: int) -> Problems:
+def _fold(tally: GameTally, sources: list[str], jobs: int) -> UncountedLogs:
     named: list[UnreadableLog] = []
     counts = [0, 0]
-    for found in gather(sources, jobs):
+    for found in read_games(sources, jobs):
         if not isinstance(found, UnreadableLog):
             tally.add(found)
             continue
         counts[found.read] += 1
         if len(named) < _NAMED:
             named.append(found)
-    return Problems(counts[0], counts[1], tuple(named))
+    return UncountedLogs(counts[0], counts[1], tuple(named))
 
 
 def _write(file: str, text: str) -> None:
@@ -93,7 +93,7 @@ def _write(file: str, text: str) -> None:
 # --- for people ---------------------------------------------------------------------------------------------------
 
 
-def _text(tally: GameTally, problems: Problems, style: Style) -> Iterator[str]:
+def _text(tally: GameTally, problems: UncountedLogs, style: TextStyle) -> Iterator[str]:
     yield style.paint(_n("{n} game", "{n} games", tally.games, n=tally.games), "bold")
     if tally.repeated:
         n = tally.repeated
@@ -109,7 +109,7 @@ def _text(tally: GameTally, problems: Problems, style: Style) -> Iterator[str]:
         yield from _problems(problems, style)
 
 
-def _group(group: Group, style: Style) -> Iterator[str]:
+def _group(group: Group, style: TextStyle) -> Iterator[str]:
     yield style.paint(group.name, "bold")
     running = group.games - group.finished
     yield _line(_("games"), _("{n}, of which {running} not over", n=group.games, running=running))
@@ -185,7 +185,7 @@ def _time(seconds: int) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def _bars(what: str, shares: Iterable[tuple[str, Share]], style: Style) -> Iterator[str]:
+def _bars(what: str, shares: Iterable[tuple[str, Share]], style: TextStyle) -> Iterator[str]:
     for number, (label, share) in enumerate(shares):
         if share.rate is None:
             continue
@@ -193,7 +193,7 @@ def _bars(what: str, shares: Iterable[tuple[str, Share]], style: Style) -> Itera
         yield f"  {what if number == 0 or style.plain else '':17} {label:10} {100 * share.rate:5.1f} %  {bar}".rstrip()
 
 
-def _places(group: Group, style: Style) -> Iterator[str]:
+def _places(group: Group, style: TextStyle) -> Iterator[str]:
     """Which action is taken when, and how often who took it then has won."""
     if not group.kinds():
         return
@@ -232,7 +232,7 @@ def _percent(share: Share) -> str:
     return "-" if share.rate is None else f"{100 * share.rate:.0f} %"
 
 
-def _players(tally: GameTally, style: Style) -> Iterator[str]:
+def _players(tally: GameTally, style: TextStyle) -> Iterator[str]:
     ranking = tally.ranking()
     rows = [(_("player"), _("games"), _("won"), _("lost"), _("drawn"), _("share of wins"))]
     for name, each in ranking[:_SHOWN]:
@@ -246,7 +246,7 @@ def _players(tally: GameTally, style: Style) -> Iterator[str]:
         yield _("… and {n} more: see --json", n=len(ranking) - _SHOWN)
 
 
-def _problems(problems: Problems, style: Style) -> Iterator[str]:
+def _problems(problems: UncountedLogs, style: TextStyle) -> Iterator[str]:
     yield style.paint(
         _(
             "Not counted: {unreadable} that could not be read, {broken} that do not hold",

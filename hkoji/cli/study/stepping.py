@@ -1,7 +1,7 @@
 """Going through a game step by step: one command a line, from a terminal or a pipe.
 
-`Walk` is where one is and what a command makes of that; `walk` reads lines and prints. Boards go to standard output,
-everything else to standard error. Only what the eyes chosen saw is ever drawn.
+`ReplayWalk` holds the place in the game and carries out the commands; `walk` reads lines and prints. Boards go to
+standard output, everything else to standard error. Only what the chosen eyes saw is ever drawn.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from hkoji.cli.boards import draw
 from hkoji.cli.cards import deck_for
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.cli.study.replay import place_title
 from hkoji.errors import HkojiError, UsageError, shorten
 from hkoji.game.position import Position, studied_position
@@ -35,7 +35,7 @@ HELP: Final = tell(
 _PROMPT: Final = tell("Enter next, p back, r round, e eyes, ? help, q leave > ")
 
 
-class Walk:
+class ReplayWalk:
     """A place in a game and the eyes it is seen through. Begins at entry `at`, or where play begins.
 
     Raises `IllegalError` if what these eyes saw is not known.
@@ -171,7 +171,7 @@ def step_text(step: Step, round_: int | None = None) -> str:
     return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome
 
 
-def walk(place: Walk, out: Output) -> None:
+def walk(place: ReplayWalk, out: CommandOutput) -> None:
     """Shows where `place` is, then for every line read where it leads, until `q` or the end of input."""
     asks = sys.stdin.isatty()
     _show(place, out)
@@ -199,14 +199,14 @@ def walk(place: Walk, out: Output) -> None:
         _show(place, out)
 
 
-def _save(place: Walk, file: str) -> None:
+def _save(place: ReplayWalk, file: str) -> None:
     from hkoji.cli.study import drawing
 
-    drawing.write(place.drawing(), drawing.target(file))
+    drawing.write(place.drawing(), drawing.drawing_file(file))
     sys.stderr.write(_("drawn in {file}", file=file) + "\n")
 
 
-def _show(place: Walk, out: Output) -> None:
+def _show(place: ReplayWalk, out: CommandOutput) -> None:
     style = out.style
     stopped = place.replay.stop if place.index == len(place.found) - 1 else None
     more = "\n" + _("The log stops there: {reason}", reason=stopped) + "\n" if stopped else ""

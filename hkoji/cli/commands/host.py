@@ -112,10 +112,10 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Revoke a player's key, and get the code with which they make another theirs. Be sure who is asking."""
-    from hkoji.cli.player import register
+    from hkoji.cli.player import identity
 
     out.json = json
-    register.release(out, _installed("admin").release(data, name, database=database), name)
+    identity.release(out, _installed("admin").release(data, name, database=database), name)
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")

@@ -34,10 +34,10 @@ class UnreadableLog(NamedTuple):
     reason: str
 
 
-Found = GameRecord | UnreadableLog
+GameOrProblem = GameRecord | UnreadableLog
 
 
-def gather(sources: Iterable[str], jobs: int = 1) -> Iterator[Found]:
+def read_games(sources: Iterable[str], jobs: int = 1) -> Iterator[GameOrProblem]:
     """Every log's record or problem, in the order of the sources whatever `jobs` is. `-` is standard input."""
     files = log_files(sources)
     if jobs == 1:
@@ -48,11 +48,11 @@ def gather(sources: Iterable[str], jobs: int = 1) -> Iterator[Found]:
     yield from spread(groups, _read_files, jobs, here=lambda group: "-" in group)
 
 
-def _read_files(files: Iterable[str]) -> list[Found]:
+def _read_files(files: Iterable[str]) -> list[GameOrProblem]:
     return [found for file in files for found in read_file(file)]
 
 
-def read_file(file: str) -> Iterator[Found]:
+def read_file(file: str) -> Iterator[GameOrProblem]:
     """The games of one file, which may hold several logs one after the other."""
     try:
         if file == "-":
@@ -64,7 +64,7 @@ def read_file(file: str) -> Iterator[Found]:
         yield UnreadableLog(file, 0, False, error.strerror or tell("it cannot be read"))
 
 
-def read_logs(stream: BinaryIO, file: str) -> Iterator[Found]:
+def read_logs(stream: BinaryIO, file: str) -> Iterator[GameOrProblem]:
     """The games of a stream. After a line that cannot be read the rest of the stream is left."""
     lines: list[Line] = []
     start = number = 0
@@ -88,7 +88,7 @@ def read_logs(stream: BinaryIO, file: str) -> Iterator[Found]:
     yield _game(lines, file, start) if lines else UnreadableLog(file, 0, False, "it is empty")
 
 
-def _game(lines: list[Line], file: str, start: int) -> Found:
+def _game(lines: list[Line], file: str, start: int) -> GameOrProblem:
     result = replay(lines)
     if result.stop is not None:
         return UnreadableLog(file, start + len(result.steps), True, str(result.stop))

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from hkoji.cli.language import _
-from hkoji.cli.output import Output
+from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Home
 
 
-def init(out: Output, name: str, key: Path | None) -> None:
+def init(out: CommandOutput, name: str, key: Path | None) -> None:
     """Makes a name and a key."""
     import secrets
 
@@ -35,7 +35,7 @@ def init(out: Output, name: str, key: Path | None) -> None:
     )
 
 
-def whoami(client: Client, out: Output) -> None:
+def whoami(client: Client, out: CommandOutput) -> None:
     """The player and their service."""
     identity = client.identity
     server = client.home.config().get("server")
@@ -65,14 +65,14 @@ def whoami(client: Client, out: Output) -> None:
     )
 
 
-def key(client: Client, out: Output) -> None:
+def key(client: Client, out: CommandOutput) -> None:
     """The public key."""
     identity = client.identity
     value = {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
     out.result(value, lambda: identity.key.text)
 
 
-def register(client: Client, out: Output, server: str) -> None:
+def register(client: Client, out: CommandOutput, server: str) -> None:
     """Registers at a service."""
     service = client.register(server)
     identity = client.identity
@@ -93,7 +93,7 @@ def register(client: Client, out: Output, server: str) -> None:
     )
 
 
-def release(out: Output, code: str, name: str) -> None:
+def release(out: CommandOutput, code: str, name: str) -> None:
     """What the host hands to a player whose key has been revoked."""
     out.result(
         {"name": name, "code": code},

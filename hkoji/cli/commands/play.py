@@ -60,7 +60,7 @@ def init(
     json: Json = False,
 ) -> None:
     """Make your identity: a name and a key, in HKOJI_HOME."""
-    from hkoji.cli.player import register as player
+    from hkoji.cli.player import identity as player
 
     out.json = json
     player.init(out, name, key)
@@ -69,7 +69,7 @@ def init(
 @commands.command()
 def whoami(json: Json = False) -> None:
     """Print your name, key and service."""
-    from hkoji.cli.player import register as player
+    from hkoji.cli.player import identity as player
 
     out.json = json
     player.whoami(client(), out)
@@ -78,7 +78,7 @@ def whoami(json: Json = False) -> None:
 @commands.command(epilog="Example: hkoji key > alice.pub; who has it runs: hkoji audit GAME --key alice=alice.pub")
 def key(json: Json = False) -> None:
     """Print your public key, to give to others."""
-    from hkoji.cli.player import register as player
+    from hkoji.cli.player import identity as player
 
     out.json = json
     player.key(client(), out)
@@ -90,7 +90,7 @@ def register(
     json: Json = False,
 ) -> None:
     """Register your name and key at a service, and make it yours."""
-    from hkoji.cli.player import register as player
+    from hkoji.cli.player import identity as player
 
     out.json = json
     player.register(client(), out, server)
