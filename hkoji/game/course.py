@@ -1,36 +1,46 @@
 """The course of a game: its log so far, understood. A fold of entries, one for every observer.
 
-docs/spec/log.md, "Kinds" and "Who may append". `Course.apply` checks that an entry is the one that may come next,
-and turns it into the rules' events; what the log does not say (cards) comes from a `Knowledge`. It checks neither
-signatures nor receipts: those need keys from outside and are the audit's and the host's.
+docs/spec/log.md, "Kinds" and "Who may append". `Course.apply` checks that an entry is the one that may come next;
+what the entry does is written in its kind's class (`hkoji.game.entry_kinds`). What the log does not say (cards) comes
+from a `Knowledge`. Signatures and receipts are not checked here: the audit and the referee do that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from enum import Enum, StrEnum, auto
+from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
-from hkoji.errors import (
-    CommitmentError,
-    ForbiddenError,
-    GameOverError,
-    IllegalActionError,
-    IllegalError,
-    MalformedError,
-    NotYourTurnError,
-)
-from hkoji.game import bodies, dealer_terms
+from hkoji.errors import ForbiddenError, GameOverError, IllegalError, NotYourTurnError
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.openings import Opening, entropy_commit, verify_openings
-from hkoji.game.rekey_entries import KeyChange, Rekey, Revoke
+from hkoji.game.openings import Opening, verify_openings
 from hkoji.game.setup import FaceDown, Setup
-from hkoji.log.chain import GENESIS, verify_link
+from hkoji.log.canonical import JsonValue
+from hkoji.log.chain import verify_link
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
-from hkoji.rules.events import Chance, Close, Deal, Draw, Event, Outcome, Reveal, Seat
-from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, State
+from hkoji.rules.events import Close, Deal, Draw, Event, Outcome, Seat
+from hkoji.rules.protocol import DECISION_DUE, Due, State
+
+
+class Author(Enum):
+    """Who may write an entry of a kind, and when."""
+
+    SERVICE = auto()
+    """The service, when it owes an entry of this kind."""
+    SERVICE_ANY_TURN = auto()
+    """The service, while a seat owes the next entry."""
+    SERVICE_AFTER_END = auto()
+    """The service, after an end that left the seed sealed."""
+    NEWCOMER = auto()
+    """A player who has no seat yet."""
+    ACTOR = auto()
+    """The seat that owes the next entry."""
+    SEAT = auto()
+    """Either seat, whoever owes the next entry."""
+
+
+_BY_SERVICE: Final = (Author.SERVICE, Author.SERVICE_ANY_TURN, Author.SERVICE_AFTER_END)
 
 
 class Stage(StrEnum):
@@ -60,6 +70,37 @@ _STAGES: Final = {
 }
 
 
+class EntryBody:
+    """The body of an entry, as a value: the base of all kinds. A kind is one subclass, listed in `entry_kinds`."""
+
+    __slots__ = ()
+
+    KIND: ClassVar[str]
+    """The name of the kind in the log."""
+    AUTHOR: ClassVar[Author]
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Self:
+        """Reads a body. Raises `NotUnderstoodError`, `WeakKeyError` or `MalformedError`."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body as the log has it."""
+        raise NotImplementedError
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """What the entry makes of the course; `Course.apply` has checked its author and sets `seq` and `head`.
+
+        Raises `IllegalError`, `ForbiddenError`, `CommitmentError` or `MalformedError`.
+        """
+        course.expect(self.KIND)
+        return course, ()
+
+    def newcomer_key(self) -> PublicKey | None:
+        """The key that a newcomer's entry is signed with; None for all other kinds."""
+        return None
+
+
 class Course(NamedTuple):
     """A game up to one entry, as one observer knows it. A value: `apply` gives another or raises."""
 
@@ -74,8 +115,8 @@ class Course(NamedTuple):
     """In order of (seq, part)."""
     dealt: tuple[tuple[str, str], ...] = ()
     """For each round and seat the cards it got, in order: its deal, then its draws."""
-    rekeyed: bool = False
-    """Whether the last entry was a `rekey`, which no other may follow directly."""
+    last_kind: str = "offer"
+    """The kind of the last entry: a `rekey` may not follow another directly."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -95,11 +136,16 @@ class Course(NamedTuple):
         return self.stage in (Stage.UNSEAL, Stage.OVER)
 
     @property
+    def seed_seat(self) -> Seat | None:
+        """The seat that has to reveal its entropy now."""
+        return _SEED_SEATS.get(self.stage)
+
+    @property
     def actor(self) -> Seat | None:
         """The seat that owes the next entry; None when nobody known by seat does."""
         if self.stage is Stage.PLAY and self.state.due in DECISION_DUE:
             return self.state.actor
-        return _SEED_SEATS.get(self.stage)
+        return self.seed_seat
 
     def server_owes(self) -> str | None:
         """The kind of entry that the service owes now, in the transaction of the entry before; None if it owes none."""
@@ -109,15 +155,15 @@ class Course(NamedTuple):
             return "end"
         return "reveal" if self.stage is Stage.PLAY and self.state.due is Due.REVEAL else None
 
-    def signer(self, entry: Entry, body: bodies.Body) -> PublicKey:
+    def signer(self, entry: Entry, body: EntryBody) -> PublicKey:
         """The key that must have signed `entry`, which follows this course.
 
         Raises `ForbiddenError` when its author has no place in the game.
         """
         if entry.by == SERVER_NAME:
-            return self.setup.offer.server_key
-        if isinstance(body, bodies.Open | bodies.Join):
-            return body.key
+            return self.setup.server_key
+        if (newcomer := body.newcomer_key()) is not None:
+            return newcomer
         seat = self.setup.seat_of(entry.by)
         key = None if seat is None else self.setup.keys[seat]
         if key is None:
@@ -130,7 +176,7 @@ class Course(NamedTuple):
             return self.face_down
         return tuple(card for card in self.face_down if card.counts and card.round == self.state.round)
 
-    def apply(self, entry: Entry, body: bodies.Body, knowledge: Knowledge) -> tuple[Course, tuple[Event, ...]]:
+    def apply(self, entry: Entry, body: EntryBody, knowledge: Knowledge) -> Applied:
         """The course after `entry`, and the rules' events it brings.
 
         Raises `MalformedError` if the entry is not a link of this chain or breaks a format, `IllegalError` (not the
@@ -140,37 +186,30 @@ class Course(NamedTuple):
         if self.stage is Stage.OVER or (self.finished and entry.by != SERVER_NAME):
             raise GameOverError(self.setup.game)
         self._check_author(entry, body)
-        after, events = _APPLY[type(body)](self, entry, body, knowledge)
-        return after._replace(seq=entry.seq, head=entry.head, rekeyed=isinstance(body, Rekey)), events
-
-    def verify_chance(self, body: bodies.ChanceBody, knowledge: Knowledge) -> None:
-        """Checks what chance has decided in the next entry, if seed and entropy are known. Raises `CommitmentError`."""
-        dealer = self.setup.dealer(knowledge.seed)
-        given = dealer.chance() if dealer else None
-        if given and (given.first, given.markers) != (body.first, body.markers):
-            raise CommitmentError(tell("chance is not what the committed seed gives"), seq=self.seq + 1, part=0)
+        after, events = body.apply(self, entry, knowledge)
+        return after._replace(seq=entry.seq, head=entry.head, last_kind=body.KIND), events
 
     # --- who may append what ----------------------------------------------------------------------------------
 
-    def _check_author(self, entry: Entry, body: bodies.Body) -> None:
-        by_server = entry.by == SERVER_NAME
-        if by_server != (entry.kind in bodies.SERVER_KINDS):
+    def _check_author(self, entry: Entry, body: EntryBody) -> None:
+        by_server, author = entry.by == SERVER_NAME, body.AUTHOR
+        if by_server != (author in _BY_SERVICE):
             raise ForbiddenError(tell("a {kind} is not for {by} to write", kind=entry.kind, by=entry.by))
         owed = self.server_owes()
         if by_server:
-            waits = isinstance(body, bodies.Timeout | Revoke) and self.actor is not None and owed is None
-            done = isinstance(body, bodies.Unseal) and self.stage is Stage.UNSEAL
-            if not waits and not done and entry.kind != owed:
+            in_turn = author is Author.SERVICE_ANY_TURN and self.actor is not None and owed is None
+            after_end = author is Author.SERVICE_AFTER_END and self.stage is Stage.UNSEAL
+            if not in_turn and not after_end and entry.kind != owed:
                 raise IllegalError(tell("the service has no {kind} to write now", kind=entry.kind))
             return
         if owed is not None:
             raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)
-        if isinstance(body, bodies.Open | bodies.Join):
+        if author is Author.NEWCOMER:
             return
         seat = self.setup.seat_of(entry.by)
         if seat is None:
             raise ForbiddenError(tell("{by} does not play in game {game}", by=entry.by, game=self.setup.game[:8]))
-        if isinstance(body, bodies.Resign | bodies.Cancel):
+        if author is Author.SEAT:
             return
         if self.actor is None:
             raise NotYourTurnError(tell("the game waits for a {due}", due=_STAGES[self.stage]), actor=None)
@@ -180,168 +219,41 @@ class Course(NamedTuple):
                 tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=self.actor
             )
 
-    def _expect(self, kind: str, *stages: Stage) -> None:
+    # --- steps that the kinds are made of ---------------------------------------------------------------------
+
+    def expect(self, kind: str, *stages: Stage) -> None:
+        """Raises `IllegalError` if the game stands at none of `stages`."""
         if self.stage not in stages:
             raise IllegalError(
-                tell("a {kind} cannot come now: the game waits for {waits_for}", kind=kind, waits_for=self._waits_for())
+                tell("a {kind} cannot come now: the game waits for {waits_for}", kind=kind, waits_for=self.waits_for())
             )
 
-    def _waits_for(self) -> str:
+    def waits_for(self) -> str:
+        """What the log waits for, for people."""
         return (
             tell("a move ({due})", due=self.state.due.value)
             if self.stage is Stage.PLAY
             else tell("the {due}", due=_STAGES[self.stage])
         )
 
-    # --- one method a kind ------------------------------------------------------------------------------------
-
-    def _open(self, entry: Entry, body: bodies.Open, _: Knowledge) -> _Applied:
-        self._expect("open", Stage.OPEN)
-        if body.invite and body.invite.name == entry.by:
-            raise IllegalError(tell("nobody can invite themselves"))
-        setup = self.setup._replace(
-            names=(entry.by, None),
-            keys=(body.key, None),
-            invite=body.invite,
-            entropy_commits=(body.entropy_commit, None),
-        )
-        return self._replace(setup=setup, stage=Stage.JOIN), ()
-
-    def _join(self, entry: Entry, body: bodies.Join, _: Knowledge) -> _Applied:
-        self._expect("join", Stage.JOIN)
-        setup = self.setup
-        if entry.by == setup.names[0] or body.key == setup.keys[0]:
-            raise IllegalError(tell("host and guest must differ in name and in key"))
-        invite = setup.invite
-        if invite and (entry.by != invite.name or invite.key not in (None, body.key)):
-            raise ForbiddenError(tell("the game is open only to {name}", name=invite.name))
-        if body.entropy_commit == setup.entropy_commits[0]:
-            raise IllegalError(tell("the guest's commitment repeats the host's"))
-        setup = setup._replace(
-            names=(setup.names[0], entry.by),
-            keys=(setup.keys[0], body.key),
-            entropy_commits=(setup.entropy_commits[0], body.entropy_commit),
-        )
-        return self._replace(setup=setup, stage=Stage.GUEST_SEED), ()
-
-    def _seed(self, entry: Entry, body: bodies.Seed, knowledge: Knowledge) -> _Applied:
-        self._expect("seed", Stage.GUEST_SEED, Stage.HOST_SEED)
-        seat = _SEED_SEATS[self.stage]
-        setup = self.setup
-        if entropy_commit(setup.game, seat, body.entropy) != setup.entropy_commits[seat]:
-            raise CommitmentError(tell("the entropy does not give the commitment"), seq=entry.seq, part=0)
-        host, guest = setup.entropy
-        setup = setup._replace(entropy=(body.entropy, guest) if seat == 0 else (host, body.entropy))
-        if seat == 1:
-            return self._replace(setup=setup, stage=Stage.HOST_SEED), ()
-        if setup.ruleset.chance():
-            return self._replace(setup=setup, stage=Stage.CHANCE), ()
-        return self._replace(setup=setup, stage=Stage.PLAY)._advance(knowledge, ())
-
-    def _chance(self, _: Entry, body: bodies.ChanceBody, knowledge: Knowledge) -> _Applied:
-        decided = {name for name in ("first", "markers") if getattr(body, name) is not None}
-        if decided != set(self.setup.ruleset.chance()):
-            raise IllegalError(tell("it decides something else than chance has to"))
-        self.verify_chance(body, knowledge)
-        event = Chance(body.first, body.markers)
-        return self._replace(stage=Stage.PLAY, state=self.state.apply(event))._advance(knowledge, (event,))
-
-    def _move(self, entry: Entry, body: bodies.Move, knowledge: Knowledge) -> _Applied:
-        if self.stage is not Stage.PLAY:
-            raise IllegalError(
-                tell("no move can come now: the game waits for {waits_for}", waits_for=self._waits_for())
-            )
-        ruleset, state, seat = self.setup.ruleset, self.state, self.actor
-        assert seat is not None
-        hidden = ruleset.hidden(body.action) if state.due is Due.ACT else ()
-        if state.due is Due.ACT and ruleset.public(body.action) != body.action:
-            raise MalformedError(tell("move"), tell("hidden cards are written as X in an entry"))
-        if len(hidden) != len(body.commit):
-            raise MalformedError(
-                tell("move"),
-                tell(
-                    "{action} takes {wanted} commitments, not {given}",
-                    action=body.action,
-                    wanted=len(hidden),
-                    given=len(body.commit),
-                ),
-            )
-        if len(set(body.commit)) != len(body.commit):
-            raise MalformedError(tell("move"), tell("a commitment is repeated"))
-        event = DECISION_KINDS[state.due](seat, knowledge.complete(ruleset, seat, entry.seq, body.action))
-        try:
-            applied = state.apply(event)
-        except IllegalActionError as error:
-            canonical = state.parse_action(body.action)
-            if canonical != body.action:
-                raise MalformedError(
-                    tell("move"),
-                    tell("the canonical form of {action} is {canonical}", action=body.action, canonical=canonical),
-                ) from error
-            raise
-        face_down = self.face_down + tuple(
-            FaceDown(entry.seq, part, seat, state.round, commit, group.counts)
-            for part, (group, commit) in enumerate(zip(hidden, body.commit, strict=True))
-        )
-        return self._replace(state=applied, face_down=face_down)._advance(knowledge, (event,))
-
-    def _reveal(self, _: Entry, body: bodies.RevealBody, knowledge: Knowledge) -> _Applied:
-        due = self._open_cards(body.openings)
-        cards = {card.seat: opening.cards for card, opening in zip(due, body.openings, strict=True)}
-        state = self.state
-        events: list[Event] = []
-        for seat in state.due_reveals():
-            events.append(Reveal(seat, cards[seat]))
-            state = state.apply(events[-1])
-        left = tuple(card for card in self.face_down if card not in due)
-        return self._replace(state=state, face_down=left)._advance(knowledge, tuple(events))
-
-    def _change_key(self, entry: Entry, body: KeyChange, _: Knowledge) -> _Applied:
-        if self.rekeyed and isinstance(body, Rekey):
-            raise IllegalError(tell("one new key cannot follow another without a move in between"))
-        return self._replace(setup=self.setup.with_changed_key(entry, body, self.actor)), ()
-
-    def _resign(self, entry: Entry, _: bodies.Resign, __: Knowledge) -> _Applied:
-        self._expect("resign", Stage.GUEST_SEED, Stage.HOST_SEED, Stage.PLAY)
-        seat = self.setup.seat_of(entry.by)
-        assert seat is not None
-        return self._close(Outcome("resign", 1 - seat))
-
-    def _timeout(self, _: Entry, body: bodies.Timeout, __: Knowledge) -> _Applied:
-        if body.seat != self.actor:
-            raise IllegalError(tell("seat {seat} does not owe an entry", seat=body.seat))
-        return self._close(Outcome("timeout", 1 - body.seat))
-
-    def _cancel(self, _: Entry, __: bodies.Cancel, ___: Knowledge) -> _Applied:
-        self._expect("cancel", Stage.JOIN)
-        return self._close(Outcome("cancel", None))
-
-    def _end(self, entry: Entry, body: bodies.End, _: Knowledge) -> _Applied:
-        if body.result != self.state.outcome:
-            raise IllegalError(tell("the result is not the one that the game has come to"))
-        dealer_terms.verify_end(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
-        self._open_cards(body.openings)
-        return self._replace(stage=Stage.OVER if body.seed else Stage.UNSEAL, face_down=()), ()
-
-    def _unseal(self, entry: Entry, body: bodies.Unseal, _: Knowledge) -> _Applied:
-        dealer_terms.verify_seed(self.setup.offer.terms, self.setup.game, entry.seq, body.seed)
-        return self._replace(stage=Stage.OVER), ()
-
-    # --- shared steps -----------------------------------------------------------------------------------------
-
-    def _close(self, outcome: Outcome) -> _Applied:
+    def close(self, outcome: Outcome) -> Applied:
+        """Ends the game by something other than its rules."""
         event = Close(outcome)
         return self._replace(state=self.state.apply(event), stage=Stage.END), (event,)
 
-    def _open_cards(self, openings: tuple[Opening, ...]) -> tuple[FaceDown, ...]:
+    def open_cards(self, openings: tuple[Opening, ...]) -> tuple[FaceDown, ...]:
+        """The face-down cards that are due, all of which `openings` must open.
+
+        Raises `IllegalError` or `CommitmentError`.
+        """
         due = self.due_openings()
         if [(card.seq, card.part) for card in due] != [(opening.seq, opening.part) for opening in openings]:
             raise IllegalError(tell("it opens other cards than those that are due"))
         verify_openings(self.setup.game, openings, (card.commit for card in due))
         return due
 
-    def _advance(self, knowledge: Knowledge, events: tuple[Event, ...]) -> _Applied:
-        """Deals and draws as long as one is due: nobody decides them, and no entry says them."""
+    def advance(self, knowledge: Knowledge, events: tuple[Event, ...]) -> Applied:
+        """Deals and draws as long as a deal or a draw is due: they are no decisions, and no entry carries them."""
         state, draws, dealt = self.state, self.draws, self.dealt
         pack = self.setup.ruleset.pack
         while True:
@@ -366,30 +278,7 @@ class Course(NamedTuple):
         return self._replace(state=state, draws=draws, dealt=dealt, stage=stage), events
 
 
-_Applied = tuple[Course, tuple[Event, ...]]
+Applied: TypeAlias = tuple[Course, tuple[Event, ...]]
+"""The course after an entry, and the rules' events that the entry brings."""
 
 _SEED_SEATS: Final = {Stage.GUEST_SEED: 1, Stage.HOST_SEED: 0}
-_APPLY: Final[dict[type, Callable[[Course, Entry, Any, Knowledge], _Applied]]] = {  # Any: each takes its own body
-    bodies.Open: Course._open,
-    bodies.Join: Course._join,
-    bodies.Seed: Course._seed,
-    bodies.ChanceBody: Course._chance,
-    bodies.Move: Course._move,
-    bodies.RevealBody: Course._reveal,
-    Rekey: Course._change_key,
-    Revoke: Course._change_key,
-    bodies.Resign: Course._resign,
-    bodies.Timeout: Course._timeout,
-    bodies.Cancel: Course._cancel,
-    bodies.End: Course._end,
-    bodies.Unseal: Course._unseal,
-}
-
-
-def begin(entry: Entry, body: bodies.Body) -> Course:
-    """The course after a game's first entry. Raises `MalformedError` if it is not the service's offer at seq 0."""
-    if entry.seq != 0 or entry.prev != GENESIS:
-        raise MalformedError(tell("log"), tell("it does not begin with entry 0"))
-    if not isinstance(body, bodies.Offer) or entry.by != SERVER_NAME:
-        raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
-    return Course(Setup(entry.game, body), 0, entry.head, Stage.OPEN, body.ruleset.initial())

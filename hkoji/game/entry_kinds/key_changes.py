@@ -1,15 +1,17 @@
-"""A player's key gives way to another in a running game: what the entries say, and the signatures inside of them.
+"""The kinds of entry that change a player's key in a running game: rekey and revoke, and the signatures inside them.
 
-docs/spec/log.md, "Other keys". Whether such an entry may come where it stands is the course's to know; who has signed
-it, and whether keys are expected, the audit's.
+docs/spec/log.md, "Other keys". The audit checks who has signed these entries, and whether the keys are expected.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
-from hkoji.errors import MalformedError, WeakKeyError
+from hkoji.errors import IllegalError, MalformedError, WeakKeyError
 from hkoji.game.body_fields import exactly, read_fields, read_key
+from hkoji.game.course import Applied, Author, Course, EntryBody
+from hkoji.game.knowledge import Knowledge
+from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.entry import Entry, is_name, is_time
@@ -20,16 +22,31 @@ from hkoji.log.text_form import is_origin
 from hkoji.messages.text import tell
 
 
-class Rekey(NamedTuple):
+class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof", bytes)]), EntryBody):
     """A player's `key` takes the place of `old`. `proof` is the new key's SSHSIG blob."""
 
-    key: PublicKey
-    old: PublicKey
-    proof: bytes
+    __slots__ = ()
+
+    KIND: ClassVar = "rekey"
+    AUTHOR: ClassVar = Author.ACTOR
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Rekey:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("key", "old", "proof"))
+        key, old = _key(fields, "key"), _key(fields, "old")
+        proof = _blob(fields["proof"], cls.KIND)
+        return cls(_strong(key), _strong(old), proof)
 
     def to_json(self) -> dict[str, JsonValue]:
         """The body."""
         return {"key": self.key.text, "old": self.old.text, "proof": encode_base64(self.proof)}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """The new key counts from the next entry on."""
+        if course.last_kind == self.KIND:
+            raise IllegalError(tell("one new key cannot follow another without a move in between"))
+        return _changed(course, entry, self, vouched=False)
 
 
 class Revoked(NamedTuple):
@@ -40,14 +57,32 @@ class Revoked(NamedTuple):
     sig: bytes
 
 
-class Revoke(NamedTuple):
-    """The service says that `key` takes the place of the lost key `old` of the player `name`."""
-
+class _RevokeFields(NamedTuple):
     key: PublicKey
     name: str
     old: PublicKey
     proof: bytes
     revocation: Revoked | None = None
+
+
+class Revoke(_RevokeFields, EntryBody):
+    """The service says that `key` takes the place of the lost key `old` of the player `name`."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "revoke"
+    AUTHOR: ClassVar = Author.SERVICE_ANY_TURN
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Revoke:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("key", "name", "old", "proof", "revocation"))
+        key, name, old = _key(fields, "key"), fields["name"], _key(fields, "old")
+        if not isinstance(name, str) or not is_name(name):
+            raise MalformedError(tell("revoke"), tell("name is not a player's name"))
+        proof = _blob(fields["proof"], cls.KIND)
+        revocation = None if fields["revocation"] is None else _parse_revoked(fields["revocation"])
+        return cls(_strong(key), name, _strong(old), proof, revocation)
 
     def to_json(self) -> dict[str, JsonValue]:
         """The body."""
@@ -59,6 +94,10 @@ class Revoke(NamedTuple):
             "proof": encode_base64(self.proof),
             "revocation": {"at": said.at, "origin": said.origin, "sig": encode_base64(said.sig)} if said else None,
         }
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """The new key counts from the next entry on."""
+        return _changed(course, entry, self, vouched=True)
 
 
 KeyChange: TypeAlias = Rekey | Revoke
@@ -92,23 +131,12 @@ def verify_entry_and_proofs(entry: Entry, sig: bytes, key: PublicKey, body: obje
             sshsig.verify(proof.sig, proof.key, proof.namespace, proof.message, changed_name(entry, body))
 
 
-def parse_rekey(body: dict[str, JsonValue]) -> Rekey:
-    """Reads a body. Raises `MalformedError`, `NotUnderstoodError` or `WeakKeyError`."""
-    fields = read_fields(body, "rekey", ("key", "old", "proof"))
-    key, old = _key(fields, "key"), _key(fields, "old")
-    proof = _blob(fields["proof"], "rekey")
-    return Rekey(_strong(key), _strong(old), proof)
-
-
-def parse_revoke(body: dict[str, JsonValue]) -> Revoke:
-    """Reads a body. Raises `MalformedError`, `NotUnderstoodError` or `WeakKeyError`."""
-    fields = read_fields(body, "revoke", ("key", "name", "old", "proof", "revocation"))
-    key, name, old = _key(fields, "key"), fields["name"], _key(fields, "old")
-    if not isinstance(name, str) or not is_name(name):
-        raise MalformedError(tell("revoke"), tell("name is not a player's name"))
-    proof = _blob(fields["proof"], "revoke")
-    revocation = None if fields["revocation"] is None else _parse_revoked(fields["revocation"])
-    return Revoke(_strong(key), name, _strong(old), proof, revocation)
+def _changed(course: Course, entry: Entry, body: KeyChange, *, vouched: bool) -> Applied:
+    seat = course.setup.seat_of(changed_name(entry, body))
+    if seat is None or seat != course.actor:
+        raise IllegalError(tell("a key changes only while its seat owes the next entry"))
+    replaced = Replaced(entry.seq, seat, body.old, vouched)
+    return course._replace(setup=course.setup.change_key(replaced, body.key)), ()
 
 
 def _parse_revoked(value: JsonValue) -> Revoked:

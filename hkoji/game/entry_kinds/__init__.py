@@ -1,0 +1,56 @@
+"""The kinds of entry: one class each, with its name, who may write it, its parser and what it does to the course.
+
+docs/spec/log.md, "Kinds"; docs/adding-an-entry.md. The classes are named tuples with a base: they are made for every
+entry, and named tuples cost less to import than dataclasses.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hkoji.errors import NotUnderstoodError
+from hkoji.game.course import EntryBody
+from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Timeout, Unseal
+from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke
+from hkoji.game.entry_kinds.play import Move, RevealBody
+from hkoji.game.entry_kinds.setting_up import ChanceBody, Join, Offer, Open, Seed, begin
+from hkoji.game.setup import Invite
+from hkoji.log.canonical import JsonValue
+from hkoji.messages.text import tell
+
+__all__ = [
+    "KINDS",
+    "Cancel",
+    "ChanceBody",
+    "End",
+    "EntryBody",
+    "Invite",
+    "Join",
+    "KeyChange",
+    "Move",
+    "Offer",
+    "Open",
+    "Rekey",
+    "Resign",
+    "RevealBody",
+    "Revoke",
+    "Seed",
+    "Timeout",
+    "Unseal",
+    "begin",
+    "parse_body",
+]
+
+_CLASSES: Final[tuple[type[EntryBody], ...]] = (
+    Offer, Open, Join, Seed, ChanceBody, Move, RevealBody, Rekey, Revoke, Resign, Timeout, Cancel, End, Unseal,
+)  # fmt: skip
+KINDS: Final = {each.KIND: each for each in _CLASSES}
+"""All kinds by name. Adding a kind is adding its class here."""
+
+
+def parse_body(kind: str, body: dict[str, JsonValue]) -> EntryBody:
+    """Reads the body of an entry of `kind`. Raises `NotUnderstoodError`, `WeakKeyError` or `MalformedError`."""
+    found = KINDS.get(kind)
+    if found is None:
+        raise NotUnderstoodError(tell("entry kind"), kind)
+    return found.parse(body)

@@ -1,0 +1,163 @@
+"""The kinds of entry that end a game: resign, timeout, cancel, end, unseal. docs/spec/log.md, "Kinds"."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
+from hkoji.game import dealer_terms
+from hkoji.game.body_fields import exactly, read_fields, read_hex
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.knowledge import Knowledge
+from hkoji.game.openings import Opening, parse_openings
+from hkoji.log.canonical import JsonValue
+from hkoji.log.entry import Entry, is_time
+from hkoji.messages.text import tell
+from hkoji.rules.events import Outcome
+from hkoji.rules.registry import reasons
+
+
+class Resign(NamedTuple("Resign", []), EntryBody):
+    """A player gives up."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "resign"
+    AUTHOR: ClassVar = Author.SEAT
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Resign:
+        """Reads a body."""
+        read_fields(body, cls.KIND, ())
+        return cls()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """The other seat wins."""
+        course.expect(self.KIND, Stage.GUEST_SEED, Stage.HOST_SEED, Stage.PLAY)
+        seat = course.setup.seat_of(entry.by)
+        assert seat is not None
+        return course.close(Outcome(self.KIND, 1 - seat))
+
+
+class Timeout(NamedTuple("Timeout", [("seat", int), ("since", str)]), EntryBody):
+    """The service says that `seat` has not moved in time since the receipt at `since`."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "timeout"
+    AUTHOR: ClassVar = Author.SERVICE_ANY_TURN
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Timeout:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("seat", "since"))
+        seat, since = fields["seat"], fields["since"]
+        if type(seat) is not int or seat not in (0, 1):
+            raise MalformedError(tell("timeout"), tell("seat is 0 or 1"))
+        if not isinstance(since, str) or not is_time(since):
+            raise MalformedError(tell("timeout"), tell("since is not a time"))
+        return cls(seat, since)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"seat": self.seat, "since": self.since}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """The other seat wins."""
+        if self.seat != course.actor:
+            raise IllegalError(tell("seat {seat} does not owe an entry", seat=self.seat))
+        return course.close(Outcome(self.KIND, 1 - self.seat))
+
+
+class Cancel(NamedTuple("Cancel", []), EntryBody):
+    """The host takes back a game that nobody has joined."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "cancel"
+    AUTHOR: ClassVar = Author.SEAT
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Cancel:
+        """Reads a body."""
+        read_fields(body, cls.KIND, ())
+        return cls()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """The game is over, and nobody has won."""
+        course.expect(self.KIND, Stage.JOIN)
+        return course.close(Outcome(self.KIND, None))
+
+
+class End(
+    NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outcome), ("seed", str | None)]), EntryBody
+):
+    """The result, every opening not published yet, and the seed (None if an `unseal` will publish it)."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "end"
+    AUTHOR: ClassVar = Author.SERVICE
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> End:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("openings", "result", "seed"))
+        result = exactly(fields["result"], "result", ("reason", "winner"))
+        reason, winner = result["reason"], result["winner"]
+        if not isinstance(reason, str):
+            raise MalformedError(tell("result"), tell("reason is not a word"))
+        if reason not in reasons():
+            raise NotUnderstoodError(tell("result"), reason)
+        if winner is not None and (type(winner) is not int or winner not in (0, 1)):
+            raise MalformedError(tell("result"), tell("winner is seat 0 or 1, or null"))
+        outcome = Outcome(reason, winner if isinstance(winner, int) else None)
+        seed = None if fields["seed"] is None else read_hex(fields["seed"], "seed")
+        return cls(parse_openings(fields["openings"]), outcome, seed)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {
+            "openings": [opening.to_json() for opening in self.openings],
+            "result": {"reason": self.result.reason, "winner": self.result.winner},
+            "seed": self.seed,
+        }
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Publishes what was hidden; a sealed seed leaves the `unseal` to come."""
+        if self.result != course.state.outcome:
+            raise IllegalError(tell("the result is not the one that the game has come to"))
+        dealer_terms.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        course.open_cards(self.openings)
+        return course._replace(stage=Stage.OVER if self.seed else Stage.UNSEAL, face_down=()), ()
+
+
+class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):
+    """All tables of a duplicate deal are done: the seed that the end has left sealed."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "unseal"
+    AUTHOR: ClassVar = Author.SERVICE_AFTER_END
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Unseal:
+        """Reads a body."""
+        return cls(read_hex(read_fields(body, cls.KIND, ("seed",))["seed"], "seed"))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"seed": self.seed}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Publishes the seed."""
+        dealer_terms.verify_seed(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        return course._replace(stage=Stage.OVER), ()

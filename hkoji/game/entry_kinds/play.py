@@ -1,0 +1,119 @@
+"""The kinds of entry of play: move and reveal. docs/spec/log.md, "Kinds"."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from hkoji.errors import IllegalActionError, IllegalError, MalformedError
+from hkoji.game.body_fields import read_fields, read_hex
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.knowledge import Knowledge
+from hkoji.game.openings import Opening, parse_openings
+from hkoji.game.setup import FaceDown
+from hkoji.log.canonical import JsonValue
+from hkoji.log.entry import Entry
+from hkoji.messages.text import tell
+from hkoji.rules.events import Event, Reveal
+from hkoji.rules.protocol import DECISION_KINDS, Due
+
+
+class _MoveFields(NamedTuple):
+    action: str
+    commit: tuple[str, ...] = ()
+
+
+class Move(_MoveFields, EntryBody):
+    """A decision in public form, with a commitment for each group of hidden cards."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "move"
+    AUTHOR: ClassVar = Author.ACTOR
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Move:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("action",), ("commit",))
+        action = fields["action"]
+        if not isinstance(action, str) or not 0 < len(action) <= 32:
+            raise MalformedError(tell("move"), tell("action is not a move's text"))
+        if "commit" not in fields:
+            return cls(action)
+        commit = fields["commit"]
+        if not isinstance(commit, list) or not 0 < len(commit) <= 2:
+            raise MalformedError(tell("move"), tell("commit is not a list of one or two commitments"))
+        return cls(action, tuple(read_hex(item, "commitment") for item in commit))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"action": self.action, "commit": list(self.commit)} if self.commit else {"action": self.action}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
+        """Plays the decision; its hidden cards lie face down."""
+        if course.stage is not Stage.PLAY:
+            raise IllegalError(
+                tell("no move can come now: the game waits for {waits_for}", waits_for=course.waits_for())
+            )
+        ruleset, state, seat = course.setup.ruleset, course.state, course.actor
+        assert seat is not None
+        hidden = ruleset.hidden(self.action) if state.due is Due.ACT else ()
+        if state.due is Due.ACT and ruleset.public(self.action) != self.action:
+            raise MalformedError(tell("move"), tell("hidden cards are written as X in an entry"))
+        if len(hidden) != len(self.commit):
+            raise MalformedError(
+                tell("move"),
+                tell(
+                    "{action} takes {wanted} commitments, not {given}",
+                    action=self.action,
+                    wanted=len(hidden),
+                    given=len(self.commit),
+                ),
+            )
+        if len(set(self.commit)) != len(self.commit):
+            raise MalformedError(tell("move"), tell("a commitment is repeated"))
+        event = DECISION_KINDS[state.due](seat, knowledge.complete(ruleset, seat, entry.seq, self.action))
+        try:
+            applied = state.apply(event)
+        except IllegalActionError as error:
+            canonical = state.parse_action(self.action)
+            if canonical != self.action:
+                raise MalformedError(
+                    tell("move"),
+                    tell("the canonical form of {action} is {canonical}", action=self.action, canonical=canonical),
+                ) from error
+            raise
+        face_down = course.face_down + tuple(
+            FaceDown(entry.seq, part, seat, state.round, commit, group.counts)
+            for part, (group, commit) in enumerate(zip(hidden, self.commit, strict=True))
+        )
+        return course._replace(state=applied, face_down=face_down).advance(knowledge, (event,))
+
+
+class RevealBody(NamedTuple("RevealBody", [("openings", tuple[Opening, ...])]), EntryBody):
+    """The service opens the round's face-down cards that count."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "reveal"
+    AUTHOR: ClassVar = Author.SERVICE
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> RevealBody:
+        """Reads a body."""
+        return cls(parse_openings(read_fields(body, cls.KIND, ("openings",))["openings"]))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"openings": [opening.to_json() for opening in self.openings]}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Turns the cards up, which scores the round."""
+        due = course.open_cards(self.openings)
+        cards = {card.seat: opening.cards for card, opening in zip(due, self.openings, strict=True)}
+        state = course.state
+        events: list[Event] = []
+        for seat in state.due_reveals():
+            events.append(Reveal(seat, cards[seat]))
+            state = state.apply(events[-1])
+        left = tuple(card for card in course.face_down if card not in due)
+        return course._replace(state=state, face_down=left).advance(knowledge, tuple(events))

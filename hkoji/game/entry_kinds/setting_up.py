@@ -1,0 +1,254 @@
+"""The kinds of entry before the first card: offer, open, join, seed, chance.
+
+docs/spec/log.md, "Kinds". Reading is strict: exactly the keys of the kind. A kind, dealer, requirement or key of a
+later version raises `NotUnderstoodError`; such an entry is neither valid nor forged. `ext` is the one object that a
+reader ignores.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
+from hkoji.game import dealer_terms
+from hkoji.game.body_fields import exactly, read_fields, read_hex, read_key
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.dealer_terms import DuplicateTerms, ServerTerms, Terms
+from hkoji.game.knowledge import Knowledge
+from hkoji.game.openings import entropy_commit
+from hkoji.game.setup import Invite, Setup
+from hkoji.log.canonical import JsonValue
+from hkoji.log.chain import GENESIS
+from hkoji.log.entry import SERVER_NAME, Entry, is_name
+from hkoji.log.private_key import PublicKey
+from hkoji.messages.text import tell
+from hkoji.rules.events import Chance
+from hkoji.rules.protocol import Ruleset
+from hkoji.rules.registry import parse_ruleset
+
+
+class Offer(NamedTuple("Offer", [("terms", Terms), ("ruleset", Ruleset), ("server_key", PublicKey)]), EntryBody):
+    """The service offers a game: the dealer's terms, the ruleset, and the service's key."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "offer"
+    AUTHOR: ClassVar = Author.SERVICE
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Offer:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("dealer", "requires", "ruleset", "server_key"))
+        dealer = _parse_terms(fields["dealer"])
+        requires = fields["requires"]
+        if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
+            raise MalformedError(tell("requires"), tell("it is not a list of names"))
+        if requires:
+            raise NotUnderstoodError(tell("requirement"), str(requires[0]))
+        return cls(dealer, parse_ruleset(fields["ruleset"]), read_key(fields["server_key"], "server_key"))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {
+            "dealer": self.terms.to_json(),
+            "requires": [],
+            "ruleset": self.ruleset.to_json(),
+            "server_key": self.server_key.text,
+        }
+
+
+def begin(entry: Entry, body: EntryBody) -> Course:
+    """The course after a game's first entry. Raises `MalformedError` if it is not the service's offer at seq 0."""
+    if entry.seq != 0 or entry.prev != GENESIS:
+        raise MalformedError(tell("log"), tell("it does not begin with entry 0"))
+    if not isinstance(body, Offer) or entry.by != SERVER_NAME:
+        raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
+    setup = Setup(entry.game, body.ruleset, body.terms, body.server_key)
+    return Course(setup, 0, entry.head, Stage.OPEN, body.ruleset.initial())
+
+
+class _OpenFields(NamedTuple):
+    entropy_commit: str
+    key: PublicKey
+    invite: Invite | None = None
+
+
+class Open(_OpenFields, EntryBody):
+    """The host takes up the offer."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "open"
+    AUTHOR: ClassVar = Author.NEWCOMER
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Open:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("entropy_commit", "invite", "key"))
+        invite = None
+        if fields["invite"] is not None:
+            given = exactly(fields["invite"], "invite", ("key", "name"))
+            if not isinstance(given["name"], str) or not is_name(given["name"]):
+                raise MalformedError(tell("invite"), tell("name is not a player's name"))
+            key = None if given["key"] is None else read_key(given["key"], "invite key")
+            invite = Invite(given["name"], key)
+        return cls(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"), invite)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        invite: JsonValue = None
+        if self.invite:
+            invite = {"key": self.invite.key.text if self.invite.key else None, "name": self.invite.name}
+        return {"entropy_commit": self.entropy_commit, "invite": invite, "key": self.key.text}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Seats the host."""
+        course.expect(self.KIND, Stage.OPEN)
+        if self.invite and self.invite.name == entry.by:
+            raise IllegalError(tell("nobody can invite themselves"))
+        setup = course.setup._replace(
+            names=(entry.by, None),
+            keys=(self.key, None),
+            invite=self.invite,
+            entropy_commits=(self.entropy_commit, None),
+        )
+        return course._replace(setup=setup, stage=Stage.JOIN), ()
+
+    def newcomer_key(self) -> PublicKey:
+        """The host's key."""
+        return self.key
+
+
+class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), EntryBody):
+    """The guest joins."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "join"
+    AUTHOR: ClassVar = Author.NEWCOMER
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Join:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("entropy_commit", "key"))
+        return cls(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"entropy_commit": self.entropy_commit, "key": self.key.text}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Seats the guest."""
+        course.expect(self.KIND, Stage.JOIN)
+        setup = course.setup
+        if entry.by == setup.names[0] or self.key == setup.keys[0]:
+            raise IllegalError(tell("host and guest must differ in name and in key"))
+        invite = setup.invite
+        if invite and (entry.by != invite.name or invite.key not in (None, self.key)):
+            raise ForbiddenError(tell("the game is open only to {name}", name=invite.name))
+        if self.entropy_commit == setup.entropy_commits[0]:
+            raise IllegalError(tell("the guest's commitment repeats the host's"))
+        setup = setup._replace(
+            names=(setup.names[0], entry.by),
+            keys=(setup.keys[0], self.key),
+            entropy_commits=(setup.entropy_commits[0], self.entropy_commit),
+        )
+        return course._replace(setup=setup, stage=Stage.GUEST_SEED), ()
+
+    def newcomer_key(self) -> PublicKey:
+        """The guest's key."""
+        return self.key
+
+
+class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
+    """A player reveals their entropy (64 hex digits)."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "seed"
+    AUTHOR: ClassVar = Author.ACTOR
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Seed:
+        """Reads a body."""
+        return cls(read_hex(read_fields(body, cls.KIND, ("entropy",))["entropy"], "entropy"))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body."""
+        return {"entropy": self.entropy}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
+        """Takes the entropy; the host's comes second and brings the first deal, or chance before it."""
+        course.expect(self.KIND, Stage.GUEST_SEED, Stage.HOST_SEED)
+        setup, seat = course.setup, course.seed_seat
+        assert seat is not None
+        if entropy_commit(setup.game, seat, self.entropy) != setup.entropy_commits[seat]:
+            raise CommitmentError(tell("the entropy does not give the commitment"), seq=entry.seq, part=0)
+        host, guest = setup.entropy
+        setup = setup._replace(entropy=(self.entropy, guest) if seat == 0 else (host, self.entropy))
+        if seat == 1:
+            return course._replace(setup=setup, stage=Stage.HOST_SEED), ()
+        if setup.ruleset.chance():
+            return course._replace(setup=setup, stage=Stage.CHANCE), ()
+        return course._replace(setup=setup, stage=Stage.PLAY).advance(knowledge, ())
+
+
+class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", str | None)]), EntryBody):
+    """The service publishes what public chance decided."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "chance"
+    AUTHOR: ClassVar = Author.SERVICE
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> ChanceBody:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, (), ("first", "markers"))
+        first, markers = fields.get("first"), fields.get("markers")
+        if first is None and markers is None:
+            raise MalformedError(tell("chance"), tell("it decides nothing"))
+        if "first" in fields and (type(first) is not int or first not in (0, 1)):
+            raise MalformedError(tell("chance"), tell("first is seat 0 or 1"))
+        if "markers" in fields and (not isinstance(markers, str) or not markers.isalpha()):
+            raise MalformedError(tell("chance"), tell("markers are letters"))
+        return cls(first if isinstance(first, int) else None, markers if isinstance(markers, str) else None)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The body: only what chance decides."""
+        body: dict[str, JsonValue] = {}
+        if self.first is not None:
+            body["first"] = self.first
+        if self.markers is not None:
+            body["markers"] = self.markers
+        return body
+
+    def verify(self, course: Course, knowledge: Knowledge) -> None:
+        """Checks the decision against seed and entropy, if they are known. Raises `CommitmentError`."""
+        dealer = course.setup.dealer(knowledge.seed)
+        given = dealer.chance() if dealer else None
+        if given and (given.first, given.markers) != (self.first, self.markers):
+            raise CommitmentError(tell("chance is not what the committed seed gives"), seq=course.seq + 1, part=0)
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Puts the decision into the position, and deals."""
+        decided = {name for name in ("first", "markers") if getattr(self, name) is not None}
+        if decided != set(course.setup.ruleset.chance()):
+            raise IllegalError(tell("it decides something else than chance has to"))
+        self.verify(course, knowledge)
+        event = Chance(self.first, self.markers)
+        return course._replace(stage=Stage.PLAY, state=course.state.apply(event)).advance(knowledge, (event,))
+
+
+def _parse_terms(value: JsonValue) -> Terms:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
+    match value["name"]:
+        case dealer_terms.SERVER_V1:
+            dealer = exactly(value, "dealer", ("name", "seed_commit"))
+            return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
+        case dealer_terms.DUPLICATE_V1:
+            dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
+            return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
+        case other:
+            raise NotUnderstoodError(tell("dealer"), str(other))
