@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hkoji.errors import CommitmentError, ConflictError, GameOverError, MalformedError
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
-from hkoji.game.course import Course, Stage, begin
+from hkoji.game import entry_kinds
+from hkoji.game.course import Course, Stage
 from hkoji.game.dealer_terms import ServerTerms, Terms, verify_seed
+from hkoji.game.entry_kinds import begin, parse_body
+from hkoji.game.entry_kinds.key_changes import Revoke, verify_entry_and_proofs
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.openings import Opening, verify_openings
-from hkoji.game.rekey_entries import Revoke, verify_entry_and_proofs
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.chain import GENESIS
@@ -59,7 +59,7 @@ def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str, te
     """
     terms = terms or ServerTerms.bind(game, seed)
     verify_seed(terms, game, 0, seed)
-    body = bodies.Offer(terms, ruleset, signer.public)
+    body = entry_kinds.Offer(terms, ruleset, signer.public)
     entry = make_entry(at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seq=0)
     line = _receipted(entry, sign_entry(entry, signer), signer, at)
     return Accepted((line,), RefereedGame(begin(entry, body), at, seed))
@@ -124,7 +124,7 @@ def unseal(hosted: RefereedGame, *, signer: Signer, at: str) -> Accepted:
     if hosted.course.stage is Stage.OVER:
         raise GameOverError(hosted.course.setup.game)
     at = max(at, hosted.at)
-    line = _server_line(hosted._replace(at=at), bodies.Unseal(hosted.seed), signer)
+    line = _server_line(hosted._replace(at=at), entry_kinds.Unseal(hosted.seed), signer)
     return Accepted((line,), catch_up(hosted, (line,), hosted.openings))
 
 
@@ -163,10 +163,10 @@ def _knowledge(seed: str, openings: tuple[Opening, ...]) -> FullKnowledge:
     return FullKnowledge(seed, by_seq)
 
 
-def _keep(hosted: RefereedGame, submission: Submission, body: bodies.Body) -> tuple[Opening, ...]:
+def _keep(hosted: RefereedGame, submission: Submission, body: entry_kinds.EntryBody) -> tuple[Opening, ...]:
     """All openings with those of `submission`, which must be exactly those its commitments need."""
     entry = submission.entry
-    commit = body.commit if isinstance(body, bodies.Move) else ()
+    commit = body.commit if isinstance(body, entry_kinds.Move) else ()
     places = [(opening.seq, opening.part) for opening in submission.opening]
     if places != [(entry.seq, part) for part in range(len(commit))]:
         raise MalformedError(
@@ -186,19 +186,19 @@ def _keep(hosted: RefereedGame, submission: Submission, body: bodies.Body) -> tu
 _OPENING_HINT = tell("send cards and salt of each commitment in `opening`")
 
 
-def _owed(hosted: RefereedGame) -> bodies.Body | None:
+def _owed(hosted: RefereedGame) -> entry_kinds.EntryBody | None:
     course = hosted.course
     match course.server_owes():
         case "chance":
             dealer = course.setup.dealer(hosted.seed)
             decided = dealer.chance() if dealer else None
-            return bodies.ChanceBody(decided.first, decided.markers) if decided else None
+            return entry_kinds.ChanceBody(decided.first, decided.markers) if decided else None
         case "reveal":
-            return bodies.RevealBody(_due(hosted))
+            return entry_kinds.RevealBody(_due(hosted))
         case "end":
             assert course.outcome is not None
-            sealed = course.setup.offer.terms.seals
-            return bodies.End(_due(hosted), course.outcome, None if sealed else hosted.seed)
+            sealed = course.setup.terms.seals
+            return entry_kinds.End(_due(hosted), course.outcome, None if sealed else hosted.seed)
         case _:
             return None
 
@@ -208,14 +208,14 @@ def _due(hosted: RefereedGame) -> tuple[Opening, ...]:
     return tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
 
 
-def _server_line(hosted: RefereedGame, body: bodies.Body, signer: Signer) -> Line:
+def _server_line(hosted: RefereedGame, body: entry_kinds.EntryBody, signer: Signer) -> Line:
     course = hosted.course
     entry = make_entry(
         at=hosted.at,
         body=body.to_json(),
         by=SERVER_NAME,
         game=course.setup.game,
-        kind=bodies.KINDS[type(body)],
+        kind=body.KIND,
         prev=course.head,
         seq=course.seq + 1,
     )

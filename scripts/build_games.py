@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.replay import replay
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -26,9 +26,9 @@ DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
 def tables() -> dict[str, Table]:
     """The games, by file name."""
     resigned = new_game(3, Hanamikoji(first="guest")).play(7)
-    resigned.send(resigned.entry(1, bodies.Resign()))
+    resigned.send(resigned.entry(1, entry_kinds.Resign()))
     road_resigned = new_game(10, GeishasRoad("guest")).play(17)
-    road_resigned.send(road_resigned.entry(0, bodies.Resign()))
+    road_resigned.send(road_resigned.entry(0, entry_kinds.Resign()))
     return {
         "whole.jsonl": new_game(1).play(),
         "random-first-limit.jsonl": new_game(2, Hanamikoji("random", 2, "charm")).play(),

@@ -28,7 +28,7 @@ from typing import Any
 
 from hkoji_server import admin
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.fuzz_api_hooks import CONFIG
@@ -108,16 +108,20 @@ def prepare(service: Service, folder: Path, players: list[Player], dead: list[st
 def _games(service: Service, alice: Player, bob: Player) -> list[str]:
     """A game in every state."""
     offered = service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, alice.token).json["game"]
-    waiting = [alice.new(), alice.new(GeishasRoad(), bodies.Invite("bob")), bob.new(Hanamikoji("random", 3, "charm"))]
+    waiting = [
+        alice.new(),
+        alice.new(GeishasRoad(), entry_kinds.Invite("bob")),
+        bob.new(Hanamikoji("random", 3, "charm")),
+    ]
     joined = alice.new()
     bob.join(joined)
     over = [begin(alice, bob), begin(bob, alice, GeishasRoad("random", "random"))]
     play(alice, bob, over[0])
     play(bob, alice, over[1])
     left = begin(alice, bob)
-    alice.send(alice.entry(left, alice.head(left), bodies.Resign()))
+    alice.send(alice.entry(left, alice.head(left), entry_kinds.Resign()))
     cancelled = bob.new()
-    bob.send(bob.entry(cancelled, bob.head(cancelled), bodies.Cancel()))
+    bob.send(bob.entry(cancelled, bob.head(cancelled), entry_kinds.Cancel()))
     running = [begin(alice, bob), begin(bob, alice, GeishasRoad()), begin(alice, bob, Hanamikoji("guest", 1))]
     play(alice, bob, running[0], 7)
     play(bob, alice, running[1], 9)

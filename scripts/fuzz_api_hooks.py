@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import schemathesis
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course
 from hkoji.game.openings import entropy_commit, parse_opening
 from hkoji.game.submission import Submission
@@ -182,17 +182,17 @@ class Deep:
         sort = self.chance.choice(
             ["seed", "join", "resign", "cancel", "3GGG", "3ABC", "-A", "GA1A2A3", "-A1A2", "!A", "^0"]
         )
-        content: bodies.Body = bodies.Move(sort)
+        content: entry_kinds.EntryBody = entry_kinds.Move(sort)
         match sort:
             case "seed":
-                content = bodies.Seed("0" * 64)
+                content = entry_kinds.Seed("0" * 64)
             case "join":
-                content = bodies.Join("0" * 64, player.key.public)
+                content = entry_kinds.Join("0" * 64, player.key.public)
             case "resign" if player.name not in (submission.entry.by,):
-                content = bodies.Resign()
+                content = entry_kinds.Resign()
             case "cancel" | "resign":
-                content = bodies.Cancel()
-        if self.chance.random() < 0.5 and not isinstance(content, bodies.Cancel | bodies.Resign):
+                content = entry_kinds.Cancel()
+        if self.chance.random() < 0.5 and not isinstance(content, entry_kinds.Cancel | entry_kinds.Resign):
             player = next(each for each in self.players if each.name == submission.entry.by)
         return player.entry(submission.entry.game, place, content)
 
@@ -217,14 +217,14 @@ class Deep:
                     player for name, player in by_name.items() if name != summary["host"]
                 )
                 commit = entropy_commit(game, 1, player.entropy)
-                return player, player.entry(game, place, bodies.Join(commit, player.key.public))
+                return player, player.entry(game, place, entry_kinds.Join(commit, player.key.public))
             case "playing", 0:
                 player = by_name[summary["to_move"]]
-                return player, player.entry(game, place, bodies.Seed(player.entropy))
+                return player, player.entry(game, place, entry_kinds.Seed(player.entropy))
             case "playing", _:
                 player = by_name[summary["to_move"]]
                 if self.chance.random() < 0.02:
-                    return player, player.entry(game, place, bodies.Resign())
+                    return player, player.entry(game, place, entry_kinds.Resign())
                 player.token = self.login(player)
                 course: Course = player.course(game)
                 return player, player.make_move(course, self.chance.choice(course.state.legal_actions()))

@@ -11,7 +11,7 @@ from typing import Final
 
 from hkoji import referee
 from hkoji.arena.plan import MatchPlan, seated
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.log.entry import SERVER_NAME, make_entry
@@ -59,10 +59,10 @@ class LoggingReferee:
         entropy = [self._plan.derive("entropy", self._game, seat).hex() for seat in (0, 1)]
         commits = [entropy_commit(self._game, seat, entropy[seat]) for seat in (0, 1)]
         return (
-            *self._send(0, bodies.Open(commits[0], self._keys[0].public)),
-            *self._send(1, bodies.Join(commits[1], self._keys[1].public)),
-            *self._send(1, bodies.Seed(entropy[1])),
-            *self._send(0, bodies.Seed(entropy[0])),
+            *self._send(0, entry_kinds.Open(commits[0], self._keys[0].public)),
+            *self._send(1, entry_kinds.Join(commits[1], self._keys[1].public)),
+            *self._send(1, entry_kinds.Seed(entropy[1])),
+            *self._send(0, entry_kinds.Seed(entropy[0])),
         )
 
     def decide(self, action: str) -> tuple[Event, ...]:
@@ -73,14 +73,14 @@ class LoggingReferee:
         decision: Decision = DECISION_KINDS[state.due](seat, action)
         state.apply(decision)  # what the rules refuse is refused in their words
         if state.due is not Due.ACT:
-            return self._send(seat, bodies.Move(action))
+            return self._send(seat, entry_kinds.Move(action))
         seq = self._hosted.course.seq + 1
         openings = tuple(
             Opening(seq, part, hidden.cards, self._plan.derive("salt", self._game, seq, part).hex())
             for part, hidden in enumerate(ruleset.hidden(action))
         )
         commits = tuple(opening.commitment(self._game) for opening in openings)
-        return self._send(seat, bodies.Move(ruleset.public(action), commits), openings)
+        return self._send(seat, entry_kinds.Move(ruleset.public(action), commits), openings)
 
     def unseal(self) -> str:
         """Publishes the seed, after the end, and gives the whole log."""
@@ -88,14 +88,14 @@ class LoggingReferee:
         self._take(accepted)
         return format_log(self._lines)
 
-    def _send(self, seat: int, body: bodies.Body, openings: tuple[Opening, ...] = ()) -> tuple[Event, ...]:
+    def _send(self, seat: int, body: entry_kinds.EntryBody, openings: tuple[Opening, ...] = ()) -> tuple[Event, ...]:
         course = self._hosted.course
         entry = make_entry(
             at=AT,
             body=body.to_json(),
             by=self._names[seat],
             game=self._game,
-            kind=bodies.KINDS[type(body)],
+            kind=body.KIND,
             prev=course.head,
             seq=course.seq + 1,
         )

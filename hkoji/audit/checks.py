@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hkoji.errors import IllegalError
-from hkoji.game.bodies import Timeout
+from hkoji.game.entry_kinds import Timeout
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
 

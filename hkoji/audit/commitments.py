@@ -7,7 +7,7 @@ stands, or opens what is due there, is the course's to know.
 from __future__ import annotations
 
 from hkoji.errors import CommitmentError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.dealer_terms import Terms, verify_end, verify_seed
 from hkoji.game.openings import Opening, entropy_commit
 from hkoji.log.entry import Entry
@@ -31,23 +31,23 @@ class Commitments:
         """How many groups of face-down cards are still closed."""
         return len(self._commits)
 
-    def read(self, entry: Entry, body: bodies.Body) -> None:
+    def read(self, entry: Entry, body: entry_kinds.EntryBody) -> None:
         """Takes the next entry in. Raises `CommitmentError` where it breaks a commitment."""
         match body:
-            case bodies.Offer(terms):
+            case entry_kinds.Offer(terms):
                 self._terms = terms
-            case bodies.Open(commit) | bodies.Join(commit):
-                self._entropy[entry.by] = (int(isinstance(body, bodies.Join)), commit)
-            case bodies.Seed(value):
+            case entry_kinds.Open(commit) | entry_kinds.Join(commit):
+                self._entropy[entry.by] = (int(isinstance(body, entry_kinds.Join)), commit)
+            case entry_kinds.Seed(value):
                 seat, commit = self._entropy.get(entry.by, (0, ""))
                 if entropy_commit(entry.game, seat, value) != commit:
                     raise CommitmentError(tell("the entropy does not give its commitment"), seq=entry.seq, part=0)
                 self.opened += 1
-            case bodies.Move(_, commits):
+            case entry_kinds.Move(_, commits):
                 self._commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
-            case bodies.RevealBody(openings):
+            case entry_kinds.RevealBody(openings):
                 self._open(entry.game, openings)
-            case bodies.End(openings, _, seed):
+            case entry_kinds.End(openings, _, seed):
                 if self._terms:
                     verify_end(self._terms, entry.game, entry.seq, seed)
                 self.sealed = seed is None
@@ -55,7 +55,7 @@ class Commitments:
                 self._open(entry.game, openings)
                 for seq, part in self._commits:
                     raise CommitmentError(tell("the end leaves it closed"), seq=seq, part=part)
-            case bodies.Unseal(seed):
+            case entry_kinds.Unseal(seed):
                 if self._terms:
                     verify_seed(self._terms, entry.game, entry.seq, seed)
                 self.sealed = False

@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from hkoji.audit.log_audit import Audit
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.entry_kinds import parse_body
 from hkoji.log.entry import SERVER_NAME
 from hkoji.messages.text import tell
 
@@ -74,7 +74,7 @@ def claims(audit: Audit) -> Claims | None:
         entry = line.entry
         if entry.seq == 0:
             body = parse_body(entry.kind, entry.body)
-            if isinstance(body, bodies.Offer) and isinstance(body.terms, DuplicateTerms):
+            if isinstance(body, entry_kinds.Offer) and isinstance(body.terms, DuplicateTerms):
                 bond = Bond(body.terms.deal, body.terms.seed_commit)
         heads += bytes.fromhex(entry.head)
         at = line.receipt.receipt.at if line.receipt else ""

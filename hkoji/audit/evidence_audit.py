@@ -20,7 +20,7 @@ from hkoji.audit.log_audit import Audit, AuditStep, Each, Finding, audit
 from hkoji.audit.service_statements import ServiceStatements, StatementsByEntry
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, IllegalError, NotUnderstoodError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line, format_log, parse_lines
 from hkoji.log.public_key import PublicKey
@@ -134,7 +134,7 @@ class _Court:
         """A timeout that counts from another time than a receipt says, where not all entries have receipts."""
         for number, line in enumerate(lines):
             body = self._entries.body(line.entry)
-            if isinstance(body, bodies.Timeout) and number:
+            if isinstance(body, entry_kinds.Timeout) and number:
                 try:
                     verify_since(body, lines[:number])
                 except IllegalError as error:
@@ -156,7 +156,7 @@ class _Court:
         entry = lines[number].entry
         body = self._entries.body(entry)
         seat = self._seat(lines[:number], entry.by)
-        if not isinstance(body, bodies.Move) or seat is None or not shown.excuses(lines, number, seat):
+        if not isinstance(body, entry_kinds.Move) or seat is None or not shown.excuses(lines, number, seat):
             return None
         return tell(
             "the move of {name} fits the hand that was shown to {name}, and not the one that was dealt", name=entry.by
@@ -165,8 +165,8 @@ class _Court:
     def _seat(self, lines: Sequence[Line], name: str) -> int | None:
         for line in lines:
             body = self._entries.body(line.entry)
-            if line.entry.by == name and isinstance(body, bodies.Open | bodies.Join):
-                return int(isinstance(body, bodies.Join))
+            if line.entry.by == name and isinstance(body, entry_kinds.Open | entry_kinds.Join):
+                return int(isinstance(body, entry_kinds.Join))
         return None
 
     # --- the rest -------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class _Court:
         """The key of the service that was expected, or else that of the file's first offer. Of several that were
         expected that of an offer."""
         found = (self._entries.body(entry) for entry in self._entries if entry.seq == 0)
-        offered = [body.server_key for body in found if isinstance(body, bodies.Offer)]
+        offered = [body.server_key for body in found if isinstance(body, entry_kinds.Offer)]
         given = self._pins.get(SERVER_NAME, ())
         expected = [given] if isinstance(given, PublicKey) else sorted(given, key=lambda key: key.raw)
         return next((key for key in offered if key in expected or not expected), next(iter(expected), None))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
-from hkoji.game.bodies import Body
-from hkoji.game.rekey_entries import KeyChange, Rekey, Revoke, changed_name
+from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds import EntryBody
+from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import any_of, tell
@@ -66,12 +66,12 @@ class Keyring:
                 counting = party
         return counting
 
-    def read(self, number: int, entry: Entry, body: Body) -> None:
+    def read(self, number: int, entry: Entry, body: EntryBody) -> None:
         """Takes the next entry in. Raises `HkojiError` if it names a key that it may not."""
         match body:
-            case bodies.Offer():
+            case entry_kinds.Offer():
                 self._first(SERVER_NAME, body.server_key, number)
-            case bodies.Open() | bodies.Join():
+            case entry_kinds.Open() | entry_kinds.Join():
                 self._first(entry.by, body.key, number)
             case Rekey() | Revoke():
                 self._change(number, entry, body)

@@ -17,10 +17,10 @@ from hkoji.audit.checks import verify_since
 from hkoji.audit.commitments import Commitments
 from hkoji.audit.keyring import Keyring, Party, Pins
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
-from hkoji.game import bodies
-from hkoji.game.bodies import Body, parse_body
-from hkoji.game.course import Course, Stage, begin
-from hkoji.game.rekey_entries import Rekey, Revoke, changed_name, proofs
+from hkoji.game import entry_kinds
+from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import EntryBody, begin, parse_body
+from hkoji.game.entry_kinds.key_changes import Rekey, Revoke, changed_name, proofs
 from hkoji.game.replay import revealed
 from hkoji.log import sshsig
 from hkoji.log.chain import verify_link, verify_start
@@ -93,7 +93,7 @@ class _Work:
     """What the steps hand on: the lines that still stand and what has been read of them."""
 
     lines: list[Line]
-    bodies: list[Body]
+    bodies: list[EntryBody]
     keyring: Keyring
     findings: list[Finding] = field(default_factory=list)
     notes: dict[AuditStep, str] = field(default_factory=dict)
@@ -147,7 +147,7 @@ def _parse(log: str | bytes, pins: Pins) -> tuple[_Work, int]:
     failed: HkojiError | None = None
     try:
         for line in parse_lines(log):
-            body: Body = bodies.Resign()
+            body: EntryBody = entry_kinds.Resign()
             try:
                 body = parse_body(line.entry.kind, line.entry.body)
             except WeakKeyError as error:
@@ -346,17 +346,17 @@ def _replay(work: _Work) -> Course | None:
             if course is None:
                 course = begin(line.entry, body)
                 continue
-            if isinstance(body, bodies.ChanceBody):
+            if isinstance(body, entry_kinds.ChanceBody):
                 step = AuditStep.DEAL
-                course.verify_chance(body, knowledge)
+                body.verify(course, knowledge)
                 step = AuditStep.REPLAY
-            if isinstance(body, bodies.End):
+            if isinstance(body, entry_kinds.End):
                 step = AuditStep.RESULT
             after, _ = course.apply(line.entry, body, knowledge)
-            if isinstance(body, bodies.Timeout):
+            if isinstance(body, entry_kinds.Timeout):
                 verify_since(body, lines[:number])
             course = after
-            moves += isinstance(body, bodies.Move)
+            moves += isinstance(body, entry_kinds.Move)
         except HkojiError as error:
             # A move that the rules forbid: its player has signed it, and the service has taken it: by a receipt, which
             # an export may leave out, or by going on from it. The log alone cannot tell a player who played cards not

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from hkoji.audit.evidence_file import ShownView
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
-from hkoji.game.bodies import Body, parse_body
+from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds import EntryBody, parse_body
 from hkoji.log import sshsig
 from hkoji.log.chain import GENESIS
 from hkoji.log.entry import SERVER_NAME, Entry
@@ -37,7 +37,7 @@ class StatementsByEntry:
     def __init__(self, game: str, lines: Iterable[Line]) -> None:
         self._lines: Final[dict[str, list[Line]]] = {}
         self._parents: Final[set[str]] = set()
-        self._bodies: Final[dict[str, Body | None]] = {}
+        self._bodies: Final[dict[str, EntryBody | None]] = {}
         for line in lines:
             if line.entry.game == game:
                 self._lines.setdefault(line.entry.head, []).append(line)
@@ -51,7 +51,7 @@ class StatementsByEntry:
         lines = self._lines.get(head)
         return lines[0].entry if lines else None
 
-    def body(self, entry: Entry) -> Body | None:
+    def body(self, entry: Entry) -> EntryBody | None:
         """What an entry says; None if that is not understood."""
         if entry.head not in self._bodies:
             try:
@@ -202,9 +202,9 @@ class ServiceStatements:
             if entry.by != SERVER_NAME or not self.has(entry.seq, entry.head):
                 continue
             match self._entries.body(entry):
-                case bodies.End(_, _, None):
+                case entry_kinds.End(_, _, None):
                     end = entry.seq + 1
-                case bodies.End() | bodies.Unseal():
+                case entry_kinds.End() | entry_kinds.Unseal():
                     end = entry.seq
                 case _:
                     continue

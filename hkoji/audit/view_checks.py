@@ -13,7 +13,7 @@ from typing import Final
 
 from hkoji.audit.service_statements import StatementFault, StatementsByEntry
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course
 from hkoji.game.dealer import Dealer
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
@@ -40,7 +40,7 @@ class ViewChecks:
         self._seeds: Final = tuple(
             (entry.seq, body.seed)
             for entry in entries
-            if isinstance(body := entries.body(entry), bodies.End | bodies.Unseal) and body.seed is not None
+            if isinstance(body := entries.body(entry), entry_kinds.End | entry_kinds.Unseal) and body.seed is not None
         )
 
     def faults(self) -> list[StatementFault]:
@@ -105,7 +105,7 @@ class ViewChecks:
     def _seed(self, course: Course) -> tuple[int, Dealer] | None:
         """A published seed that the offer was bound to, with its entry. Who published it does not matter: it fits."""
         setup = course.setup
-        terms = setup.offer.terms
+        terms = setup.terms
         for number, seed in self._seeds:
             if terms.commitment(setup.game, seed) == terms.seed_commit:
                 dealer = setup.dealer(seed)

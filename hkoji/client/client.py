@@ -26,7 +26,7 @@ from hkoji.errors import (
     TrustError,
     UsageError,
 )
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
 from hkoji.log.line import Line
@@ -204,7 +204,7 @@ class Client:
 
     # --- playing --------------------------------------------------------------------------------------------------
 
-    def new(self, ruleset: Ruleset, invite: bodies.Invite | None = None) -> Position:
+    def new(self, ruleset: Ruleset, invite: entry_kinds.Invite | None = None) -> Position:
         """Offers a game and opens it; or brings the same to its receipt if the last command could not."""
         service = self.service()
         wanted = {
@@ -280,13 +280,13 @@ class Client:
         """Gives a game up."""
         table = self._existing(game)
         with table.vault.locked():
-            return table.leave(bodies.Resign())
+            return table.leave(entry_kinds.Resign())
 
     def cancel(self, game: str) -> Made:
         """Takes back a game that nobody has joined."""
         table = self._existing(game)
         with table.vault.locked():
-            return table.leave(bodies.Cancel())
+            return table.leave(entry_kinds.Cancel())
 
     def log(self, game: str) -> tuple[Line, ...]:
         """The public log as it stands now, verified."""

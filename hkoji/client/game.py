@@ -26,12 +26,12 @@ from hkoji.errors import (
     RevokedError,
     TrustError,
 )
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer_terms import SERVER_V1
+from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.openings import Opening
 from hkoji.game.position import Position, action_of
-from hkoji.game.rekey_entries import Rekey
 from hkoji.game.submission import Submission
 from hkoji.log.key_statements import proof_message
 from hkoji.log.line import Line
@@ -106,7 +106,7 @@ class ClientGame:
                 )
             )
             return known.position
-        self._post(course, bodies.Seed(entropy))
+        self._post(course, entry_kinds.Seed(entropy))
         return self._fresh().position
 
     def _bring_key(self, known: Known) -> Known:
@@ -125,7 +125,7 @@ class ClientGame:
                 )
             )
             return known
-        if course.rekeyed:  # another one can follow after the move
+        if course.last_kind == entry_kinds.Rekey.KIND:  # another one can follow after the move
             return known
         from hkoji.log import sshsig
 
@@ -168,14 +168,14 @@ class ClientGame:
         refuse_chosen_cards(position.course)
         return position
 
-    def open(self, invite: bodies.Invite | None) -> Position:
+    def open(self, invite: entry_kinds.Invite | None) -> Position:
         """Opens the offered game, unless that has been done."""
         self._deliver_pending()
         known = self.record.require()
         if known.position.course.stage is Stage.OPEN:
             refuse_chosen_cards(known.position.course)
             commit = self._commit_entropy(0)
-            self._post(known.position.course, bodies.Open(commit, self._my_key(), invite))
+            self._post(known.position.course, entry_kinds.Open(commit, self._my_key(), invite))
         return self._fresh().position
 
     def join(self) -> Position:
@@ -195,7 +195,7 @@ class ClientGame:
             if invite is not None and (invite.name != me.name or invite.key not in (None, key)):
                 raise IllegalError(tell("the game is open only to {name}", name=invite.name), hint=_TAKEN)
             commit = self._commit_entropy(1)
-            self._post(course, bodies.Join(commit, key))
+            self._post(course, entry_kinds.Join(commit, key))
         return self._settle()
 
     def move(self, notation: str) -> Made:
@@ -213,9 +213,9 @@ class ClientGame:
         self._send(submission)
         return Made(self._fresh().position, submission.entry.seq)
 
-    def leave(self, body: bodies.Resign | bodies.Cancel) -> Made:
+    def leave(self, body: entry_kinds.Resign | entry_kinds.Cancel) -> Made:
         """Resigns, or takes an open game back."""
-        kind = bodies.KINDS[type(body)]
+        kind = body.KIND
         pending = self.vault.outbox()
         position = self.current()
         done = self._arrived(pending, kind)
@@ -278,9 +278,9 @@ class ClientGame:
         hidden = ruleset.hidden(action) if course.state.due is Due.ACT else ()
         openings = tuple(Opening(seq, part, group.cards, self._entropy(32).hex()) for part, group in enumerate(hidden))
         commits = tuple(opening.commitment(course.setup.game) for opening in openings)
-        return self._sign(course, bodies.Move(ruleset.public(action) if hidden else action, commits), openings)
+        return self._sign(course, entry_kinds.Move(ruleset.public(action) if hidden else action, commits), openings)
 
-    def _sign(self, course: Course, body: bodies.Body, openings: tuple[Opening, ...] = ()) -> Submission:
+    def _sign(self, course: Course, body: entry_kinds.EntryBody, openings: tuple[Opening, ...] = ()) -> Submission:
         from hkoji.log.entry import make_entry
         from hkoji.log.line import sign_entry
 
@@ -290,21 +290,21 @@ class ClientGame:
             body=body.to_json(),
             by=player.name,
             game=course.setup.game,
-            kind=bodies.KINDS[type(body)],
+            kind=body.KIND,
             prev=course.head,
             seq=course.seq + 1,
         )
         return Submission(entry, sign_entry(entry, player.signer_of(self._counting(course, body))), openings)
 
-    def _counting(self, course: Course, body: bodies.Body) -> PublicKey:
+    def _counting(self, course: Course, body: entry_kinds.EntryBody) -> PublicKey:
         """The own key that has to sign the next entry of a game."""
-        if isinstance(body, bodies.Open | bodies.Join):
+        if isinstance(body, entry_kinds.Open | entry_kinds.Join):
             return body.key
         seat = course.setup.seat_of(self._player().name)
         key = None if seat is None else course.setup.keys[seat]
         return key or self._my_key()
 
-    def _post(self, course: Course, body: bodies.Body) -> None:
+    def _post(self, course: Course, body: entry_kinds.EntryBody) -> None:
         self._send(self._sign(course, body))
 
     def _send(self, submission: Submission) -> None:
@@ -382,7 +382,7 @@ class ClientGame:
 
 def refuse_chosen_cards(course: Course) -> None:
     """Raises `TrustError` unless the player has a part in the shuffle: a service may not choose the dealer either."""
-    dealer = course.setup.offer.terms.name
+    dealer = course.setup.terms.name
     if dealer != SERVER_V1:
         raise TrustError(
             tell("the game's dealer is {dealer}, of which the service alone can choose the cards", dealer=dealer),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hkoji.audit.checks import verify_since
 from hkoji.errors import CommitmentError, HkojiError, TrustError
-from hkoji.game.bodies import Body, End, RevealBody, Timeout
+from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
 from hkoji.game.openings import Opening
 from hkoji.game.replay import Replay
 from hkoji.log.line import Line
@@ -42,11 +42,11 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
 
     Raises `TrustError`.
     """
-    from hkoji.game.rekey_entries import verify_entry_and_proofs
+    from hkoji.game.entry_kinds.key_changes import verify_entry_and_proofs
     from hkoji.log.line import verify_receipt
 
     first = len(lines) - new
-    if first == 0 and result.steps[0].course.setup.offer.server_key != server:
+    if first == 0 and result.steps[0].course.setup.server_key != server:
         raise TrustError(
             tell(
                 "the game is signed by another service key than the one you know, {fingerprint}",
@@ -105,11 +105,11 @@ def _verify_time(line: Line, before: Line) -> None:
         )
 
 
-def _opened(body: Body) -> tuple[Opening, ...]:
+def _opened(body: EntryBody) -> tuple[Opening, ...]:
     return body.openings if isinstance(body, RevealBody | End) else ()
 
 
-def _verify_salts(body: Body, salts: set[str]) -> None:
+def _verify_salts(body: EntryBody, salts: set[str]) -> None:
     """A salt that has been opened lays open what else it hides. Raises `CommitmentError`."""
     for opening in _opened(body):
         if opening.salt in salts:

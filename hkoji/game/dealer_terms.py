@@ -1,14 +1,15 @@
 """A dealer's terms: what the offer of a game says of who deals, and to what it is bound before anybody plays.
 
 docs/spec/log.md, "Deal". Terms are public. They say how the seed is committed to, whether the end publishes it, and
-with the seed they give the dealer itself. A new dealer is one more class here, with its parser in `bodies`.
+with the seed they give the dealer itself. A new dealer is one more class here, and a case in `parse_terms`.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from hkoji.errors import CommitmentError
+from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
+from hkoji.game.body_fields import exactly, read_hex
 from hkoji.game.dealer import Dealer, DuplicateDealer, ServerDealer
 from hkoji.game.openings import duplicate_seed_commit, seed_commit
 from hkoji.log.canonical import JsonValue
@@ -113,6 +114,21 @@ class DuplicateTerms(NamedTuple):
     def to_json(self) -> dict[str, JsonValue]:
         """Name, deal and commitment."""
         return {"deal": self.deal, "name": self.name, "seed_commit": self.seed_commit}
+
+
+def parse_terms(value: JsonValue) -> Terms:
+    """Reads the `dealer` object of an offer. Raises `MalformedError`, or `NotUnderstoodError` for a later dealer."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
+    match value["name"]:
+        case "server/v1":
+            dealer = exactly(value, "dealer", ("name", "seed_commit"))
+            return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
+        case "duplicate/v1":
+            dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
+            return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
+        case other:
+            raise NotUnderstoodError(tell("dealer"), str(other))
 
 
 def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:

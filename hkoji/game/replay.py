@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
-from hkoji.game.bodies import Body, parse_body
-from hkoji.game.course import Course, begin
+from hkoji.game import entry_kinds
+from hkoji.game.course import Course
+from hkoji.game.entry_kinds import EntryBody, begin, parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SpectatorKnowledge
 from hkoji.game.openings import Opening
 from hkoji.log.entry import Entry
@@ -23,7 +23,7 @@ class Step(NamedTuple):
     """One entry, what it says, the rules' events it brings, and the game after it."""
 
     entry: Entry
-    body: Body
+    body: EntryBody
     events: tuple[Event, ...]
     course: Course
 
@@ -79,10 +79,10 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
                 offer = line.entry
             if line.entry.kind in ("reveal", "end", "unseal"):
                 body = parse_body(line.entry.kind, line.entry.body)
-                if isinstance(body, bodies.RevealBody | bodies.End):
+                if isinstance(body, entry_kinds.RevealBody | entry_kinds.End):
                     for opening in body.openings:
                         openings.setdefault(opening.seq, []).append(opening)
-                if isinstance(body, bodies.End) or (isinstance(body, bodies.Unseal) and ended):
+                if isinstance(body, entry_kinds.End) or (isinstance(body, entry_kinds.Unseal) and ended):
                     ended, seed = True, body.seed
         if seed is not None and (offer is None or not _committed(offer, seed)):
             seed = None  # other cards than were dealt: that is to be said of the entry with the seed, not of a move
@@ -97,4 +97,4 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
 def _committed(offer: Entry, seed: str) -> bool:
     """Whether the offer's commitment is to that seed."""
     body = parse_body(offer.kind, offer.body)
-    return isinstance(body, bodies.Offer) and body.terms.commitment(offer.game, seed) == body.terms.seed_commit
+    return isinstance(body, entry_kinds.Offer) and body.terms.commitment(offer.game, seed) == body.terms.seed_commit

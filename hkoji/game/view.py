@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustError
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
 from hkoji.game.openings import Opening
 from hkoji.game.replay import Replay, Step, replay, revealed
@@ -33,8 +33,8 @@ def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> 
         entry = line.entry
         if entry.by == name and entry.kind in ("open", "join"):
             body = parse_body(entry.kind, entry.body)
-            if isinstance(body, bodies.Open | bodies.Join) and body.key in keys:
-                return 0 if isinstance(body, bodies.Open) else 1
+            if isinstance(body, entry_kinds.Open | entry_kinds.Join) and body.key in keys:
+                return 0 if isinstance(body, entry_kinds.Open) else 1
     return None
 
 
@@ -124,9 +124,9 @@ def player_knowledge(
         if line.entry.kind not in ("move", "reveal", "end"):
             continue
         body = parse_body(line.entry.kind, line.entry.body)
-        if isinstance(body, bodies.Move):
+        if isinstance(body, entry_kinds.Move):
             commits.update({(line.entry.seq, part): commit for part, commit in enumerate(body.commit)})
-        elif isinstance(body, bodies.RevealBody | bodies.End):
+        elif isinstance(body, entry_kinds.RevealBody | entry_kinds.End):
             published.extend(body.openings)
     by_seq: dict[int, dict[int, Opening]] = {}
     for opening in (*openings, *published):
@@ -171,5 +171,5 @@ def _verify_shown(course: Course, seat: Seat, view: View) -> None:
 
 def _ruleset_of(lines: Sequence[Line]) -> Ruleset:
     body = parse_body(lines[0].entry.kind, lines[0].entry.body)
-    assert isinstance(body, bodies.Offer)
+    assert isinstance(body, entry_kinds.Offer)
     return body.ruleset

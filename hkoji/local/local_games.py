@@ -17,8 +17,8 @@ from hkoji.client.files import read_json, write_json
 from hkoji.client.identity import create
 from hkoji.client.service import utc_now
 from hkoji.errors import HkojiError, NotFoundError, StorageError
-from hkoji.game.bodies import Invite
 from hkoji.game.course import Course
+from hkoji.game.entry_kinds import Invite
 from hkoji.local.local_service import LocalService, LocalTransport
 from hkoji.local.local_store import FolderLocalStore, unreadable
 from hkoji.log.line import parse_line

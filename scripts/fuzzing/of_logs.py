@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from hkoji.game.bodies import KINDS, parse_body
+from hkoji.game.entry_kinds import KINDS, parse_body
 from hkoji.game.submission import format_submission, parse_submission
 from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import Entry, make_entry, parse_entry
@@ -35,7 +35,7 @@ from scripts.fuzzing.target import DATA, Target, chosen, refusals, split_off, te
 GAMES: Final = DATA / "vectors" / "games"
 AT: Final = "2026-11-20T12:00:00Z"
 GAME: Final = "27" * 16
-_KINDS: Final = sorted(KINDS.values())
+_KINDS: Final = sorted(KINDS)
 _BY: Final = ("server", "alice", "bob")
 
 WORDS: Final = (
@@ -45,7 +45,7 @@ WORDS: Final = (
     *('"invite":', '"key":', '"entropy":', '"first":', '"markers":', '"action":', '"commit":', '"openings":'),
     *('"cards":', '"part":', '"salt":', '"result":', '"reason":', '"winner":', '"seed":', '"since":', '"deal":'),
     *("server/v1", "duplicate/v1", "hanamikoji", "geishas-road", "charm", "ssh-ed25519 ", AT, "0" * 64, "f" * 64, GAME),
-    *(*KINDS.values(), *_BY, "9007199254740991", "9007199254740992", "-0", "1.0", "1e9", "\\u0022", "\x7f", "\xff"),
+    *(*KINDS, *_BY, "9007199254740991", "9007199254740992", "-0", "1.0", "1e9", "\\u0022", "\x7f", "\xff"),
 )
 
 
@@ -81,7 +81,7 @@ def entry(data: bytes) -> None:
 
 def _body(kind: str, body: Any) -> None:  # Any: JSON
     read = parse_body(kind, body)
-    assert KINDS[type(read)] == kind
+    assert kind == read.KIND
     assert read.to_json() == {key: value for key, value in body.items() if key != "ext"}
 
 

@@ -82,7 +82,7 @@ def test_every_log_audits_clean_and_is_what_the_manifest_says(ruleset: Ruleset, 
         winner = course.outcome.winner
         assert game["winner"] == (None if winner is None else setup.names[winner])
         assert game["reason"] == course.outcome.reason
-        assert setup.offer.terms.to_json()["deal"] == game["deal_id"]
+        assert setup.terms.to_json()["deal"] == game["deal_id"]
         wins[game["winner"]] += 1
     assert facts["result"] == {"games": 2, "shared": wins[None], "wins": [wins["random-1"], wins["random-2"]]}
 

@@ -10,7 +10,7 @@ import pytest
 
 from hkoji.audit.evidence_file import format_evidence, is_evidence, parse_evidence
 from hkoji.cli.exits import Exit
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
 from tests.support.adversary import HostileDesk, instead_of, lying
 from tests.support.desk import AT, begin
@@ -30,7 +30,7 @@ def game(desk: HostileDesk, alice: Shell, bob: Shell) -> str:
 
 def lied_to(desk: HostileDesk, player: Shell, game: str) -> str:
     """The player is shown another entry 4. What the command said."""
-    with lying(desk, instead_of(4, bodies.Timeout(1, AT))):
+    with lying(desk, instead_of(4, entry_kinds.Timeout(1, AT))):
         done = player("show", game)
     assert done.code == Exit.AUDIT
     return done.err

@@ -14,7 +14,7 @@ from hkoji.audit.evidence_file import ShownView, parse_evidence
 from hkoji.client import files, kept_evidence, vault
 from hkoji.client.kept_evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
 from hkoji.errors import NotFoundError, StorageError, TrustError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.line import SignedEntry, SignedReceipt
 from hkoji.log.private_key import PrivateKey
@@ -103,7 +103,7 @@ def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(desk: Hostile
 
 
 def fork(desk: HostileDesk, alice: Seat, game: str) -> TrustError:
-    with lying(desk, instead_of(4, bodies.Timeout(1, AT))), pytest.raises(TrustError) as refusal:
+    with lying(desk, instead_of(4, entry_kinds.Timeout(1, AT))), pytest.raises(TrustError) as refusal:
         alice.client.position(game)
     return refusal.value
 
@@ -113,7 +113,7 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(desk: HostileDesk, alice
     error = fork(desk, alice, game)
     assert f"is proof: `hkoji evidence {game[:8]} --with-cards` makes a file of it" in error.hint  # it is a view
     assert proven(desk, alice, game) == {"server"}
-    with lying(desk, added(bodies.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
+    with lying(desk, added(entry_kinds.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
         bob.client.position(game)
     assert f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in other.value.hint
     with lying(desk, ends_at(3), hand(desk.games[game].hosted.course.dealt[0][1])), pytest.raises(TrustError):
@@ -123,7 +123,7 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(desk: HostileDesk, alice
 def test_what_nobody_has_signed_is_not_kept(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     true, desk.key = desk.key, KEY
-    with lying(desk, added(bodies.Timeout(0, AT))), pytest.raises(TrustError) as refusal:
+    with lying(desk, added(entry_kinds.Timeout(0, AT))), pytest.raises(TrustError) as refusal:
         alice.client.position(game)
     assert "hkoji evidence" not in refusal.value.hint
     assert not refused_by(alice)
@@ -136,7 +136,7 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, al
     alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "3"))
     answer = bob.client.position(game).legal[0]
     reason = "the service's log has no entry 6 as it has just confirmed it"
-    instead = instead_of(6, bodies.Timeout(1, AT))
+    instead = instead_of(6, entry_kinds.Timeout(1, AT))
 
     def once_it_has_the_answer(telling: Telling) -> None:
         if len(desk.games[game].lines) > 6:
@@ -295,7 +295,7 @@ def killed_before(player: Seat, at: int) -> Iterator[list[int]]:
 def test_killed_while_it_keeps_what_it_refuses(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """Either all of it is there, or the error was not raised; and the next command is as good as ever."""
     game = begin(alice, bob)
-    forked = instead_of(4, bodies.Timeout(1, AT))
+    forked = instead_of(4, entry_kinds.Timeout(1, AT))
     with lying(desk, forked), killed_before(alice, 1), pytest.raises(KilledError):
         alice.client.position(game)
     assert not refused_by(alice)

@@ -19,7 +19,7 @@ from hkoji.client.identity import load
 from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
 from hkoji.errors import ExistsError, HkojiError, LoginError, NetworkError, TrustError, UsageError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey, PublicKey
@@ -411,7 +411,7 @@ def test_a_name_is_recovered_into_its_own_home_or_a_new_one(hall: Hall, alice: G
     with pytest.raises(ExistsError):
         bob.client.keys.recover("alice", URL, code, None)
     old = key_of(alice)
-    game = bob.client.new(RULES, bodies.Invite("alice")).course.setup.game
+    game = bob.client.new(RULES, entry_kinds.Invite("alice")).course.setup.game
     assert alice.client.keys.recover("alice", URL, code, None).key != old
     assert [own.public for own in load(Home(alice.path)).earlier] == [old]
     alice.client.join(game)

@@ -23,7 +23,7 @@ from hkoji.errors import (
     NotYourTurnError,
     UsageError,
 )
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_log
@@ -167,7 +167,7 @@ def test_random_start_is_chosen_by_chance_and_followed(alice: Seat, bob: Seat, d
 
 def test_an_invited_player_finds_the_game_and_nobody_else_joins(alice: Seat, bob: Seat, tmp_path: Path) -> None:
     carol = seated(alice.desk, "carol", tmp_path / "carol")
-    game = alice.client.new(Hanamikoji(), bodies.Invite("bob")).course.setup.game
+    game = alice.client.new(Hanamikoji(), entry_kinds.Invite("bob")).course.setup.game
     assert [each["game"] for each in bob.client.waiting()] == [game]
     before = len(alice.desk.games[game].lines)
     with pytest.raises(IllegalError, match="open only to bob"):

@@ -17,7 +17,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import HkojiError, LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.dealer_terms import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -228,7 +228,7 @@ def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
     alice.client.position(game)
     course = desk.games[game].hosted.course
     key = PrivateKey.from_openssh((bob.path / "id_ed25519").read_bytes())
-    body = bodies.Move("-A").to_json()
+    body = entry_kinds.Move("-A").to_json()
     entry = make_entry(at=AT, body=body, by="bob", game=game, kind="move", prev=course.head, seq=course.seq + 1)
     receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
     line = Line(entry, sign_entry(entry, key), SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message)))

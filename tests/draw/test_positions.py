@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hkoji.cli.language import ENGLISH, LANGUAGES, load
 from hkoji.errors import UsageError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.replay import Replay, replay
 from hkoji.messages.text import render
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -210,7 +210,7 @@ def test_a_game_that_has_not_begun_or_was_given_up_is_drawn(ruleset: Ruleset) ->
     before = stops(replay(table.lines[:3]))[0]
     assert drawn_cards(draw(before, SPECTATOR)) == []
     table.play(6)
-    table.send(table.entry(1, bodies.Resign()))
+    table.send(table.entry(1, entry_kinds.Resign()))
     over = stops(replay(table.lines))[-1]
     assert "X" not in drawn_cards(draw(over, ALL))
 

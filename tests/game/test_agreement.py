@@ -15,7 +15,7 @@ from hkoji import errors
 from hkoji.arena.logging_referee import LoggingReferee
 from hkoji.arena.plan import MatchPlan
 from hkoji.audit.log_audit import audit
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
 from hkoji.rules.hanamikoji import actions
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -88,7 +88,7 @@ def test_a_referee_that_counts_no_hidden_cards_is_found_out(monkeypatch: pytest.
     table = new_game(3)
     honest = table.move(next(action for action in table.course.state.legal_actions() if action[0] == "2"))
     commits = tuple(opening.commitment(table.game) for opening in honest.opening)
-    miscounted = table.entry(0, bodies.Move("2X", commits))._replace(opening=honest.opening)
+    miscounted = table.entry(0, entry_kinds.Move("2X", commits))._replace(opening=honest.opening)
     assert offered(table, miscounted) is None
     monkeypatch.setattr(Hanamikoji, "complete", _lenient)
     taken = offered(table, miscounted)

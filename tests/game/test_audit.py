@@ -7,9 +7,9 @@ import random
 import pytest
 
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
+from hkoji.game.entry_kinds import parse_body
 from hkoji.game.openings import Opening, seed_commit
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
@@ -225,7 +225,7 @@ def test_a_false_result_convicts_the_server() -> None:
 
 def test_an_end_before_the_game_has_ended_convicts_the_server() -> None:
     table = new_game(3).play(6)
-    body = bodies.End(table.hosted.openings, Outcome("charm", 0), table.hosted.seed)
+    body = entry_kinds.End(table.hosted.openings, Outcome("charm", 0), table.hosted.seed)
     append(table, body)
     step, number, signer = only(audit(table.text, pins(table)))
     assert number == len(table.lines) - 1

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from hkoji import errors
-from hkoji.game import bodies
-from hkoji.game.course import begin
+from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds import begin
 from hkoji.game.knowledge import SpectatorKnowledge
 from hkoji.game.replay import Step, replay
 from hkoji.log.entry import make_entry
@@ -36,7 +36,7 @@ def _changed() -> Table:
 
 def _given_up() -> Table:
     table = new_game(3).play(5)
-    table.send(table.entry(1, bodies.Resign()))
+    table.send(table.entry(1, entry_kinds.Resign()))
     return table
 
 
@@ -47,7 +47,7 @@ def _published_later() -> Table:
 def _called_off() -> Table:
     table = Table()
     table.open()
-    table.send(table.entry(0, bodies.Cancel()))
+    table.send(table.entry(0, entry_kinds.Cancel()))
     return table
 
 
@@ -102,7 +102,7 @@ def test_draws_are_counted_in_the_round_and_a_new_key_is_remembered_for_an_entry
             elif isinstance(event, Draw):
                 draws[event.seat] += 1
         assert step.course.draws == tuple(draws)
-        assert step.course.rekeyed is (step.entry.kind == "rekey")
+        assert step.course.last_kind == step.entry.kind
 
 
 @every_game
@@ -123,7 +123,12 @@ def test_before_anybody_has_come_there_is_nobody() -> None:
     table = Table()
     course = table.course
     assert course.setup.names == course.setup.keys == course.setup.entropy == (None, None)
-    for body in (bodies.Resign(), bodies.Cancel(), bodies.Move("3ABC"), bodies.Seed(table.entropy[0])):
+    for body in (
+        entry_kinds.Resign(),
+        entry_kinds.Cancel(),
+        entry_kinds.Move("3ABC"),
+        entry_kinds.Seed(table.entropy[0]),
+    ):
         for seat in (0, 1):
             error = refused(table, table.entry(seat, body), errors.ForbiddenError)
             assert "does not play in game" in error.message
@@ -132,7 +137,7 @@ def test_before_anybody_has_come_there_is_nobody() -> None:
 def test_a_game_begins_with_the_services_offer_at_entry_0() -> None:
     table = new_game()
     offer = table.lines[0].entry
-    body = bodies.parse_body(offer.kind, offer.body)
+    body = entry_kinds.parse_body(offer.kind, offer.body)
     assert begin(offer, body) == replay(table.lines[:1]).course
     fields = {name: getattr(offer, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")}
     second = make_entry(**{**fields, "seq": 1})
@@ -142,7 +147,7 @@ def test_a_game_begins_with_the_services_offer_at_entry_0() -> None:
             begin(entry, body)
         assert error.value.what == "log"
     by_alice = make_entry(**{**fields, "by": "alice"})
-    for entry, said in ((by_alice, body), (offer, bodies.Resign())):
+    for entry, said in ((by_alice, body), (offer, entry_kinds.Resign())):
         with pytest.raises(errors.MalformedError, match="its first entry is not the service's offer") as error:
             begin(entry, said)
         assert error.value.what == "log"
@@ -177,8 +182,8 @@ def test_an_answer_in_another_order_is_told_its_canonical_form() -> None:
     assert actor is not None
     answer = next(each for each in table.course.state.legal_actions() if each[1] != each[2])
     other = f"-{answer[2]}{answer[1]}"
-    error = refused(table, table.entry(actor, bodies.Move(other)), errors.MalformedError)
+    error = refused(table, table.entry(actor, entry_kinds.Move(other)), errors.MalformedError)
     assert isinstance(error, errors.MalformedError)
     assert (error.what, error.reason) == ("move", f"the canonical form of {other} is {answer}")
-    refused(table, table.entry(actor, bodies.Move("-XX")), errors.NotationError)
-    table.send(table.entry(actor, bodies.Move(answer)))
+    refused(table, table.entry(actor, entry_kinds.Move("-XX")), errors.NotationError)
+    table.send(table.entry(actor, entry_kinds.Move(answer)))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hkoji import errors, referee
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.dealer_terms import DuplicateTerms, ServerTerms
+from hkoji.game.entry_kinds import parse_body
 from hkoji.game.openings import duplicate_seed_commit
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
@@ -124,7 +124,7 @@ def test_the_specifications_example_is_true() -> None:
 def test_a_sealed_log_holds_as_far_as_cards_are_open(seed: int, ruleset: Ruleset) -> None:
     table = sealed(seed, ruleset)
     end = parse_body("end", table.lines[-1].entry.body)
-    assert isinstance(end, bodies.End)
+    assert isinstance(end, entry_kinds.End)
     assert end.seed is None
     assert DEAL[1] not in table.text
     result = audit(table.text, pins(table))
@@ -185,11 +185,11 @@ def test_a_player_of_a_sealed_game_still_knows_the_own_cards_only() -> None:
 def test_games_that_end_early_are_sealed_and_unsealed_too() -> None:
     cancelled = Table(seed=3, deal=DEAL)
     cancelled.open()
-    cancelled.send(cancelled.entry(0, bodies.Cancel()))
+    cancelled.send(cancelled.entry(0, entry_kinds.Cancel()))
     left = Table(seed=4, deal=DEAL)
     left.open()
     left.join()
-    left.send(left.entry(1, bodies.Resign()))
+    left.send(left.entry(1, entry_kinds.Resign()))
     for table in (cancelled, left):
         assert table.course.stage is Stage.UNSEAL
         assert audit(table.text, pins(table)).ok
@@ -251,14 +251,14 @@ def test_no_offer_with_terms_of_another_seed_deal_or_game() -> None:
 
 def test_players_can_neither_unseal_nor_go_on_after_the_end() -> None:
     table = sealed()
-    unseal = table.entry(0, bodies.Unseal(DEAL[1]))
+    unseal = table.entry(0, entry_kinds.Unseal(DEAL[1]))
     refused(table, lambda: table.send(unseal), errors.GameOverError)
-    refused(table, lambda: table.send(table.entry(0, bodies.Resign())), errors.GameOverError)
-    refused(table, lambda: table.send(table.entry(1, bodies.Move("3ABC"))), errors.GameOverError)
+    refused(table, lambda: table.send(table.entry(0, entry_kinds.Resign())), errors.GameOverError)
+    refused(table, lambda: table.send(table.entry(1, entry_kinds.Move("3ABC"))), errors.GameOverError)
     running = new_game(1, deal=DEAL)
-    early = running.entry(0, bodies.Unseal(DEAL[1]))
+    early = running.entry(0, entry_kinds.Unseal(DEAL[1]))
     refused(running, lambda: running.send(early), errors.ForbiddenError)
-    forged = running.entry(0, bodies.Unseal(DEAL[1]), by="server").entry
+    forged = running.entry(0, entry_kinds.Unseal(DEAL[1]), by="server").entry
     stolen = Submission(forged, sign_entry(forged, running.keys[0]))
     refused(running, lambda: running.send(stolen), errors.MalformedError)
 
@@ -323,18 +323,22 @@ def test_a_further_unseal_convicts_the_server(deal: tuple[str, str] | None) -> N
     table = whole_game(1, None, deal)
     if deal:
         table.unseal()
-    append(table, bodies.Unseal(table.hosted.seed))
+    append(table, entry_kinds.Unseal(table.hosted.seed))
     assert only(audit(table.text, pins(table))) == (AuditStep.REPLAY, len(table.lines) - 1, "server")
 
 
 def test_an_early_unseal_convicts_the_server() -> None:
     table = new_game(1, deal=DEAL).play(7)
-    append(table, bodies.Unseal(DEAL[1]))
+    append(table, entry_kinds.Unseal(DEAL[1]))
     assert only(audit(table.text, pins(table))) == (AuditStep.REPLAY, len(table.lines) - 1, "server")
 
 
 def test_nothing_but_the_unseal_follows_a_sealed_end() -> None:
-    for body in (bodies.Timeout(0, "2026-11-20T12:00:00Z"), bodies.RevealBody(()), bodies.ChanceBody(0, None)):
+    for body in (
+        entry_kinds.Timeout(0, "2026-11-20T12:00:00Z"),
+        entry_kinds.RevealBody(()),
+        entry_kinds.ChanceBody(0, None),
+    ):
         table = sealed()
         append(table, body)
         assert only(audit(table.text, pins(table)))[1:] == (len(table.lines) - 1, "server")
@@ -363,7 +367,7 @@ GOOD: dict[str, JsonValue] = {"deal": DEAL[0], "name": "duplicate/v1", "seed_com
 def test_terms_are_read_strictly(changes: dict[str, JsonValue], error: type[errors.HkojiError]) -> None:
     offer = Table(deal=DEAL).lines[0].entry.body
     read = parse_body("offer", {**offer, "dealer": GOOD})
-    assert isinstance(read, bodies.Offer)
+    assert isinstance(read, entry_kinds.Offer)
     assert read.terms == DuplicateTerms(DEAL[0], "ab" * 32)
     with pytest.raises(errors.HkojiError) as caught:
         parse_body("offer", {**offer, "dealer": {**GOOD, **changes}})

@@ -12,7 +12,7 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence, is_evidence, parse_evidence
 from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, format_log, parse_log
 from hkoji.log.receipt import make_receipt
@@ -96,7 +96,7 @@ def test_a_hand_that_the_seed_does_not_give(ruleset: Ruleset) -> None:
     wrong = shown(table, 0, dealt=(Dealt("".join(dealt[:-1]) + other, 1),))
     running = EvidenceFile(table.game, {}, table.text, (wrong,))
     assert judged(running, table).ok
-    table.play(3).send(table.entry(1, bodies.Resign()))
+    table.play(3).send(table.entry(1, entry_kinds.Resign()))
     words = "showed alice cards in round 1 that its committed seed does not give, "
     words += f"view after entry {wrong.view.seq} against the seed of entry {len(table.lines) - 1}"
     convicts(running._replace(log=table.text), table, words)
@@ -114,7 +114,7 @@ def test_the_other_seats_hand(ruleset: Ruleset) -> None:
         convicts(made, table, "fewer or more cards than were dealt")
     else:
         assert judged(made, table).ok
-    table.send(table.entry(1, bodies.Resign()))
+    table.send(table.entry(1, entry_kinds.Resign()))
     convicts(made._replace(log=table.text), table, "showed alice")
 
 
@@ -193,7 +193,7 @@ def test_a_fork(ruleset: Ruleset, receipt: bool) -> None:
     actor = new_game(3, ruleset).play(2).course.actor
     assert actor is not None
     before = next(n for n, line in enumerate(table.lines) if line.entry.kind == "move") + 1
-    line = follow(table.server, table.lines[before], bodies.Timeout(0, AT))
+    line = follow(table.server, table.lines[before], entry_kinds.Timeout(0, AT))
     made = EvidenceFile(table.game, {}, table.text, (), (line if receipt else line._replace(receipt=None),))
     convicts(made, table, f"has put two different entries in place {before + 1}")
     convicts(made._replace(log=format_log(table.lines, receipts=False)), table, "has put two different entries")
@@ -235,7 +235,7 @@ def test_its_word_for_an_entry_after_the_end() -> None:
     """A log that goes back: it ends before an entry of which a receipt is at hand."""
     table = new_game(3).play(4)
     longer = table.lines[-1]._replace(receipt=_receipt(table, 6, seq=40, head="cd" * 32))
-    table.send(table.entry(0, bodies.Resign()))
+    table.send(table.entry(0, entry_kinds.Resign()))
     convicts(EvidenceFile(table.game, {}, table.text, (), (longer,)), table, "the game has ended with entry")
     running = new_game(3).play(4)
     assert judged(EvidenceFile(running.game, {}, running.text, (), (longer,)), running).ok
@@ -246,8 +246,8 @@ def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
     table = new_game(3).play(4)
     actor = table.course.actor
     assert actor is not None
-    line = follow(table.server, table.lines[-1], bodies.Resign(), table.names[actor], OWN)
-    later = follow(OWN, table.lines[-1], bodies.Timeout(actor, AT))
+    line = follow(table.server, table.lines[-1], entry_kinds.Resign(), table.names[actor], OWN)
+    later = follow(OWN, table.lines[-1], entry_kinds.Timeout(actor, AT))
     result = judged(EvidenceFile(table.game, {}, table.text, (), (line._replace(receipt=None), later)), table)
     assert result.ok, result.findings
     assert "of another game: 2" in result.notes[AuditStep.EVIDENCE]  # signature and receipt of the later one
@@ -259,21 +259,21 @@ def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
     actor = table.course.actor
     assert actor is not None
     for body, reason in (
-        (bodies.Timeout(1 - actor, AT), "does not owe an entry"),
-        (bodies.Timeout(actor, EARLIER), "the timeout counts from"),
-        (bodies.End((), Outcome("resign", 0), table.hosted.seed), "the service has no end to write now"),
-        (bodies.RevealBody(table.hosted.openings), "the service has no reveal to write now"),
+        (entry_kinds.Timeout(1 - actor, AT), "does not owe an entry"),
+        (entry_kinds.Timeout(actor, EARLIER), "the timeout counts from"),
+        (entry_kinds.End((), Outcome("resign", 0), table.hosted.seed), "the service has no end to write now"),
+        (entry_kinds.RevealBody(table.hosted.openings), "the service has no reveal to write now"),
     ):
         line = follow(table.server, table.lines[-1], body)
         for refused in (line, line._replace(receipt=None)):
             convicts(EvidenceFile(table.game, {}, table.text, (), (refused,)), table, reason)
-    honest = follow(table.server, table.lines[-1], bodies.Timeout(actor, AT))
+    honest = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor, AT))
     assert judged(EvidenceFile(table.game, {}, table.text, (), (honest,)), table).ok
 
 
 def test_a_first_answer_that_was_refused_needs_no_log() -> None:
     table = new_game(3).play(4)
-    line = follow(table.server, table.lines[-1], bodies.End((), Outcome("resign", 0), None))
+    line = follow(table.server, table.lines[-1], entry_kinds.End((), Outcome("resign", 0), None))
     made = EvidenceFile(table.game, {}, "", (), (*table.lines, line))
     convicts(made, table, "in a course of the game that was refused, step 6: ")
 
@@ -415,7 +415,7 @@ def test_no_damage_to_an_honest_file_convicts_anybody() -> None:
 
 def test_no_damage_to_a_file_that_convicts_one_convicts_another() -> None:
     table = new_game(3).play(4)
-    lines = tuple(follow(table.server, table.lines[-1], bodies.Timeout(seat, AT)) for seat in (0, 1))
+    lines = tuple(follow(table.server, table.lines[-1], entry_kinds.Timeout(seat, AT)) for seat in (0, 1))
     text = format_evidence(EvidenceFile(table.game, {}, table.text, (shown(table, 0),), lines))
     assert named(audit_file(text, pins(table))) == {"server"}
     for each in damages(text, random.Random(1), 60):
@@ -425,7 +425,7 @@ def test_no_damage_to_a_file_that_convicts_one_convicts_another() -> None:
 def test_a_service_of_bobs_own_is_not_the_service() -> None:
     """With the key from outside nothing that it signs convicts, and without it is named by its own fingerprint."""
     told = story(3, Hanamikoji(), 3)
-    line = follow(OWN, told.table.lines[4], bodies.Timeout(0, AT))
+    line = follow(OWN, told.table.lines[4], entry_kinds.Timeout(0, AT))
     view = shown(told.table, 0, head="ab" * 32)
     forged = view._replace(sig=OWN.sign(sshsig.VIEW, view.view.message))
     text = format_evidence(evidence(told, refused=(line, forged), keys={"server": (OWN.public,)}))
@@ -434,7 +434,10 @@ def test_a_service_of_bobs_own_is_not_the_service() -> None:
     assert "of another game: 3" in audit_file(text, {}).notes[AuditStep.EVIDENCE]
     own = Table(Hanamikoji(), 3)
     offered = referee.offer(own.game, own.ruleset, "77" * 32, signer=OWN, at=AT)
-    twice = follow(OWN, offered.lines[0], bodies.Cancel()), follow(OWN, offered.lines[0], bodies.Timeout(0, AT))
+    twice = (
+        follow(OWN, offered.lines[0], entry_kinds.Cancel()),
+        follow(OWN, offered.lines[0], entry_kinds.Timeout(0, AT)),
+    )
     text = format_evidence(EvidenceFile(own.game, {}, format_log(offered.lines), (), twice))
     assert named(audit_file(text, pins(own))) == set()
     assert {OWN.public.fingerprint in name for name in named(audit_file(text, {}))} == {True}

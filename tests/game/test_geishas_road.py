@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hkoji import errors, referee
 from hkoji.audit.log_audit import audit
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
+from hkoji.game.entry_kinds import parse_body
 from hkoji.game.openings import Opening
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
@@ -57,7 +57,7 @@ def openings(table: Table, kind: str) -> list[tuple[Opening, ...]]:
     for line in table.lines:
         if line.entry.kind == kind:
             body = parse_body(kind, line.entry.body)
-            assert isinstance(body, bodies.RevealBody | bodies.End)
+            assert isinstance(body, entry_kinds.RevealBody | entry_kinds.End)
             found.append(body.openings)
     return found
 
@@ -80,7 +80,7 @@ def test_who_gives_up_in_the_middle_leaves_nothing_face_down() -> None:
     table = road_with("I")
     table.send(table.move(next(a for a in table.course.state.legal_actions() if a[0] == "I")))
     seq = table.course.seq
-    table.send(table.entry(1, bodies.Resign()))
+    table.send(table.entry(1, entry_kinds.Resign()))
     (end,) = openings(table, "end")
     assert [(opening.seq, opening.part) for opening in end] == [(seq, 0), (seq, 1)]
     assert audit(table.text).ok
@@ -130,7 +130,7 @@ def signed(table: Table, action: str, cards: str) -> Submission:
     opened = tuple(
         Opening(seq, part, card, f"{part:02x}" * 32) for part, card in enumerate(table.ruleset.pack.split(cards))
     )
-    submission = table.entry(actor, bodies.Move(action, tuple(each.commitment(table.game) for each in opened)))
+    submission = table.entry(actor, entry_kinds.Move(action, tuple(each.commitment(table.game) for each in opened)))
     return Submission(submission.entry, submission.sig, opened)
 
 

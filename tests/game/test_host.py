@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hkoji import errors, referee
 from hkoji.audit.log_audit import audit
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.replay import replay
@@ -40,8 +40,8 @@ def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: Hanami
     assert result.finished
     assert result.holds == len(table.lines)
     assert result.outcome == table.course.outcome
-    body = bodies.parse_body("end", table.lines[-1].entry.body)
-    assert isinstance(body, bodies.End)
+    body = entry_kinds.parse_body("end", table.lines[-1].entry.body)
+    assert isinstance(body, entry_kinds.End)
     assert body.result == table.course.outcome
 
 
@@ -74,8 +74,8 @@ def test_a_reveal_follows_the_rounds_last_decision_at_once() -> None:
     while table.course.state.round == 1 and table.course.stage is Stage.PLAY:
         brought = table.send(table.move(table.course.state.legal_actions()[0]))
     assert brought[1].entry.kind == "reveal"
-    reveal = bodies.parse_body("reveal", brought[1].entry.body)
-    assert isinstance(reveal, bodies.RevealBody)
+    reveal = entry_kinds.parse_body("reveal", brought[1].entry.body)
+    assert isinstance(reveal, entry_kinds.RevealBody)
     assert [len(opening.cards) for opening in reveal.openings] == [1, 1]
     secrets = {line.entry.seq for line in table.lines if line.entry.body.get("action") == "1X"}
     assert {opening.seq for opening in reveal.openings} <= secrets
@@ -102,7 +102,7 @@ def test_the_wrong_seat_cannot_move() -> None:
 def test_a_stranger_cannot_move() -> None:
     table = new_game()
     stranger = PrivateKey.from_seed(bytes(range(32)))
-    entry = table.entry(0, bodies.Move("3ABC"), by="carol").entry
+    entry = table.entry(0, entry_kinds.Move("3ABC"), by="carol").entry
     refused(table, Submission(entry, sign_entry(entry, stranger)), errors.ForbiddenError)
 
 
@@ -131,9 +131,9 @@ def test_a_player_cannot_write_the_services_entries(kind: str) -> None:
     if body is None:
         body = {"first": 1} if kind == "chance" else {"seat": 1, "since": AT}
     table = new_game(3)
-    entry = table.entry(0, bodies.Resign(), kind=kind, body=body).entry
+    entry = table.entry(0, entry_kinds.Resign(), kind=kind, body=body).entry
     refused(table, Submission(entry, sign_entry(entry, table.keys[0])), errors.ForbiddenError)
-    entry = table.entry(0, bodies.Resign(), kind=kind, body=body, by="server").entry
+    entry = table.entry(0, entry_kinds.Resign(), kind=kind, body=body, by="server").entry
     refused(table, Submission(entry, sign_entry(entry, table.keys[0])), errors.MalformedError)
 
 
@@ -150,16 +150,16 @@ def test_replayed_reordered_and_foreign_entries_are_refused() -> None:
     assert isinstance(error, errors.ConflictError)
     assert (error.seq, error.head) == (table.course.seq, table.course.head)
     answer = table.course.state.legal_actions()[0]
-    ahead = table.entry(1, bodies.Move(answer), seq=table.course.seq + 2)
+    ahead = table.entry(1, entry_kinds.Move(answer), seq=table.course.seq + 2)
     refused(table, ahead, errors.ConflictError)
-    aside = table.entry(1, bodies.Move(answer), prev="0" * 64)
+    aside = table.entry(1, entry_kinds.Move(answer), prev="0" * 64)
     refused(table, aside, errors.ConflictError)
 
 
 def test_nothing_follows_the_end() -> None:
     table = whole_game(2)
-    refused(table, table.entry(0, bodies.Move("3ABC")), errors.GameOverError)
-    refused(table, table.entry(1, bodies.Resign()), errors.GameOverError)
+    refused(table, table.entry(0, entry_kinds.Move("3ABC")), errors.GameOverError)
+    refused(table, table.entry(1, entry_kinds.Resign()), errors.GameOverError)
 
 
 # --- refused: cards -----------------------------------------------------------------------------------------------
@@ -193,19 +193,19 @@ def test_only_canonical_notation_is_an_entry(text: str) -> None:
     table = new_game()
     if text == "":
         with pytest.raises(errors.MalformedError):
-            table.send(table.entry(0, bodies.Move(text)))
+            table.send(table.entry(0, entry_kinds.Move(text)))
         return
     before = table.hosted
     with pytest.raises(errors.InvalidError):
-        table.send(table.entry(0, bodies.Move(text)))
+        table.send(table.entry(0, entry_kinds.Move(text)))
     assert table.hosted == before
 
 
 def test_hidden_cards_are_never_written_openly() -> None:
     table = new_game()
     hand = table.ruleset.pack.decode(table.course.state.hands[0])
-    refused(table, table.entry(0, bodies.Move(f"1{hand[0]}")), errors.MalformedError)
-    refused(table, table.entry(0, bodies.Move(f"1{hand[0]}", ("0" * 64,))), errors.MalformedError)
+    refused(table, table.entry(0, entry_kinds.Move(f"1{hand[0]}")), errors.MalformedError)
+    refused(table, table.entry(0, entry_kinds.Move(f"1{hand[0]}", ("0" * 64,))), errors.MalformedError)
 
 
 def test_commitments_must_be_there_and_open_to_legal_cards() -> None:
@@ -213,7 +213,7 @@ def test_commitments_must_be_there_and_open_to_legal_cards() -> None:
     state = table.course.state
     secret = table.move(next(a for a in state.legal_actions() if a[0] == "1"))
     refused(table, Submission(secret.entry, secret.sig), errors.MalformedError)
-    bare = table.entry(0, bodies.Move("1X"))
+    bare = table.entry(0, entry_kinds.Move("1X"))
     refused(table, bare, errors.MalformedError)
     (opening,) = secret.opening
     other = Opening(opening.seq, 0, "A" if opening.cards != "A" else "B", opening.salt)
@@ -235,7 +235,7 @@ def test_two_cards_cannot_hide_behind_a_secret() -> None:
     hand = table.ruleset.pack.decode(table.course.state.hands[0])
     seq = table.course.seq + 1
     opening = Opening(seq, 0, hand[:2], "ab" * 32)
-    entry = table.entry(0, bodies.Move("1X", (opening.commitment(table.game),)))
+    entry = table.entry(0, entry_kinds.Move("1X", (opening.commitment(table.game),)))
     before = table.hosted
     with pytest.raises(errors.InvalidError):
         table.send(Submission(entry.entry, entry.sig, (opening,)))
@@ -248,7 +248,7 @@ def test_an_unsorted_trade_off_is_no_opening() -> None:
     first, second = hand[0], hand[-1]
     assert first < second
     opening = Opening(table.course.seq + 1, 0, second + first, "ab" * 32)
-    entry = table.entry(0, bodies.Move("2XX", (opening.commitment(table.game),)))
+    entry = table.entry(0, entry_kinds.Move("2XX", (opening.commitment(table.game),)))
     refused(table, Submission(entry.entry, entry.sig, (opening,)), errors.NotationError)
 
 
@@ -269,23 +269,23 @@ def test_nobody_plays_themselves() -> None:
     table = Table()
     table.open()
     commit = entropy_commit(table.game, 1, table.entropy[1])
-    same_key = bodies.Join(commit, table.keys[0].public)
+    same_key = entry_kinds.Join(commit, table.keys[0].public)
     entry = table.entry(1, same_key).entry
     refused(table, Submission(entry, sign_entry(entry, table.keys[0])), errors.IllegalError)
-    same_name = table.entry(1, bodies.Join(commit, table.keys[1].public), by="alice")
+    same_name = table.entry(1, entry_kinds.Join(commit, table.keys[1].public), by="alice")
     refused(table, same_name, errors.IllegalError)
 
 
 def test_an_invitation_binds_name_and_key() -> None:
     table = Table()
-    table.open(bodies.Invite("bob", table.keys[0].public))
+    table.open(entry_kinds.Invite("bob", table.keys[0].public))
     commit = entropy_commit(table.game, 1, table.entropy[1])
-    refused(table, table.entry(1, bodies.Join(commit, table.keys[1].public)), errors.ForbiddenError)
+    refused(table, table.entry(1, entry_kinds.Join(commit, table.keys[1].public)), errors.ForbiddenError)
     table = Table()
-    table.open(bodies.Invite("carol"))
-    refused(table, table.entry(1, bodies.Join(commit, table.keys[1].public)), errors.ForbiddenError)
+    table.open(entry_kinds.Invite("carol"))
+    refused(table, table.entry(1, entry_kinds.Join(commit, table.keys[1].public)), errors.ForbiddenError)
     table = Table()
-    table.open(bodies.Invite("bob", table.keys[1].public))
+    table.open(entry_kinds.Invite("bob", table.keys[1].public))
     table.join()
     assert table.course.setup.names == ("alice", "bob")
 
@@ -294,8 +294,8 @@ def test_the_entropy_must_be_the_committed_one() -> None:
     table = Table()
     table.open()
     table.join()
-    refused(table, table.entry(1, bodies.Seed(table.entropy[0])), errors.CommitmentError)
-    refused(table, table.entry(0, bodies.Seed(table.entropy[0])), errors.NotYourTurnError)
+    refused(table, table.entry(1, entry_kinds.Seed(table.entropy[0])), errors.CommitmentError)
+    refused(table, table.entry(0, entry_kinds.Seed(table.entropy[0])), errors.NotYourTurnError)
 
 
 def test_the_guest_commits_to_entropy_of_their_own() -> None:
@@ -303,7 +303,7 @@ def test_the_guest_commits_to_entropy_of_their_own() -> None:
     table.open()
     commit = table.course.setup.entropy_commits[0]
     assert commit
-    error = refused(table, table.entry(1, bodies.Join(commit, table.keys[1].public)), errors.IllegalError)
+    error = refused(table, table.entry(1, entry_kinds.Join(commit, table.keys[1].public)), errors.IllegalError)
     assert error.message == "the guest's commitment repeats the host's"
 
 
@@ -311,40 +311,40 @@ def test_what_comes_too_early_or_too_late_is_told_what_is_due() -> None:
     table = Table()
     table.open()
     commit = entropy_commit(table.game, 1, table.entropy[1])
-    again = refused(table, table.entry(0, bodies.Open(commit, table.keys[0].public, None)), errors.IllegalError)
+    again = refused(table, table.entry(0, entry_kinds.Open(commit, table.keys[0].public, None)), errors.IllegalError)
     assert again.message == "a open cannot come now: the game waits for the join"
     table.join()
     table.reveal_seeds()
-    late = refused(table, table.entry(1, bodies.Join(commit, table.keys[1].public)), errors.IllegalError)
+    late = refused(table, table.entry(1, entry_kinds.Join(commit, table.keys[1].public)), errors.IllegalError)
     assert late.message == "a join cannot come now: the game waits for a move (act)"
 
 
 def test_a_game_is_cancelled_only_before_somebody_joins() -> None:
     table = Table()
     table.open()
-    refused(table, table.entry(0, bodies.Resign()), errors.IllegalError)
-    refused(table, table.entry(1, bodies.Cancel()), errors.ForbiddenError)
-    brought = table.send(table.entry(0, bodies.Cancel()))
+    refused(table, table.entry(0, entry_kinds.Resign()), errors.IllegalError)
+    refused(table, table.entry(1, entry_kinds.Cancel()), errors.ForbiddenError)
+    brought = table.send(table.entry(0, entry_kinds.Cancel()))
     assert [line.entry.kind for line in brought] == ["cancel", "end"]
     assert audit(table.text).findings == ()
     table = Table()
     table.open()
     table.join()
-    refused(table, table.entry(0, bodies.Cancel()), errors.IllegalError)
+    refused(table, table.entry(0, entry_kinds.Cancel()), errors.IllegalError)
 
 
 @pytest.mark.parametrize("moves", [0, 1, 2, 5, 9, 12, 13])
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_player_may_resign_at_any_time(moves: int, seat: int) -> None:
     table = new_game(11, Hanamikoji(max_rounds=3)).play(moves)
-    brought = table.send(table.entry(seat, bodies.Resign()))
+    brought = table.send(table.entry(seat, entry_kinds.Resign()))
     assert [line.entry.kind for line in brought] == ["resign", "end"]
     result = audit(table.text)
     assert result.findings == ()
     assert result.outcome is not None
     assert (result.outcome.reason, result.outcome.winner) == ("resign", 1 - seat)
-    end = bodies.parse_body("end", table.lines[-1].entry.body)
-    assert isinstance(end, bodies.End)
+    end = entry_kinds.parse_body("end", table.lines[-1].entry.body)
+    assert isinstance(end, entry_kinds.End)
     published = {
         (o["seq"], o["part"])  # type: ignore[call-overload, index] # decoded JSON
         for line in table.lines
@@ -358,7 +358,7 @@ def test_a_player_may_resign_before_the_deal() -> None:
     table = Table()
     table.open()
     table.join()
-    table.send(table.entry(0, bodies.Resign()))
+    table.send(table.entry(0, entry_kinds.Resign()))
     result = audit(table.text)
     assert result.findings == ()
     assert result.finished

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hkoji import errors, referee
 from hkoji.audit.keyring import Pins
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
-from hkoji.game.rekey_entries import Rekey, Revoke
+from hkoji.game.entry_kinds import parse_body
+from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
@@ -79,9 +79,9 @@ def test_a_new_key_stops_no_clock_and_pays_no_debt() -> None:
     assert started is not None
     table.send(table.entry(0, table.rekeying(0, NEW)), at=late)
     assert table.course.actor == 0
-    lines = [*table.lines, follow(table.server, table.lines[-1], bodies.Timeout(0, started.receipt.at), at=late)]
+    lines = [*table.lines, follow(table.server, table.lines[-1], entry_kinds.Timeout(0, started.receipt.at), at=late)]
     assert audit(_text(lines)).ok
-    lines[-1] = follow(table.server, table.lines[-1], bodies.Timeout(0, late), at=late)
+    lines[-1] = follow(table.server, table.lines[-1], entry_kinds.Timeout(0, late), at=late)
     assert only(audit(_text(lines), every_pin(table))) == (AuditStep.REPLAY, len(lines) - 1, "server")
 
 
@@ -91,13 +91,13 @@ def test_a_key_may_change_while_its_entropy_is_owed(stage: Stage) -> None:
     table.open()
     table.join()
     if stage is Stage.HOST_SEED:
-        table.send(table.entry(1, bodies.Seed(table.entropy[1])))
+        table.send(table.entry(1, entry_kinds.Seed(table.entropy[1])))
     actor = table.course.actor
     assert actor is not None
     table.rekey(actor)
     assert table.course.stage is stage
     for seat in (1, 0)[1 - actor :]:
-        table.send(table.entry(seat, bodies.Seed(table.entropy[seat])))
+        table.send(table.entry(seat, entry_kinds.Seed(table.entropy[seat])))
     assert audit(table.play().text, every_pin(table)).ok
 
 
@@ -107,10 +107,10 @@ def test_a_key_may_change_while_its_entropy_is_owed(stage: Stage) -> None:
 def test_after_it_the_old_key_does_not_count_and_before_it_not_the_new_one() -> None:
     table = new_game(4)
     old = table.keys[0]
-    early = _signed(table, 0, bodies.Resign(), NEW)
+    early = _signed(table, 0, entry_kinds.Resign(), NEW)
     assert "key" in refused(table, early, errors.SignatureError).message
     table.rekey(0, NEW)
-    refused(table, _signed(table, 0, bodies.Resign(), old), errors.SignatureError)
+    refused(table, _signed(table, 0, entry_kinds.Resign(), old), errors.SignatureError)
     move = table.move(table.course.state.legal_actions()[0])
     refused(table, move._replace(sig=sign_entry(move.entry, old)), errors.SignatureError)
     table.send(table.move(table.course.state.legal_actions()[0]))
@@ -268,7 +268,7 @@ def test_what_a_vouched_key_signs_convicts_the_player_only_if_it_was_expected() 
     """The service takes the seat over and breaks the rules in the player's name."""
     table, _ = _taken_over()
     last = table.lines[-1]
-    table.lines.append(follow(table.server, last, bodies.Move("1C"), by="alice", key=table.keys[0]))
+    table.lines.append(follow(table.server, last, entry_kinds.Move("1C"), by="alice", key=table.keys[0]))
     first, second, server = table.every_key[0].public, table.keys[0].public, table.server.public
     (finding,) = audit(table.text, {"server": server}).findings
     assert finding.step is AuditStep.REPLAY
@@ -346,7 +346,7 @@ def _take(table: Table, body: Revoke) -> None:
     referee.revoke(table.hosted, body, signer=table.server, at=AT)
 
 
-def _signed(table: Table, seat: int, content: bodies.Body, key: PrivateKey) -> Submission:
+def _signed(table: Table, seat: int, content: entry_kinds.EntryBody, key: PrivateKey) -> Submission:
     """A submission of a seat by whatever key."""
     entry = table.entry(seat, content).entry
     return Submission(entry, sign_entry(entry, key))

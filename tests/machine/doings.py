@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 from hkoji import errors
 from hkoji.audit.log_audit import audit
 from hkoji.client import Made, Position
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.submission import Submission
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.protocol import Ruleset
@@ -183,7 +183,7 @@ class Doings(RuleBasedStateMachine):
         device = self.device(who)
         name = pick([None, None, None, None, *NAMES, "nobody"], invited)
         key = pick([None, name, "carol"], invited // 8) if name else None
-        invite = bodies.Invite(name, self.device_of(key, 0).key.public if key in NAMES else None) if name else None
+        invite = entry_kinds.Invite(name, self.device_of(key, 0).key.public if key in NAMES else None) if name else None
         ruleset: Ruleset = parse_ruleset(dict(pick(RULESETS, options)))
         result = self.act(device, None, lambda: device.client.new(ruleset, invite))
         if isinstance(result, errors.HkojiError):

@@ -18,7 +18,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji import referee
 from hkoji.client.game import ClientGame
 from hkoji.client.vault import Vault
-from hkoji.game import bodies, course
+from hkoji.game import course, entry_kinds
 from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.rules.events import Outcome
@@ -86,31 +86,31 @@ def _opening_dropped() -> Any:
 
 def _spectator_resigns() -> Any:
     real_signer, real_author, real_verify = Course.signer, Course._check_author, sshsig.verify
-    real_resign = course._APPLY[bodies.Resign]
+    real_resign = entry_kinds.Resign.apply
 
     def signer(self: Any, entry: Any, body: Any) -> Any:
-        stranger = isinstance(body, bodies.Resign) and self.setup.seat_of(entry.by) is None
+        stranger = isinstance(body, entry_kinds.Resign) and self.setup.seat_of(entry.by) is None
         return self.setup.keys[0] if stranger and self.setup.keys[0] else real_signer(self, entry, body)
 
     def author(self: Any, entry: Any, body: Any) -> None:
-        if not isinstance(body, bodies.Resign):
+        if not isinstance(body, entry_kinds.Resign):
             real_author(self, entry, body)
 
     def verify(sig: Any, key: Any, namespace: str, message: bytes, by: str) -> None:
         if b'"kind":"resign"' not in message:
             real_verify(sig, key, namespace, message, by)
 
-    def resign(self: Any, entry: Any, body: Any, knowledge: Any) -> Any:
-        if self.setup.seat_of(entry.by) is not None:
-            return real_resign(self, entry, body, knowledge)
-        self._expect("resign", course.Stage.GUEST_SEED, course.Stage.HOST_SEED, course.Stage.PLAY)
-        return self._close(Outcome("resign", 1))
+    def resign(self: Any, at: Any, entry: Any, knowledge: Any) -> Any:
+        if at.setup.seat_of(entry.by) is not None:
+            return real_resign(self, at, entry, knowledge)
+        at.expect("resign", course.Stage.GUEST_SEED, course.Stage.HOST_SEED, course.Stage.PLAY)
+        return at.close(Outcome("resign", 1))
 
     return _all(
         patch.object(Course, "signer", signer),
         patch.object(Course, "_check_author", author),
         patch.object(sshsig, "verify", verify),
-        patch.dict(course._APPLY, {bodies.Resign: resign}),
+        patch.object(entry_kinds.Resign, "apply", resign),
     )
 
 
@@ -144,13 +144,13 @@ def _challenge_twice() -> Any:
 
 
 def _uninvited_guest() -> Any:
-    real = course._APPLY[bodies.Join]
+    real = entry_kinds.Join.apply
 
-    def join(self: Any, entry: Any, body: Any, knowledge: Any) -> Any:
-        after, events = real(self._replace(setup=self.setup._replace(invite=None)), entry, body, knowledge)
-        return after._replace(setup=after.setup._replace(invite=self.setup.invite)), events
+    def join(self: Any, at: Any, entry: Any, knowledge: Any) -> Any:
+        after, events = real(self, at._replace(setup=at.setup._replace(invite=None)), entry, knowledge)
+        return after._replace(setup=after.setup._replace(invite=at.setup.invite)), events
 
-    return patch.dict(course._APPLY, {bodies.Join: join})
+    return patch.object(entry_kinds.Join, "apply", join)
 
 
 def _outline_not_written() -> Any:

@@ -20,7 +20,7 @@ from hkoji_server import admin
 from hkoji_server.service.checking import Fault, Tally
 
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster
 from tests.support.inside import inside
@@ -45,7 +45,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 held: Any = course.state.to_json()["hands"]
                 assert player.send(player.make_move(course, f"1{held[player is bob][0]}")).status == 201
             if over:
-                assert alice.send(alice.entry(game, alice.head(game), bodies.Resign())).status == 201
+                assert alice.send(alice.entry(game, alice.head(game), entry_kinds.Resign())).status == 201
         alice.new()
         service.ask("POST", "/v1/offers", {"ruleset": course.setup.ruleset.to_json()}, alice.token)
         new = PrivateKey.from_seed(b"c" * 32)

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.fuzz_api_hooks import hasten
@@ -160,7 +160,7 @@ def test_openings_are_a_list_or_left_out(service: Service, players: tuple[Player
     document = service.ask("GET", "/openapi.json").json
     openings = document["components"]["schemas"]["SubmissionModel"]["properties"]["opening"]
     assert openings["type"] == "array"
-    submission = players[0].entry(game, players[0].head(game), bodies.Seed("0" * 64)).to_json()
+    submission = players[0].entry(game, players[0].head(game), entry_kinds.Seed("0" * 64)).to_json()
     before = service.ask("GET", f"/v1/games/{game}/log").body
     for value, understood in ((None, False), ({}, False), ([], True)):
         answer = service.ask("POST", f"/v1/games/{game}/entries", {**submission, "opening": value})
@@ -338,9 +338,9 @@ def test_refusals_of_a_game_say_where_it_stands(here: Inside, tmp_path: Path) ->
         answer = guest.send(guest.make_move(course, "1A"))
         assert (answer.status, answer.json["code"]) == (409, "not-your-turn")
         assert (answer.json["seq"], answer.json["head"]) == place
-        assert host.send(host.entry(game, place, bodies.Resign())).status == 201
+        assert host.send(host.entry(game, place, entry_kinds.Resign())).status == 201
         place = host.head(game)
-        answer = guest.send(guest.entry(game, place, bodies.Resign()))
+        answer = guest.send(guest.entry(game, place, entry_kinds.Resign()))
         assert (answer.status, answer.json["code"]) == (409, "game-over")
         assert (answer.json["game"], answer.json["seq"], answer.json["head"]) == (game, *place)
 
@@ -357,7 +357,7 @@ def test_form_and_place_are_looked_at_before_the_author(here: Inside, tmp_path: 
             ("carol", (seq, head), 403, "forbidden"),
         ):
             writer = Player(service, by, carol.key)
-            answer = writer.send(writer.entry(game, place, bodies.Resign()))
+            answer = writer.send(writer.entry(game, place, entry_kinds.Resign()))
             assert (answer.status, answer.json["code"]) == (status, code), answer
         assert dump(service.data) == before
 

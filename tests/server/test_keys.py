@@ -11,9 +11,9 @@ from hkoji_server import admin
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import NotFoundError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.game.openings import entropy_commit
-from hkoji.game.rekey_entries import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
@@ -90,7 +90,9 @@ def test_a_new_key_logs_in_and_opens_games_and_the_old_one_does_not(
     offered = service.ask("POST", "/v1/offers", {"ruleset": alice.course(game).setup.ruleset.to_json()}, alice.token)
     alice.key = old
     other = str(offered.json["game"])
-    opened = alice.entry(other, alice.head(other), bodies.Open(entropy_commit(other, 0, alice.entropy), old.public))
+    opened = alice.entry(
+        other, alice.head(other), entry_kinds.Open(entropy_commit(other, 0, alice.entropy), old.public)
+    )
     assert alice.send(opened).status == 403
     assert len(alice.lines(other)) == 1
 
@@ -152,7 +154,7 @@ def test_running_games_go_on_with_the_old_key_until_it_gives_way_there(
 def test_a_thief_with_a_revoked_key_can_do_nothing(service: Inside, players: tuple[Player, Player]) -> None:
     alice, bob = players
     game, open_game = begin(alice, bob), alice.new()
-    invited = bob.new(invite=bodies.Invite("alice"))
+    invited = bob.new(invite=entry_kinds.Invite("alice"))
     token, offered = alice.token, service.ask("POST", "/v1/offers", {"ruleset": _ruleset(bob, game)}, alice.token)
     other = str(offered.json["game"])
     course = alice.course(game)
@@ -173,14 +175,14 @@ def test_a_thief_with_a_revoked_key_can_do_nothing(service: Inside, players: tup
     refused(service, service.ask("POST", "/v1/login", login), 403, "revoked", before)
     at = (course.seq, course.head)
     rekeying = Rekey(THIEF.public, alice.key.public, alice.proof(course, THIEF, alice.key))
-    opened = bodies.Open(entropy_commit(other, 0, alice.entropy), alice.key.public)
-    joined = bodies.Join(entropy_commit(invited, 1, alice.entropy), alice.key.public)
+    opened = entry_kinds.Open(entropy_commit(other, 0, alice.entropy), alice.key.public)
+    joined = entry_kinds.Join(entropy_commit(invited, 1, alice.entropy), alice.key.public)
     for submission in (
         alice.make_move(course, actions[0]),
         alice.make_move(course, "1A"),  # not even whether it would be legal
-        alice.entry(game, at, bodies.Resign()),
+        alice.entry(game, at, entry_kinds.Resign()),
         alice.entry(game, at, rekeying),
-        alice.entry(open_game, alice.head(open_game), bodies.Cancel()),
+        alice.entry(open_game, alice.head(open_game), entry_kinds.Cancel()),
         alice.entry(other, alice.head(other), opened),
         alice.entry(invited, alice.head(invited), joined),
     ):
@@ -273,7 +275,7 @@ def test_a_thief_who_was_quicker_loses_the_name_again_and_with_it_every_key(
     course = bob.course(game)
     for key in (old, THIEF):
         alice.key = key
-        assert alice.send(alice.entry(game, (course.seq, course.head), bodies.Resign())).status == 403
+        assert alice.send(alice.entry(game, (course.seq, course.head), entry_kinds.Resign())).status == 403
         assert alice.ask("/v1/players/alice/recovery", alice.recovering(key, code)).status == 403
     assert alice.ask("/v1/players/alice/recovery", alice.recovering(NEW, code)).status == 200
     alice.key = NEW

@@ -10,7 +10,7 @@ from hkoji_server.process.metrics import Gathering, Metrics
 from hkoji_server.routes.measured import OTHER
 
 from hkoji.errors import ConflictError, ForbiddenError, StorageError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from tests.support.figures import free_port, read
 from tests.support.inside import inside
 from tests.support.service import Player, begin
@@ -24,9 +24,9 @@ def test_figures_of_a_service(tmp_path: Path) -> None:
     with inside(tmp_path / "data", figures=metrics) as service:
         alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
         game = begin(alice, bob)
-        again = alice.entry(game, alice.head(game), bodies.Resign())
+        again = alice.entry(game, alice.head(game), entry_kinds.Resign())
         assert [alice.send(again).status for _ in range(2)] == [201, 200]
-        assert bob.send(bob.entry(game, (1, "0" * 64), bodies.Resign())).status == 409
+        assert bob.send(bob.entry(game, (1, "0" * 64), entry_kinds.Resign())).status == 409
         assert service.ask("GET", "/wp-admin/alice").status == 404
         assert service.ask("GET", "/metrics").status == 404  # nothing of it where players are
         figures = read(port)

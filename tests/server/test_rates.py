@@ -18,7 +18,7 @@ from hkoji_server.store.postgres.rates import PostgresRates
 from hkoji_server.store.rates import Rate, Rates, SqliteRates
 
 from hkoji.errors import TooManyError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from tests.support.inside import Inside, inside
 from tests.support.service import Player, begin, serving
 
@@ -184,10 +184,10 @@ def test_a_player_who_moves_too_often_waits_and_nobody_else(tmp_path: Path) -> N
         # What somebody else signs in alice's name is not counted for alice, however often it comes.
         forged = Player(service, "alice")
         for _ in range(9):
-            assert forged.send(forged.entry(other, forged.head(other), bodies.Resign())).status == 403
+            assert forged.send(forged.entry(other, forged.head(other), entry_kinds.Resign())).status == 403
         for _ in range(3):
             assert service.ask("GET", "/v1/me/games", token=alice.token).status == 200
-        move = alice.entry(game, alice.head(game), bodies.Resign())
+        move = alice.entry(game, alice.head(game), entry_kinds.Resign())
         answer = alice.send(move)
         assert (answer.status, answer.json["code"]) == (429, "too-many-requests")
         assert int(answer.headers["retry-after"]) == answer.json["retry_after"] > 600
@@ -208,9 +208,9 @@ def test_what_a_revoked_key_signs_is_not_counted_for_its_player(tmp_path: Path) 
 
         with patch.object(Limits, "admit_player", count):
             before = alice.head(game)
-            assert alice.send(alice.entry(game, before, bodies.Resign())).json["code"] == "revoked"
+            assert alice.send(alice.entry(game, before, entry_kinds.Resign())).json["code"] == "revoked"
             assert (alice.head(game), counted) == (before, [])
-            assert bob.send(bob.entry(game, before, bodies.Resign())).status == 201
+            assert bob.send(bob.entry(game, before, entry_kinds.Resign())).status == 201
         assert counted == ["bob"]
 
 
@@ -218,13 +218,13 @@ def test_an_entry_that_was_accepted_gets_its_receipt_though_too_much_is_asked(tm
     with inside(tmp_path / "data", limit_address="40/hour") as service:
         alice = Player(service, "alice").register()
         game = alice.new()
-        sent = alice.entry(game, alice.head(game), bodies.Cancel())
+        sent = alice.entry(game, alice.head(game), entry_kinds.Cancel())
         first = alice.send(sent)
         assert first.status == 201
         until_refused(service)
         again = alice.send(sent)
         assert (again.status, again.json) == (200, first.json)
-        fresh = alice.send(alice.entry(game, (9, "00" * 32), bodies.Resign()))
+        fresh = alice.send(alice.entry(game, (9, "00" * 32), entry_kinds.Resign()))
         assert (fresh.status, fresh.json["code"]) == (429, "too-many-requests")
         answers = [alice.send(sent).status for _ in range(45)]  # within reason
         assert sorted(set(answers)) == [200, 429]

@@ -17,7 +17,7 @@ from hkoji_server.routes.reads import ReadsRoad
 from hkoji_server.service.shown import Shown
 
 from hkoji import referee
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.line import StoredLine, format_line, format_log, format_stored, line_to_json, parse_log
 from hkoji.log.statement import View
 from hkoji.rules.registry import RULESETS
@@ -181,7 +181,7 @@ def test_nothing_stale_is_shown_whoever_has_moved(tmp_path: Path) -> None:
                 assert (shown["seq"], shown["head"]) == (course.seq, course.head)
                 assert [json.loads(each["entry"])["seq"] for each in shown["lines"]] == list(range(6, course.seq + 1))
                 assert json.loads(shown["view"]["text"])["head"] == course.head
-        room.alice.send(room.alice.entry(room.game, room.alice.head(room.game), bodies.Resign()))
+        room.alice.send(room.alice.entry(room.game, room.alice.head(room.game), entry_kinds.Resign()))
         assert [room.view(room.bob, of=each).json["status"] for each in (room.one, room.two)] == ["finished"] * 2
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.log_audit import audit
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
@@ -84,7 +84,7 @@ def test_lists_show_what_is_mine_what_waits_and_what_is_open(service: Service, p
     assert free in listed("/v1/games?status=open", guest)
     assert listed("/v1/me/games", host) == [free]
     assert listed("/v1/me/games?waiting=true", host) == []
-    invited = host.new(invite=bodies.Invite(guest.name))
+    invited = host.new(invite=entry_kinds.Invite(guest.name))
     assert listed("/v1/me/games?waiting=true", guest) == [invited]
     guest.join(invited)
     assert listed("/v1/me/games?waiting=true", guest) == [invited]
@@ -128,15 +128,15 @@ def test_abuse_is_refused_and_changes_nothing(service: Service, players: tuple[P
     problem = refused(service, host.send(host.make_move(course, lacking)), 422, "illegal-action", before)
     assert problem["shape"] == ["1?", "2??", "3???", "4????"]
     for action in ("3CBA", "1A", "0A", "9ABCDEFGG"):
-        answer = host.send(host.entry(game, (course.seq, course.head), bodies.Move(action)))
+        answer = host.send(host.entry(game, (course.seq, course.head), entry_kinds.Move(action)))
         assert answer.status == 400, (action, answer)
         assert dump(service) == before
-    ahead = host.entry(game, (course.seq + 1, course.head), bodies.Move(legal[-1]))
+    ahead = host.entry(game, (course.seq + 1, course.head), entry_kinds.Move(legal[-1]))
     problem = refused(service, host.send(ahead), 409, "conflict", before)
     assert (problem["seq"], problem["head"]) == (course.seq, course.head)
     elsewhere = service.ask("POST", f"/v1/games/{'0' * 32}/entries", good.to_json())
     refused(service, elsewhere, 400, "malformed", before)
-    unknown = host.entry("0" * 32, (course.seq, course.head), bodies.Move(legal[-1]))
+    unknown = host.entry("0" * 32, (course.seq, course.head), entry_kinds.Move(legal[-1]))
     refused(service, host.send(unknown), 404, "not-found", before)
 
     assert host.send(good).status == 201
@@ -249,12 +249,12 @@ def test_a_login_challenge_is_good_once_and_for_its_signer(service: Service, pla
 def test_only_who_asked_for_an_offer_opens_it(service: Service, players: tuple[Player, Player]) -> None:
     host, guest = players
     game = service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, host.token).json["game"]
-    opened = bodies.Open(entropy_commit(game, 0, guest.entropy), guest.key.public)
+    opened = entry_kinds.Open(entropy_commit(game, 0, guest.entropy), guest.key.public)
     before = dump(service)
     answer = guest.send(guest.entry(game, guest.head(game), opened))
     refused(service, answer, 403, "forbidden", before)
     nobody = Player(service, "nobody")
-    opened = bodies.Open(entropy_commit(game, 0, nobody.entropy), nobody.key.public)
+    opened = entry_kinds.Open(entropy_commit(game, 0, nobody.entropy), nobody.key.public)
     refused(service, nobody.send(nobody.entry(game, nobody.head(game), opened)), 403, "forbidden", before)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.replay import replay
 from hkoji.rules.events import DECISIONS, Deal
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -68,7 +68,7 @@ def test_a_game_that_has_not_begun_has_one_stop() -> None:
 @pytest.mark.parametrize("moves", [0, 1, 5])
 def test_a_resigned_game_stops_at_the_resignation_and_at_the_end(moves: int) -> None:
     table = new_game(3).play(moves)
-    table.send(table.entry(1, bodies.Resign()))
+    table.send(table.entry(1, entry_kinds.Resign()))
     found = stops(replay(table.lines))
     assert len(found) == 1 + moves + 2
     assert [stop.made for stop in found[-2:]] == [False, False]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.replay import Replay, replay
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.geishas_road.scoring import prestige, winner
@@ -94,7 +94,7 @@ def test_a_broken_off_round_is_not_a_scored_one() -> None:
     running = recorded(replay(table.lines))
     assert (running.finished, running.reason, running.winner) == (False, None, None)
     assert running.decisions == 5
-    table.send(table.entry(1, bodies.Resign()))
+    table.send(table.entry(1, entry_kinds.Resign()))
     resigned = recorded(replay(table.lines))
     assert (resigned.finished, resigned.reason, resigned.winner) == (True, "resign", 0)
     assert [each.scored for each in resigned.rounds] == [False]

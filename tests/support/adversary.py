@@ -21,7 +21,7 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import is_evidence
 from hkoji.audit.log_audit import Audit, AuditStep, audit
 from hkoji.client.transport import HttpAnswer
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -189,7 +189,7 @@ def told(lines: tuple[Line, ...]) -> Lie:
     return lie
 
 
-def instead_of(seq: int, body: bodies.Body, by: str = "server", key: PrivateKey | None = None) -> Lie:
+def instead_of(seq: int, body: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None) -> Lie:
     """From `seq` on the log is another one: one entry, written for its place and receipted."""
 
     def lie(telling: Telling) -> None:
@@ -199,7 +199,7 @@ def instead_of(seq: int, body: bodies.Body, by: str = "server", key: PrivateKey 
     return lie
 
 
-def added(*more: bodies.Body, by: str = "server", key: PrivateKey | None = None) -> Lie:
+def added(*more: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None) -> Lie:
     """Entries more than there are."""
 
     def lie(telling: Telling) -> None:
@@ -262,7 +262,7 @@ def another_card(cards: str) -> str:
 def follow(
     service: PrivateKey,
     before: Line,
-    body: bodies.Body,
+    body: entry_kinds.EntryBody,
     by: str = "server",
     key: PrivateKey | None = None,
     *,
@@ -270,7 +270,7 @@ def follow(
 ) -> Line:
     """The entry after `before`, signed with `key` (by default the service's) and receipted."""
     last = before.entry
-    kind = bodies.KINDS[type(body)]
+    kind = body.KIND
     entry = make_entry(at=at, body=body.to_json(), by=by, game=last.game, kind=kind, prev=last.head, seq=last.seq + 1)
     receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
     signed = SignedReceipt(receipt, service.sign(sshsig.RECEIPT, receipt.message))

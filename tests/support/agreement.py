@@ -16,9 +16,9 @@ from hkoji import referee as host
 from hkoji.audit.keyring import Pins
 from hkoji.audit.log_audit import audit
 from hkoji.client.incremental_check import verify_game, verify_lines
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import parse_body
 from hkoji.game.knowledge import FullKnowledge, SpectatorKnowledge
 from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.position import read_position
@@ -142,7 +142,7 @@ def _pins(course: Course) -> Pins:
     """The keys that are to be expected: those that were taken."""
     setup = course.setup
     taken = {name: setup.all_keys(seat) for seat, name in enumerate(setup.names) if name}
-    return {SERVER_NAME: setup.offer.server_key, **taken}
+    return {SERVER_NAME: setup.server_key, **taken}
 
 
 def _assert_player(table: Table, referee: Replay, seat: Seat, before: Table | None) -> None:
@@ -211,9 +211,9 @@ def play_on(table: Table, rng: random.Random) -> Table:
             seat = 1 if table.course.stage is Stage.GUEST_SEED else 0
             commit = entropy_commit(table.game, seat, table.entropy[seat])
             known = table.course.setup.entropy_commits[seat] == commit
-            table.send(table.entry(seat, bodies.Seed(table.entropy[seat]) if known else bodies.Resign()))
+            table.send(table.entry(seat, entry_kinds.Seed(table.entropy[seat]) if known else entry_kinds.Resign()))
         elif moves > 150:
-            table.send(table.entry(rng.randrange(2), bodies.Resign()))
+            table.send(table.entry(rng.randrange(2), entry_kinds.Resign()))
         else:
             table.send(table.move(rng.choice(table.course.state.legal_actions())))
     if table.course.stage is Stage.UNSEAL:
@@ -227,7 +227,7 @@ def _join(table: Table) -> None:
     invite = table.course.setup.invite
     name = invite.name if invite else table.names[1] if table.names[1] != table.names[0] else "bob-too"
     if name == SERVER_NAME or (invite and invite.key):
-        table.send(table.entry(0, bodies.Cancel()))
+        table.send(table.entry(0, entry_kinds.Cancel()))
         return
     table.names = (table.names[0], name)
     while table.keys[1].public == table.keys[0].public:
@@ -237,7 +237,7 @@ def _join(table: Table) -> None:
     if commit == table.course.setup.entropy_commits[0]:
         table.entropy = (table.entropy[0], table.bytes(32).hex())
         commit = entropy_commit(table.game, 1, table.entropy[1])
-    table.send(table.entry(1, bodies.Join(commit, table.keys[1].public)))
+    table.send(table.entry(1, entry_kinds.Join(commit, table.keys[1].public)))
 
 
 # --- a log by itself -----------------------------------------------------------------------------------------------
@@ -259,9 +259,9 @@ def refereed(log: bytes) -> list[str]:
     seed = ""
     for line in lines:
         body = parse_body(line.entry.kind, line.entry.body)
-        if isinstance(body, bodies.RevealBody | bodies.End):
+        if isinstance(body, entry_kinds.RevealBody | entry_kinds.End):
             openings.extend(body.openings)
-        if isinstance(body, bodies.End | bodies.Unseal) and body.seed:
+        if isinstance(body, entry_kinds.End | entry_kinds.Unseal) and body.seed:
             seed = body.seed
     by_seq = {opening.seq: [each for each in sorted(openings) if each.seq == opening.seq] for opening in openings}
     signer = PrivateKey.from_seed(bytes(32))

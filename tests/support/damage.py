@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hkoji.audit.keyring import Pins
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import hidden_commit
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
@@ -44,9 +44,9 @@ class Case:
 def tables() -> tuple[Table, ...]:
     """Short games of every sort: whole, resigned, running, sealed, unsealed."""
     resigned = new_game(11, GeishasRoad("random", "random")).play(9)
-    resigned.send(resigned.entry(1, bodies.Resign()))
+    resigned.send(resigned.entry(1, entry_kinds.Resign()))
     short = new_game(12, Hanamikoji("random", 1, "charm"), DEAL).play(5)
-    short.send(short.entry(0, bodies.Resign()))
+    short.send(short.entry(0, entry_kinds.Resign()))
     return (
         new_game(1, Hanamikoji("random", 1, "charm")).play(),
         resigned,
@@ -64,7 +64,7 @@ def rekeyed() -> Table:
     for _ in range(2):
         table.rekey(_actor(table))
         table.play(2)
-    table.send(table.entry(0, bodies.Resign()))
+    table.send(table.entry(0, entry_kinds.Resign()))
     return table
 
 
@@ -92,7 +92,7 @@ def _actor(table: Table) -> int:
 def short_unsealed() -> Table:
     """A duplicate table given up in the first round, and its seed published."""
     table = new_game(13, GeishasRoad("host", "random"), DEAL).play(7)
-    table.send(table.entry(0, bodies.Resign()))
+    table.send(table.entry(0, entry_kinds.Resign()))
     return table.unseal()
 
 

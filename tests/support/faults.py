@@ -24,7 +24,7 @@ from hkoji_server.settings import Settings
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import entropy_commit
 from hkoji.log.private_key import PrivateKey, parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -260,17 +260,17 @@ class Scenario:
         for player in self.players:
             self._log_in(player)
         game = self._offer(alice)
-        self._send(alice, game, bodies.Open(entropy_commit(game, 0, alice.entropy), alice.key.public, None))
-        self._send(bob, game, bodies.Join(entropy_commit(game, 1, bob.entropy), bob.key.public))
-        self._send(bob, game, bodies.Seed(bob.entropy))
-        self._send(alice, game, bodies.Seed(alice.entropy))
+        self._send(alice, game, entry_kinds.Open(entropy_commit(game, 0, alice.entropy), alice.key.public, None))
+        self._send(bob, game, entry_kinds.Join(entropy_commit(game, 1, bob.entropy), bob.key.public))
+        self._send(bob, game, entry_kinds.Seed(bob.entropy))
+        self._send(alice, game, entry_kinds.Seed(alice.entropy))
         for kind in "1", "2", "3", "", "4":
             self._move(game, kind)
         self.stop()
         self.start()
         self._move(game, "")
         self._move(game, "1")
-        self._send(alice, game, bodies.Resign())
+        self._send(alice, game, entry_kinds.Resign())
         for path in (f"/v1/games/{game}", "/v1/games", f"/v1/games?prefix={game[:6]}"):
             answer = self.ask("GET", path)
             shown = answer.json["games"][0] if "games" in answer.json else answer.json
@@ -310,7 +310,7 @@ class Scenario:
         self.ledger.add(lines_told([answer.json["line"]]))
         return str(answer.json["game"])
 
-    def _send(self, player: Player, game: str, body: bodies.Body) -> None:
+    def _send(self, player: Player, game: str, body: entry_kinds.EntryBody) -> None:
         submission = player.entry(game, player.head(game), body)
         self._accepted(player, submission)
 
@@ -330,7 +330,7 @@ class Scenario:
                 chosen = next((action for action in legal if action.startswith(kind)), legal[0])
                 submission = player.make_move(course, chosen)
                 self._accepted(player, submission)
-                late = player.entry(game, (submission.entry.seq - 1, submission.entry.prev), bodies.Resign())
+                late = player.entry(game, (submission.entry.seq - 1, submission.entry.prev), entry_kinds.Resign())
                 refused = player.send(late)
                 assert (refused.status, refused.json["code"]) == (409, "conflict"), refused
                 return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hkoji.audit.log_audit import Audit, AuditStep
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
@@ -56,7 +56,7 @@ def changed_body(table: Table, number: int, **changes: object) -> dict[int, dict
     return {number: {"body": {**table.lines[number].entry.body, **changes}}}
 
 
-def append(table: Table, body: bodies.Body) -> None:
+def append(table: Table, body: entry_kinds.EntryBody) -> None:
     """One more entry of the service after the last line, whatever the referee would say to it."""
     last = table.lines[-1].entry
     entry = make_entry(
@@ -64,7 +64,7 @@ def append(table: Table, body: bodies.Body) -> None:
         body=body.to_json(),
         by="server",
         game=table.game,
-        kind=bodies.KINDS[type(body)],
+        kind=body.KIND,
         prev=last.head,
         seq=last.seq + 1,
     )

@@ -14,7 +14,7 @@ from functools import cache
 
 from hkoji import referee
 from hkoji.audit.evidence_file import EvidenceFile, ShownView, Statement, format_evidence
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.openings import Opening
 from hkoji.log import sshsig
@@ -67,7 +67,7 @@ def story(
         views += _shown(table)
         moves = None if moves is None else moves - 1
     if resigns and table.course.stage is Stage.PLAY:
-        table.send(table.entry(0, bodies.Resign()))
+        table.send(table.entry(0, entry_kinds.Resign()))
         views += _shown(table)
     if deal and table.course.finished:
         table.unseal()
@@ -197,7 +197,7 @@ def _own_entry(rng: random.Random, file: File) -> None:
             body=body.to_json(),
             by=by,
             game=table.game,
-            kind=bodies.KINDS[type(body)],
+            kind=body.KIND,
             prev=before.head,
             seq=before.seq + rng.choice([1, 1, 1, 2]),
         )
@@ -220,29 +220,29 @@ def _receipt(rng: random.Random, file: File, entry: Entry) -> SignedReceipt | No
     return None
 
 
-def _contents(rng: random.Random, table: Table) -> list[bodies.Body]:
+def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
     """Things to say, true and false: the seed of the game among them."""
     seed = rng.choice([table.hosted.seed, "77" * 32])
     openings = tuple(sorted(rng.sample(table.hosted.openings, min(2, len(table.hosted.openings)))))
     salt = Opening(rng.randrange(20), 0, "A", "ab" * 32)
     return [
-        bodies.Resign(),
-        bodies.Cancel(),
-        bodies.Move("1X", (rng.randbytes(32).hex(),)),
-        bodies.Move("-A"),
-        bodies.Move("3ABC"),
-        bodies.Seed(table.entropy[1]),
-        bodies.Seed("ab" * 32),
-        bodies.Timeout(rng.randrange(2), rng.choice([AT, "2026-11-20T11:00:00Z"])),
-        bodies.ChanceBody(rng.randrange(2), None),
-        bodies.RevealBody(openings),
-        bodies.RevealBody((salt,)),
-        bodies.End(openings, Outcome("resign", rng.randrange(2)), seed),
-        bodies.End((), Outcome("timeout", rng.randrange(2)), rng.choice([seed, None])),
-        bodies.Unseal(seed),
-        bodies.Join("cd" * 32, table.keys[1].public),
-        bodies.Open("cd" * 32, OWN.public),
-        bodies.Offer(table.course.setup.offer.terms, table.ruleset, OWN.public),
+        entry_kinds.Resign(),
+        entry_kinds.Cancel(),
+        entry_kinds.Move("1X", (rng.randbytes(32).hex(),)),
+        entry_kinds.Move("-A"),
+        entry_kinds.Move("3ABC"),
+        entry_kinds.Seed(table.entropy[1]),
+        entry_kinds.Seed("ab" * 32),
+        entry_kinds.Timeout(rng.randrange(2), rng.choice([AT, "2026-11-20T11:00:00Z"])),
+        entry_kinds.ChanceBody(rng.randrange(2), None),
+        entry_kinds.RevealBody(openings),
+        entry_kinds.RevealBody((salt,)),
+        entry_kinds.End(openings, Outcome("resign", rng.randrange(2)), seed),
+        entry_kinds.End((), Outcome("timeout", rng.randrange(2)), rng.choice([seed, None])),
+        entry_kinds.Unseal(seed),
+        entry_kinds.Join("cd" * 32, table.keys[1].public),
+        entry_kinds.Open("cd" * 32, OWN.public),
+        entry_kinds.Offer(table.course.setup.terms, table.ruleset, OWN.public),
     ]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.game.view import replay_own
@@ -176,20 +176,20 @@ class Pair:
             self.game = None
             return None
         if "open" not in kinds:
-            opened = bodies.Open(entropy_commit(self.game, 0, host.entropy), host.key.public, None)
+            opened = entry_kinds.Open(entropy_commit(self.game, 0, host.entropy), host.key.public, None)
             return host.entry(self.game, head, opened)
         if "join" not in kinds:
-            joined = bodies.Join(entropy_commit(self.game, 1, guest.entropy), guest.key.public)
+            joined = entry_kinds.Join(entropy_commit(self.game, 1, guest.entropy), guest.key.public)
             return guest.entry(self.game, head, joined)
         if (seeds := kinds.count("seed")) < 2:
             seed_of = guest if seeds == 0 else host
-            return seed_of.entry(self.game, head, bodies.Seed(seed_of.entropy))
+            return seed_of.entry(self.game, head, entry_kinds.Seed(seed_of.entropy))
         return self._decide(self.game, lines)
 
     def _decide(self, game: str, lines: tuple[Line, ...]) -> Submission:
         last = lines[-1].entry
         if last.seq >= self.longest:
-            return self.rng.choice(self.players).entry(game, (last.seq, last.head), bodies.Resign())
+            return self.rng.choice(self.players).entry(game, (last.seq, last.head), entry_kinds.Resign())
         for player in self.players if self.rng.random() < 0.5 else self.players[::-1]:
             answer = self._answered(self.asked.ask("GET", f"/v1/games/{game}/view", token=player.token), (200,))
             view = parse_view(answer.json["view"]["text"])

@@ -17,7 +17,7 @@ from typing import Any
 
 from hkoji import referee
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.openings import Opening, entropy_commit, hidden_commit
 from hkoji.game.submission import Submission
@@ -113,7 +113,7 @@ def change_key(table: Table, rng: random.Random) -> None:
     """Another key for the seat that is to act, by its own word or the service's."""
     actor = table.course.actor
     assert actor is not None
-    if rng.random() < 0.5 or table.course.rekeyed:
+    if rng.random() < 0.5 or table.course.last_kind == "rekey":
         table.revoke(actor, signed=rng.random() < 0.5)
     else:
         table.rekey(actor)
@@ -124,16 +124,16 @@ def valid(table: Table, rng: random.Random) -> Try:
     match table.course.stage:
         case Stage.OPEN:
             commit = entropy_commit(table.game, 0, table.entropy[0])
-            return _take(table, table.entry(0, bodies.Open(commit, table.keys[0].public)), 0)
+            return _take(table, table.entry(0, entry_kinds.Open(commit, table.keys[0].public)), 0)
         case Stage.JOIN:
             commit = entropy_commit(table.game, 1, table.entropy[1])
-            return _take(table, table.entry(1, bodies.Join(commit, table.keys[1].public)), 1)
+            return _take(table, table.entry(1, entry_kinds.Join(commit, table.keys[1].public)), 1)
         case Stage.GUEST_SEED | Stage.HOST_SEED:
             seat = 1 if table.course.stage is Stage.GUEST_SEED else 0
-            return _take(table, table.entry(seat, bodies.Seed(table.entropy[seat])), seat)
+            return _take(table, table.entry(seat, entry_kinds.Seed(table.entropy[seat])), seat)
     actor = table.course.actor
     if actor is None:
-        return _take(table, table.entry(0, bodies.Resign()), 0)
+        return _take(table, table.entry(0, entry_kinds.Resign()), 0)
     return _take(table, table.move(choose(table.course.state.legal_actions(), rng)), actor)
 
 
@@ -142,9 +142,9 @@ def start(table: Table, rng: random.Random) -> Try:
     seat = rng.randrange(2)
     kind = rng.randrange(12)
     if kind == 0:
-        return _take(table, table.entry(seat, bodies.Resign()), seat)
+        return _take(table, table.entry(seat, entry_kinds.Resign()), seat)
     if kind == 1:
-        return _take(table, table.entry(seat, bodies.Cancel()), seat)
+        return _take(table, table.entry(seat, entry_kinds.Cancel()), seat)
     if kind in (2, 3):
         seat = seat if table.course.actor is None else table.course.actor
         new = rng.choice(NEW)
@@ -318,7 +318,7 @@ def _at(rng: random.Random, _: Table, it: Try) -> None:
 
 
 def _kind(rng: random.Random, _: Table, it: Try) -> None:
-    it.value["kind"] = rng.choice([*bodies.KINDS.values(), "Move", "plan"])
+    it.value["kind"] = rng.choice([*entry_kinds.KINDS.values(), "Move", "plan"])
 
 
 def _author(rng: random.Random, table: Table, it: Try) -> None:
@@ -443,7 +443,7 @@ def finished(rng: random.Random, game: Game | None = None) -> Table:
     if table.course.actor is not None and rng.random() < 0.3:
         time_out(table)
     elif table.course.stage is Stage.PLAY and rng.random() < 0.8:
-        table.send(table.entry(rng.randrange(2), bodies.Resign()))
+        table.send(table.entry(rng.randrange(2), entry_kinds.Resign()))
     return play_on(table, rng)
 
 
@@ -451,11 +451,11 @@ def time_out(table: Table) -> None:
     """The seat that is to act has been too late, and loses."""
     course, hosted = table.course, table.hosted
     assert course.actor is not None
-    append(table, bodies.Timeout(course.actor, AT))
+    append(table, entry_kinds.Timeout(course.actor, AT))
     due = {(card.seq, card.part) for card in course.face_down}
     openings = tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
-    seed = None if course.setup.offer.terms.seals else hosted.seed
-    append(table, bodies.End(openings, Outcome("timeout", 1 - course.actor), seed))
+    seed = None if course.setup.terms.seals else hosted.seed
+    append(table, entry_kinds.End(openings, Outcome("timeout", 1 - course.actor), seed))
     table.hosted = referee.resume(table.lines, hosted.seed, hosted.openings)
 
 

@@ -11,8 +11,7 @@ import json
 from hkoji_server.service.keys import Keys
 from hkoji_server.service.ports import Ports
 
-from hkoji.game import bodies
-from hkoji.game.rekey_entries import Rekey, Revoke
+from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation, proof_message
@@ -53,7 +52,7 @@ async def change_key(telling: Telling, kind: str, number: int) -> tuple[Seat, An
     answer = await telling.world.ask(Request("recovery", "POST", path, person.token, body))
     assert answer.status == 201, (telling.story, answer)
     telling.take(telling.world.learn(person.key, answer))
-    assert telling.entries[-1].kind == bodies.KINDS[Revoke]
+    assert telling.entries[-1].kind == Revoke.KIND
     return seat, answer
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hkoji.errors import NotationError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import Opening
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
@@ -219,7 +219,9 @@ def _post(name: str, eye: Eye, submission: Submission | bytes) -> Request:
     return Request(name, "POST", f"/v1/games/{eye.game}/entries", None, body)
 
 
-def _written(eye: Eye, body: bodies.Body | dict[str, object], kind: str = "", **changes: object) -> Submission:
+def _written(
+    eye: Eye, body: entry_kinds.EntryBody | dict[str, object], kind: str = "", **changes: object
+) -> Submission:
     """An entry by the viewer at the head, whatever it says."""
     telling = eye.telling
     fields: dict[str, object] = {
@@ -227,7 +229,7 @@ def _written(eye: Eye, body: bodies.Body | dict[str, object], kind: str = "", **
         "body": body if isinstance(body, dict) else body.to_json(),
         "by": eye.me.name,
         "game": telling.game,
-        "kind": kind or bodies.KINDS[type(body)],
+        "kind": kind or getattr(body, "KIND", ""),
         "prev": telling.head,
         "seq": telling.seq + 1,
     }
@@ -256,7 +258,7 @@ def _attempt(eye: Eye, chance: random.Random, action: str) -> Submission:
     )
     commits = tuple(opening.commitment(telling.game) for opening in openings)
     shown = ruleset.public(action) if groups else action
-    submission = _written(eye, bodies.Move(shown, commits), by=telling.seats[seat].name)
+    submission = _written(eye, entry_kinds.Move(shown, commits), by=telling.seats[seat].name)
     return submission._replace(sig=sign_entry(submission.entry, eye.me.key), opening=openings)
 
 
@@ -282,7 +284,7 @@ def _badly_opened(eye: Eye, chance: random.Random) -> Request:
         used = chance.choice(own).salt
         opening = first._replace(salt=used)
         commits = (opening.commitment(eye.game), *(each.commitment(eye.game) for each in rest))
-        again = _written(eye, bodies.Move(submission.entry.body["action"], commits))  # type: ignore[arg-type] # text
+        again = _written(eye, entry_kinds.Move(submission.entry.body["action"], commits))  # type: ignore[arg-type] # text
         return _post("opening, salt used before", eye, again._replace(opening=(opening, *rest)))
     changed: dict[str, Submission] = {
         "salt": submission._replace(opening=(first._replace(salt="0" * 64), *rest)),
@@ -309,15 +311,15 @@ def _guessed(eye: Eye, chance: random.Random) -> Request:
         return _post("an entry again, opened by a guess", eye, made._replace(opening=opening))
     openings = (Opening(max(0, telling.seq), 0, guess, "0" * 64),)
     if chance.random() < 0.5:
-        return _post("a reveal of one's own", eye, _written(eye, bodies.RevealBody(openings)))
-    end = bodies.End(openings, Outcome("charm", 0), "0" * 64)
+        return _post("a reveal of one's own", eye, _written(eye, entry_kinds.RevealBody(openings)))
+    end = entry_kinds.End(openings, Outcome("charm", 0), "0" * 64)
     return _post("an end of one's own", eye, _written(eye, end))
 
 
 def _misplaced(eye: Eye, chance: random.Random) -> Request:
     """An entry for another place or game, in another's name, or of a kind that is not the viewer's to write."""
     telling = eye.telling
-    move = bodies.Move(chance.choice(eye.tried or ("3ABC",))).to_json()
+    move = entry_kinds.Move(chance.choice(eye.tried or ("3ABC",))).to_json()
     fields: tuple[dict[str, object], ...] = (
         {"prev": "0" * 64},
         {"seq": telling.seq + 2},
@@ -362,12 +364,12 @@ def _intruding(eye: Eye, chance: random.Random) -> Request:
     me = eye.me.key.public
     kind = chance.choice(("open", "join", "resign", "cancel", "move"))
     commit = f"{chance.getrandbits(256):064x}"
-    made: dict[str, bodies.Body] = {
-        "open": bodies.Open(commit, me, None),
-        "join": bodies.Join(commit, me),
-        "resign": bodies.Resign(),
-        "cancel": bodies.Cancel(),
-        "move": bodies.Move("3ABC"),
+    made: dict[str, entry_kinds.EntryBody] = {
+        "open": entry_kinds.Open(commit, me, None),
+        "join": entry_kinds.Join(commit, me),
+        "resign": entry_kinds.Resign(),
+        "cancel": entry_kinds.Cancel(),
+        "move": entry_kinds.Move("3ABC"),
     }
     body = made[kind]
     free = kind == "join" and eye.telling.seq == 1 and eye.telling.story.invited is None

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from hkoji import referee
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission, format_submission
@@ -109,14 +109,14 @@ class Racer:
 
     # --- what is sent ---------------------------------------------------------------------------------------------
 
-    def _sign(self, party: Party, content: bodies.Body, **changes: Any) -> Submission:  # Any: fields by name
+    def _sign(self, party: Party, content: entry_kinds.EntryBody, **changes: Any) -> Submission:  # Any: fields by name
         course = self.hosted.course
         fields: dict[str, Any] = {
             "at": self.rng.choice(_TIMES),
             "body": content.to_json(),
             "by": party.name,
             "game": course.setup.game,
-            "kind": bodies.KINDS[type(content)],
+            "kind": content.KIND,
             "prev": course.head,
             "seq": course.seq + 1,
         }
@@ -134,18 +134,20 @@ class Racer:
         made: list[tuple[str, Submission]] = []
         if course.stage is Stage.OPEN:
             for at in _TIMES:
-                opened = bodies.Open(entropy_commit(game, 0, first.entropy), first.key.public, None)
+                opened = entry_kinds.Open(entropy_commit(game, 0, first.entropy), first.key.public, None)
                 made.append(("open against open", self._sign(first, opened, at=at)))
         elif course.stage is Stage.JOIN:
             for guest in self.parties[1:]:
-                joined = bodies.Join(entropy_commit(game, 1, guest.entropy), guest.key.public)
+                joined = entry_kinds.Join(entropy_commit(game, 1, guest.entropy), guest.key.public)
                 made.append(("join against join", self._sign(guest, joined)))
             if self.rng.random() < 0.1:
-                made.append(("cancel against join", self._sign(first, bodies.Cancel())))
+                made.append(("cancel against join", self._sign(first, entry_kinds.Cancel())))
         else:
             made += self._moves()
             if self.rng.random() < 0.03:
-                made.append(("resign against move", self._sign(self._seat(self.rng.randrange(2)), bodies.Resign())))
+                made.append(
+                    ("resign against move", self._sign(self._seat(self.rng.randrange(2)), entry_kinds.Resign()))
+                )
         return [(self._shot(kind, each), each) for kind, each in made]
 
     def _moves(self) -> list[tuple[str, Submission]]:
@@ -154,7 +156,7 @@ class Racer:
         assert seat is not None
         party = self._seat(seat)
         if course.stage is not Stage.PLAY:
-            return [("two devices", self._sign(party, bodies.Seed(party.entropy), at=at)) for at in _TIMES]
+            return [("two devices", self._sign(party, entry_kinds.Seed(party.entropy), at=at)) for at in _TIMES]
         legal = course.state.legal_actions()
         chosen = self.rng.sample(legal, min(2, len(legal)))
         if self.rng.random() < 0.3:
@@ -172,7 +174,7 @@ class Racer:
             Opening(seq, part, group.cards, self.rng.randbytes(32).hex()) for part, group in enumerate(groups)
         )
         shown = ruleset.public(action) if groups else action
-        content = bodies.Move(shown, tuple(each.commitment(game) for each in openings))
+        content = entry_kinds.Move(shown, tuple(each.commitment(game) for each in openings))
         signed = self._sign(party, content, at=at)
         return Submission(signed.entry, signed.sig, openings)
 
@@ -188,7 +190,7 @@ class Racer:
             wrong = self._move(self._seat(1 - course.actor), rng.choice(course.state.legal_actions()), _TIMES[0])
             shots.append(self._shot("wrong seat", wrong))
         if course.setup.names[0] and rng.random() < 0.1:
-            ahead = self._sign(self.parties[0], bodies.Resign(), seq=course.seq + 2)
+            ahead = self._sign(self.parties[0], entry_kinds.Resign(), seq=course.seq + 2)
             shots.append(self._shot("ahead of the head", ahead))
         return shots
 

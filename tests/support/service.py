@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course
 from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission
@@ -225,13 +225,13 @@ class Player:
         assert own.course is not None
         return own.course
 
-    def entry(self, game: str, head: tuple[int, str], content: bodies.Body) -> Submission:
+    def entry(self, game: str, head: tuple[int, str], content: entry_kinds.EntryBody) -> Submission:
         entry = make_entry(
             at="2026-11-20T12:00:00Z",
             body=content.to_json(),
             by=self.name,
             game=game,
-            kind=bodies.KINDS[type(content)],
+            kind=content.KIND,
             prev=head[1],
             seq=head[0] + 1,
         )
@@ -243,19 +243,19 @@ class Player:
         openings = tuple(Opening(seq, part, g.cards, secrets.token_hex(32)) for part, g in enumerate(groups))
         self.openings.setdefault(game, []).extend(openings)
         shown = ruleset.public(action) if groups else action
-        content = bodies.Move(shown, tuple(o.commitment(game) for o in openings))
+        content = entry_kinds.Move(shown, tuple(o.commitment(game) for o in openings))
         submission = self.entry(game, (course.seq, course.head), content)
         return Submission(submission.entry, submission.sig, openings)
 
     def send(self, submission: Submission) -> Answer:
         return self.service.ask("POST", f"/v1/games/{submission.entry.game}/entries", submission.to_json())
 
-    def new(self, ruleset: Ruleset | None = None, invite: bodies.Invite | None = None) -> str:
+    def new(self, ruleset: Ruleset | None = None, invite: entry_kinds.Invite | None = None) -> str:
         answer = self.service.ask("POST", "/v1/offers", {"ruleset": (ruleset or Hanamikoji()).to_json()}, self.token)
         assert answer.status == 201, answer
         game = str(answer.json["game"])
         commit = entropy_commit(game, 0, self.entropy)
-        opened = bodies.Open(commit, self.key.public, invite)
+        opened = entry_kinds.Open(commit, self.key.public, invite)
         assert self.send(self.entry(game, self.head(game), opened)).status == 201
         return game
 
@@ -264,11 +264,11 @@ class Player:
         return last.seq, last.head
 
     def join(self, game: str) -> None:
-        joined = bodies.Join(entropy_commit(game, 1, self.entropy), self.key.public)
+        joined = entry_kinds.Join(entropy_commit(game, 1, self.entropy), self.key.public)
         assert self.send(self.entry(game, self.head(game), joined)).status == 201
 
     def seed(self, game: str) -> None:
-        assert self.send(self.entry(game, self.head(game), bodies.Seed(self.entropy))).status == 201
+        assert self.send(self.entry(game, self.head(game), entry_kinds.Seed(self.entropy))).status == 201
 
 
 def begin(host: Player, guest: Player, ruleset: Ruleset | None = None) -> str:

@@ -20,7 +20,7 @@ from hkoji.audit.log_audit import Audit, Each, audit
 from hkoji.cli.log_files.read import split
 from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.line import format_log, parse_log
 from hkoji.log.private_key import PublicKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -132,13 +132,13 @@ def _named(table: Table) -> Mapping[str, tuple[PublicKey, ...]]:
 def _cancelled() -> Table:
     table = Table(Hanamikoji("host", 3, "charm"), 5)
     table.open()
-    table.send(table.entry(0, bodies.Cancel()))
+    table.send(table.entry(0, entry_kinds.Cancel()))
     return table
 
 
 def _invited() -> Table:
     table = Table(GeishasRoad("random", "choose"), 6)
-    table.open(bodies.Invite("bob", table.keys[1].public))
+    table.open(entry_kinds.Invite("bob", table.keys[1].public))
     table.join()
     table.reveal_seeds()
     return table

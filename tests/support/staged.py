@@ -12,14 +12,14 @@ from hkoji.audit.log_audit import AuditStep
 from hkoji.client import Home
 from hkoji.client.identity import create
 from hkoji.client.vault import Vault
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.line import Line, format_log, parse_log
 from tests.support.adversary import HostileDesk, caught, convicted, follow, proven, told
 from tests.support.desk import URL, Game, Seat
 from tests.support.forgery import rewrite
 from tests.support.table import Table
 
-Said = tuple[bodies.Body, str]
+Said = tuple[entry_kinds.EntryBody, str]
 """An entry's body and its author."""
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from hkoji import errors, referee
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.entry_kinds.key_changes import Rekey, Revoke, Revoked
 from hkoji.game.openings import Opening, entropy_commit
-from hkoji.game.rekey_entries import Rekey, Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
@@ -69,14 +69,14 @@ class Table:
     def text(self) -> str:
         return format_log(self.lines)
 
-    def entry(self, seat: int, content: bodies.Body, **changes: object) -> Submission:
+    def entry(self, seat: int, content: entry_kinds.EntryBody, **changes: object) -> Submission:
         """A signed submission of `seat`; `changes` replace fields of the entry."""
         fields: dict[str, object] = {
             "at": AT,
             "body": content.to_json(),
             "by": self.names[seat],
             "game": self.game,
-            "kind": bodies.KINDS[type(content)],
+            "kind": content.KIND,
             "prev": self.course.head,
             "seq": self.course.seq + 1,
         }
@@ -146,7 +146,7 @@ class Table:
         groups = self.ruleset.hidden(action) if self.course.state.due is Due.ACT else ()
         openings = tuple(Opening(seq, part, g.cards, salt or self.bytes(32).hex()) for part, g in enumerate(groups))
         shown = self.ruleset.public(action) if groups else action
-        submission = self.entry(actor, bodies.Move(shown, tuple(o.commitment(self.game) for o in openings)))
+        submission = self.entry(actor, entry_kinds.Move(shown, tuple(o.commitment(self.game) for o in openings)))
         return Submission(submission.entry, submission.sig, openings)
 
     def send(self, submission: Submission, at: str = AT) -> tuple[Line, ...]:
@@ -160,16 +160,16 @@ class Table:
         self._keep(referee.unseal(self.hosted, signer=self.server, at=at))
         return self
 
-    def open(self, invite: bodies.Invite | None = None) -> None:
+    def open(self, invite: entry_kinds.Invite | None = None) -> None:
         commit = entropy_commit(self.game, 0, self.entropy[0])
-        self.send(self.entry(0, bodies.Open(commit, self.keys[0].public, invite)))
+        self.send(self.entry(0, entry_kinds.Open(commit, self.keys[0].public, invite)))
 
     def join(self) -> None:
         commit = entropy_commit(self.game, 1, self.entropy[1])
-        self.send(self.entry(1, bodies.Join(commit, self.keys[1].public)))
+        self.send(self.entry(1, entry_kinds.Join(commit, self.keys[1].public)))
 
     def reveal_seed(self, seat: int) -> None:
-        self.send(self.entry(seat, bodies.Seed(self.entropy[seat])))
+        self.send(self.entry(seat, entry_kinds.Seed(self.entropy[seat])))
 
     def reveal_seeds(self) -> None:
         for seat in (1, 0):

@@ -14,7 +14,7 @@ from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import NewGame
 
 from hkoji import referee
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.dealer_terms import DuplicateTerms
 from hkoji.game.openings import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, format_submission
@@ -199,22 +199,22 @@ class Telling:
         match kind:
             case "open":
                 key = self.guest.key.public if self.story.invited == "key" else None
-                invite = bodies.Invite(self.guest.name, key) if self.story.invited else None
-                return 0, self.entry(0, bodies.Open(self._entropy_commit(0), self.host.key.public, invite))
+                invite = entry_kinds.Invite(self.guest.name, key) if self.story.invited else None
+                return 0, self.entry(0, entry_kinds.Open(self._entropy_commit(0), self.host.key.public, invite))
             case "join":
-                return 1, self.entry(1, bodies.Join(self._entropy_commit(1), self.guest.key.public))
+                return 1, self.entry(1, entry_kinds.Join(self._entropy_commit(1), self.guest.key.public))
             case "seed":
-                return number, self.entry(number, bodies.Seed(self.entropy(number)))
+                return number, self.entry(number, entry_kinds.Seed(self.entropy(number)))
             case "cancel":
-                return 0, self.entry(0, bodies.Cancel())
+                return 0, self.entry(0, entry_kinds.Cancel())
             case "resign":
-                return number, self.entry(number, bodies.Resign())
+                return number, self.entry(number, entry_kinds.Resign())
         return self._move(number)
 
     def _move(self, number: int) -> tuple[Seat, Submission]:
         event = decisions(self.events)[number]
         if not isinstance(event, Act):
-            return event.seat, self.entry(event.seat, bodies.Move(event.action))
+            return event.seat, self.entry(event.seat, entry_kinds.Move(event.action))
         salts = []
         for part in range(len(self.story.ruleset.hidden(event.action))):
             known = self._own(event.seat) or (number, part) in self.story.opened
@@ -231,10 +231,10 @@ class Telling:
         commits = tuple(opening.commitment(self.game) for opening in openings)
         for part, commit in enumerate(commits):
             self.world.allow(commit, f"commitment {seq} {part} of {self.game[:8]}")
-        submission = self.entry(seat, bodies.Move(ruleset.public(action) if groups else action, commits))
+        submission = self.entry(seat, entry_kinds.Move(ruleset.public(action) if groups else action, commits))
         return submission._replace(opening=openings)
 
-    def entry(self, seat: Seat, body: bodies.Body) -> Submission:
+    def entry(self, seat: Seat, body: entry_kinds.EntryBody) -> Submission:
         """A player's signed entry at the head."""
         person = self.seats[seat]
         entry = make_entry(
@@ -242,7 +242,7 @@ class Telling:
             body=body.to_json(),
             by=person.name,
             game=self.game,
-            kind=bodies.KINDS[type(body)],
+            kind=body.KIND,
             prev=self.head,
             seq=self.seq + 1,
         )

@@ -15,7 +15,7 @@ from hkoji import errors, referee
 from hkoji.audit.contradictions import Against, claims, extends, fork, two_receipts
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.pins import Pins
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.dealer_terms import DuplicateTerms
 from hkoji.game.openings import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, parse_submission
@@ -135,11 +135,11 @@ def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     alice.client.position(game)
-    forked = instead_of(7, bodies.Timeout(1, AT))
+    forked = instead_of(7, entry_kinds.Timeout(1, AT))
     reason = "the service's entry 7 is another one than you have seen"
     caught(desk, alice, lambda: alice.client.position(game), reason, forked)
     assert proven(desk, alice, game) == {"server"}
-    longer = added(bodies.End((), Outcome("timeout", 0), None))
+    longer = added(entry_kinds.End((), Outcome("timeout", 0), None))
     caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", forked, longer)
 
 
@@ -154,7 +154,7 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     """Each log holds by itself; held against one another they convict the service, and each client keeps to its own."""
     game = unseen(alice, bob)
     cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
-    with lying(desk, instead_of(7, bodies.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
+    with lying(desk, instead_of(7, entry_kinds.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
         hers = alice.client.log(game)
     his = bob.client.log(game)
     logs = [format_log(lines).encode() for lines in (hers, his)]
@@ -329,13 +329,13 @@ def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat
     game = unseen(alice, bob)
     actor = desk.games[game].hosted.course.actor
     assert actor is not None
-    lie = added(bodies.Timeout(1 - actor, AT))
+    lie = added(entry_kinds.Timeout(1 - actor, AT))
     caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", lie)
     assert proven(desk, alice, game) == {"server"}
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
-    append(table, bodies.Timeout(1 - owing, AT))
+    append(table, entry_kinds.Timeout(1 - owing, AT))
     convicted(honest, table.text, AuditStep.REPLAY, len(honest.lines), "server")
 
 
@@ -355,16 +355,16 @@ def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat)
         alice,
         lambda: alice.client.position(game),
         f"an entry 8 that does not hold: the timeout counts from {EARLIER}",
-        added(bodies.Timeout(actor, EARLIER)),
+        added(entry_kinds.Timeout(actor, EARLIER)),
     )
     assert proven(desk, alice, game) == {"server"}
-    with lying(desk, added(bodies.Timeout(actor, AT))):
+    with lying(desk, added(entry_kinds.Timeout(actor, AT))):
         assert alice.client.position(game).course.outcome == Outcome("timeout", 1 - actor)
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
-    append(honest, bodies.Timeout(owing, AT))
-    append(table, bodies.Timeout(owing, EARLIER))
+    append(honest, entry_kinds.Timeout(owing, AT))
+    append(table, entry_kinds.Timeout(owing, EARLIER))
     result = convicted(honest, table.text, AuditStep.REPLAY, len(table.lines) - 1, "server")
     assert result.outcome is None
 
@@ -373,8 +373,8 @@ def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat)
 def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     bob.client.resign(game)
-    end = bodies.parse_body("end", desk.games[game].lines[-1].entry.body)
-    assert isinstance(end, bodies.End)
+    end = entry_kinds.parse_body("end", desk.games[game].lines[-1].entry.body)
+    assert isinstance(end, entry_kinds.End)
     assert end.result == Outcome("resign", 0)
     lie = instead_of(9, end._replace(result=Outcome("resign", 1)))
     caught(desk, alice, lambda: alice.client.position(game), "entry 9 of the log does not hold: the result", lie)
@@ -464,8 +464,8 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
         alice.client.position(game)
         before = on_disk(alice)
         seed = kept.hosted.seed if owns_up else committed[game]
-        resigned = added(bodies.Resign(), by="bob", key=key_of(bob))
-        with lying(desk, resigned, added(bodies.End((), Outcome("resign", 0), seed))):
+        resigned = added(entry_kinds.Resign(), by="bob", key=key_of(bob))
+        with lying(desk, resigned, added(entry_kinds.End((), Outcome("resign", 0), seed))):
             if stacks:
                 reason = "entry 6 of the log does not hold: .* seed" if owns_up else "other cards in round 1"
                 with pytest.raises(errors.TrustError, match=reason):
@@ -503,14 +503,14 @@ def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeyp
 @attack("a starter or markers that chance has not given", who=SERVICE, found=LATER, named=SERVICE, file=SERVICE)
 def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
-    chance = bodies.parse_body("chance", desk.games[game].lines[5].entry.body)
-    assert isinstance(chance, bodies.ChanceBody)
+    chance = entry_kinds.parse_body("chance", desk.games[game].lines[5].entry.body)
+    assert isinstance(chance, entry_kinds.ChanceBody)
     assert chance.first is not None
     forgotten(alice, game)
     lies = (
-        instead_of(5, bodies.ChanceBody(1 - chance.first, None)),
-        added(bodies.Resign(), by="bob", key=key_of(bob)),
-        added(bodies.End((), Outcome("resign", 0), desk.games[game].hosted.seed)),
+        instead_of(5, entry_kinds.ChanceBody(1 - chance.first, None)),
+        added(entry_kinds.Resign(), by="bob", key=key_of(bob)),
+        added(entry_kinds.End((), Outcome("resign", 0), desk.games[game].hosted.seed)),
     )
     reason = "entry 5 of the log does not hold: .* chance is not what the committed seed gives"
     caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
@@ -528,13 +528,13 @@ def test_an_early_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "1"))
     alice.client.position(game)
-    lie = added(bodies.RevealBody(desk.games[game].hosted.openings))
+    lie = added(entry_kinds.RevealBody(desk.games[game].hosted.openings))
     caught(desk, alice, lambda: alice.client.position(game), "entry 6 of the log does not hold", lie)
     caught(desk, bob, lambda: bob.client.position(game), "entry 6 of the log does not hold", lie)
     assert proven(desk, alice, game) == {"server"}
     assert proven(desk, bob, game) == {"server"}
     honest, table = _after_a_secret(), _after_a_secret()
-    append(table, bodies.RevealBody(table.hosted.openings))
+    append(table, entry_kinds.RevealBody(table.hosted.openings))
     convicted(honest, table.text, AuditStep.REPLAY, 6, "server")
 
 
@@ -549,26 +549,26 @@ def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -
     """Neither can it let the time run out for somebody else meanwhile."""
     game, number = revealed(desk, alice, bob)
     reason = f"entry {number} of the log does not hold: the service has no timeout to write now"
-    lie = instead_of(number, bodies.Timeout(0, AT))
+    lie = instead_of(number, entry_kinds.Timeout(0, AT))
     caught(desk, alice, lambda: alice.client.position(game), reason, lie)
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     number = entry_number(table, "reveal")
     cut = Table(seed=3)
     cut.lines, cut.game = table.lines[:number], table.game
-    append(cut, bodies.Timeout(0, AT))
+    append(cut, entry_kinds.Timeout(0, AT))
     convicted(table, cut.text, AuditStep.REPLAY, number, "server")
 
 
 @attack("other cards opened than were committed to", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game, number = revealed(desk, alice, bob)
-    reveal = bodies.parse_body("reveal", desk.games[game].lines[number].entry.body)
-    assert isinstance(reveal, bodies.RevealBody)
+    reveal = entry_kinds.parse_body("reveal", desk.games[game].lines[number].entry.body)
+    assert isinstance(reveal, entry_kinds.RevealBody)
     one, *rest = reveal.openings
     forged = one._replace(cards="A" if one.cards != "A" else "B")
     reason = f"entry {number} of the log does not hold: .* do not give the commitment"
-    lie = instead_of(number, bodies.RevealBody((forged, *rest)))
+    lie = instead_of(number, entry_kinds.RevealBody((forged, *rest)))
     caught(desk, alice, lambda: alice.client.position(game), reason, lie)
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
@@ -585,8 +585,8 @@ def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     bob.client.resign(game)
     forgotten(alice, game)
     lines = desk.games[game].lines
-    end = bodies.parse_body("end", lines[-1].entry.body)
-    assert isinstance(end, bodies.End)
+    end = entry_kinds.parse_body("end", lines[-1].entry.body)
+    assert isinstance(end, entry_kinds.End)
     assert end.openings
     # Not entry 5, the player's own, which cannot be read without its opening.
     reason = f"entry {len(lines) - 1} of the log does not hold: it opens other cards than those that are due"
@@ -713,7 +713,7 @@ def test_a_commitment_used_twice() -> None:
     commit = first.entry.body["commit"]
     assert isinstance(commit, list)
     honest = table.move("2" + _pair(table))
-    again = table.entry(1, bodies.Move("2XX", (str(commit[0]),)))
+    again = table.entry(1, entry_kinds.Move("2XX", (str(commit[0]),)))
     opening = Opening(again.entry.seq, 0, first.opening[0].cards, first.opening[0].salt)
     refused(table, again._replace(opening=(opening,)), errors.CommitmentError)
     refused(table, again._replace(opening=first.opening), errors.MalformedError)
@@ -735,8 +735,8 @@ def test_face_down_cards_miscounted(action: str) -> None:
     table, _ = _two_secrets()
     legal = (it for it in table.course.state.legal_actions() if it[0] == action[0])
     honest = table.move(next(legal))
-    body = bodies.parse_body("move", honest.entry.body)
-    assert isinstance(body, bodies.Move)
+    body = entry_kinds.parse_body("move", honest.entry.body)
+    assert isinstance(body, entry_kinds.Move)
     written = table.entry(1, body._replace(action=action))
     refused(table, written._replace(opening=honest.opening), errors.NotationError)
     table.send(honest)
@@ -766,10 +766,10 @@ def test_a_weak_key() -> None:
     for point in points:
         table = Table(seed=3)
         table.open()
-        honest = table.entry(1, bodies.Join(entropy_commit(table.game, 1, table.entropy[1]), table.keys[1].public))
+        honest = table.entry(1, entry_kinds.Join(entropy_commit(table.game, 1, table.entropy[1]), table.keys[1].public))
         blob = base64.b64encode(b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20" + point).decode()
         body = {**honest.entry.body, "key": f"ssh-ed25519 {blob}"}
-        weak = table.entry(1, bodies.Join("0" * 64, table.keys[1].public), body=body)
+        weak = table.entry(1, entry_kinds.Join("0" * 64, table.keys[1].public), body=body)
         refused(table, weak, errors.WeakKeyError)
         table.send(honest)
     whole = whole_game(3)
@@ -828,11 +828,11 @@ def test_an_entry_played_again() -> None:
 @attack("an entry in the service's name, or of a kind that is the service's", who=PLAYER, found=REFEREE, named=SENDER)
 def test_an_entry_in_the_services_name() -> None:
     table = new_game(3)
-    end = bodies.End((), Outcome("resign", 0), table.hosted.seed)
+    end = entry_kinds.End((), Outcome("resign", 0), table.hosted.seed)
     refused(table, table.entry(0, end), errors.ForbiddenError)
-    refused(table, table.entry(0, bodies.Timeout(1, AT)), errors.ForbiddenError)
-    refused(table, table.entry(0, bodies.Timeout(1, AT), by="server"), errors.MalformedError)
-    table.send(table.entry(0, bodies.Resign()))
+    refused(table, table.entry(0, entry_kinds.Timeout(1, AT)), errors.ForbiddenError)
+    refused(table, table.entry(0, entry_kinds.Timeout(1, AT), by="server"), errors.MalformedError)
+    table.send(table.entry(0, entry_kinds.Resign()))
 
 
 @attack("other entropy than committed to, once the other's is known", who=PLAYER, found=REFEREE, named=SENDER)
@@ -840,10 +840,10 @@ def test_other_entropy_than_committed_to() -> None:
     table = Table(seed=3)
     table.open()
     table.join()
-    refused(table, table.entry(1, bodies.Seed("ab" * 32)), errors.CommitmentError)
-    table.send(table.entry(1, bodies.Seed(table.entropy[1])))
-    refused(table, table.entry(0, bodies.Seed("ab" * 32)), errors.CommitmentError)
-    table.send(table.entry(0, bodies.Seed(table.entropy[0])))
+    refused(table, table.entry(1, entry_kinds.Seed("ab" * 32)), errors.CommitmentError)
+    table.send(table.entry(1, entry_kinds.Seed(table.entropy[1])))
+    refused(table, table.entry(0, entry_kinds.Seed("ab" * 32)), errors.CommitmentError)
+    table.send(table.entry(0, entry_kinds.Seed(table.entropy[0])))
 
 
 @attack("the host's commitment repeated by the guest, to cancel its entropy", who=PLAYER, found=REFEREE, named=SENDER)
@@ -852,7 +852,7 @@ def test_the_hosts_commitment_repeated() -> None:
     table.open()
     copied = table.course.setup.entropy_commits[0]
     assert copied
-    refused(table, table.entry(1, bodies.Join(copied, table.keys[1].public)), errors.IllegalError)
+    refused(table, table.entry(1, entry_kinds.Join(copied, table.keys[1].public)), errors.IllegalError)
     table.join()
 
 
@@ -869,16 +869,16 @@ def test_entropy_withheld(seat: int) -> None:
     table.open()
     table.join()
     if seat == 0:
-        table.send(table.entry(1, bodies.Seed(table.entropy[1])))
+        table.send(table.entry(1, entry_kinds.Seed(table.entropy[1])))
     assert table.course.actor == seat
-    other = table.entry(1 - seat, bodies.Seed(table.entropy[1 - seat]))
+    other = table.entry(1 - seat, entry_kinds.Seed(table.entropy[1 - seat]))
     refused(table, other, errors.NotYourTurnError)
     honest = format_log(table.lines)
-    append(table, bodies.Timeout(1 - seat, AT))
+    append(table, entry_kinds.Timeout(1 - seat, AT))
     assert audit(table.text, pins(table)).findings[0].signer == "server"
     table.lines = list(parse_log(honest))
-    append(table, bodies.Timeout(seat, AT))
-    append(table, bodies.End((), Outcome("timeout", 1 - seat), table.hosted.seed))
+    append(table, entry_kinds.Timeout(seat, AT))
+    append(table, entry_kinds.End((), Outcome("timeout", 1 - seat), table.hosted.seed))
     result = audit(table.text, pins(table))
     assert result.ok
     assert result.outcome == Outcome("timeout", 1 - seat)
@@ -888,19 +888,19 @@ def test_entropy_withheld(seat: int) -> None:
 def test_the_head_moved_under_a_signed_move() -> None:
     table = new_game(3)
     signed = table.move(table.course.state.legal_actions()[0])
-    for body in (bodies.Move("-A"), bodies.Seed(table.entropy[1]), bodies.Cancel()):
+    for body in (entry_kinds.Move("-A"), entry_kinds.Seed(table.entropy[1]), entry_kinds.Cancel()):
         refused(table, table.entry(1, body), type(_refusal(table, body)))
-    join = bodies.Join(entropy_commit(table.game, 1, table.entropy[1]), table.keys[1].public)
+    join = entry_kinds.Join(entropy_commit(table.game, 1, table.entropy[1]), table.keys[1].public)
     refused(table, table.entry(1, join), errors.IllegalError)
     table.send(signed)
     gone = new_game(3)
     signed = gone.move(gone.course.state.legal_actions()[0])
-    gone.send(gone.entry(1, bodies.Resign()))  # the only way, and it loses
+    gone.send(gone.entry(1, entry_kinds.Resign()))  # the only way, and it loses
     refused(gone, signed, errors.ConflictError)
     assert gone.course.outcome == Outcome("resign", 0)
 
 
-def _refusal(table: Table, body: bodies.Body) -> errors.HkojiError:
+def _refusal(table: Table, body: entry_kinds.EntryBody) -> errors.HkojiError:
     try:
         table.send(table.entry(1, body))
     except errors.IllegalError as error:
@@ -916,10 +916,10 @@ def _refusal(table: Table, body: bodies.Body) -> errors.HkojiError:
 )
 def test_both_seats_or_anothers() -> None:
     table = Table(seed=3)
-    table.open(bodies.Invite("bob", table.keys[1].public))
+    table.open(entry_kinds.Invite("bob", table.keys[1].public))
     commit = entropy_commit(table.game, 1, table.entropy[1])
-    refused(table, table.entry(0, bodies.Join(commit, table.keys[0].public)), errors.IllegalError)
-    stranger = table.entry(1, bodies.Join(commit, STRANGER.public))
+    refused(table, table.entry(0, entry_kinds.Join(commit, table.keys[0].public)), errors.IllegalError)
+    stranger = table.entry(1, entry_kinds.Join(commit, STRANGER.public))
     stranger = stranger._replace(sig=sign_entry(stranger.entry, STRANGER))
     refused(table, stranger, errors.ForbiddenError)
     table.join()
@@ -952,10 +952,10 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
         alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "1"))
         honest, table = _after_a_secret(), _after_a_secret()
     alice.client.position(game)
-    lie = added(bodies.Move(action), by="bob", key=key_of(bob))
+    lie = added(entry_kinds.Move(action), by="bob", key=key_of(bob))
     caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
     assert proven(desk, alice, game) == {"bob and server"}
-    table.lines.append(follow(table.server, table.lines[-1], bodies.Move(action), "bob", table.keys[1]))
+    table.lines.append(follow(table.server, table.lines[-1], entry_kinds.Move(action), "bob", table.keys[1]))
     convicted(honest, table.text, AuditStep.REPLAY, number, "bob and server")
 
 
@@ -969,7 +969,7 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
 def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     bob.client.join(game)
-    lie = instead_of(3, bodies.Seed("ab" * 32), by="bob", key=key_of(bob))
+    lie = instead_of(3, entry_kinds.Seed("ab" * 32), by="bob", key=key_of(bob))
     before = on_disk(alice)
     caught(desk, alice, lambda: alice.client.position(game), "entry 3 of the log does not hold", lie)
     assert proven(desk, alice, game) == {"bob", "server"}  # it has taken bob's true entropy as well
@@ -1009,6 +1009,6 @@ def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob:
     log = rewrite(table, changed_body(table, secret, commit=["ab" * 32]))
     convicted(table, log, AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
     game, number = revealed(desk, alice, bob)
-    lie = instead_of(number, bodies.RevealBody(()))
+    lie = instead_of(number, entry_kinds.RevealBody(()))
     caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
     assert proven(desk, alice, game) == {"server"}

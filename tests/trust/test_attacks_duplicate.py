@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.log_audit import AuditStep
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
@@ -47,7 +47,7 @@ def unsealed(ruleset: Ruleset, seed: int = 3) -> Table:
 def test_another_seed_unsealed(tmp_path: Path, ruleset: Ruleset) -> None:
     table = unsealed(ruleset)
     number = len(table.lines) - 1
-    forged = goes_on(table, number, (bodies.Unseal(OTHER), "server"))
+    forged = goes_on(table, number, (entry_kinds.Unseal(OTHER), "server"))
     reason = f"entry {number} of the log does not hold: .* seed"
     refuted(tmp_path / "x", table, forged, (AuditStep.COMMITMENTS, number, "server"), reason)
 
@@ -59,7 +59,7 @@ def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) ->
     """Even when nothing is missing but the end."""
     table = unsealed(ruleset)
     number = len(table.lines) - 1 - left
-    forged = goes_on(table, number, (bodies.Unseal(DEAL[1]), "server"))
+    forged = goes_on(table, number, (entry_kinds.Unseal(DEAL[1]), "server"))
     reason = f"entry {number} of the log does not hold: the service has no unseal to write now"
     refuted(tmp_path / "x", table, forged, (AuditStep.REPLAY, number, "server"), reason)
 

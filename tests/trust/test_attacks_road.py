@@ -12,7 +12,7 @@ import pytest
 
 from hkoji import errors
 from hkoji.audit.log_audit import AuditStep
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.game.openings import Opening
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -36,8 +36,8 @@ both_games = pytest.mark.parametrize(
 
 def opened_by(table: Table, number: int) -> list[Opening]:
     """What a reveal or end opens."""
-    body = bodies.parse_body(table.lines[number].entry.kind, table.lines[number].entry.body)
-    assert isinstance(body, bodies.RevealBody | bodies.End)
+    body = entry_kinds.parse_body(table.lines[number].entry.kind, table.lines[number].entry.body)
+    assert isinstance(body, entry_kinds.RevealBody | entry_kinds.End)
     return list(body.openings)
 
 
@@ -86,7 +86,7 @@ def test_intrigues_cards_exchanged() -> None:
     commits = [each.commitment(table.game) for each in honest.opening]
     seat = table.course.actor
     assert seat is not None
-    exchanged = table.entry(seat, bodies.Move("IXX", (commits[1], commits[0])))
+    exchanged = table.entry(seat, entry_kinds.Move("IXX", (commits[1], commits[0])))
     refused(table, exchanged._replace(opening=honest.opening), errors.CommitmentError)
     other = (kept._replace(cards=discarded.cards), discarded._replace(cards=kept.cards))
     refused(table, honest._replace(opening=other), errors.CommitmentError)
@@ -202,7 +202,7 @@ def test_a_choice_that_is_not_ones_own_taken(tmp_path: Path) -> None:
     (one, _, taken), (two, _, _), (three, loser, start), *_ = [each for each in actions(table) if each[2][0] in "!^"]
     assert (one, two, loser) == (5, 6, "alice")
     for number, action in ((two, taken), (three, start), (three, "^1" if start == "^0" else "^0")):
-        forged = goes_on(table, number, (bodies.Move(action), "bob"))
+        forged = goes_on(table, number, (entry_kinds.Move(action), "bob"))
         found = (AuditStep.REPLAY, number, "bob and server")
         refuted(tmp_path / f"{number}{action}", table, forged, found, f"entry {number} of the log does not hold")
 
@@ -252,11 +252,11 @@ def test_an_order_left_out_or_invented_and_taken(tmp_path: Path) -> None:
     table = whole_game(2, ROAD)
     (due, _, _), (free, by, invented) = orders(table)
     after = table.lines[due + 1].entry
-    body = bodies.parse_body("move", after.body)
+    body = entry_kinds.parse_body("move", after.body)
     forged = goes_on(table, due, (body, after.by))
     found = (AuditStep.REPLAY, due, f"{after.by} and server")
     refuted(tmp_path / "left", table, forged, found, f"entry {due} of the log does not hold")
-    forged = goes_on(table, free, (bodies.Move(invented), by))
+    forged = goes_on(table, free, (entry_kinds.Move(invented), by))
     found = (AuditStep.REPLAY, free, f"{by} and server")
     refuted(tmp_path / "invented", table, forged, found, f"entry {free} of the log does not hold")
 
@@ -305,11 +305,11 @@ def test_a_round_too_few_or_too_many(tmp_path: Path, ruleset: Ruleset, seed: int
     assert early < end
     closed = tuple(each for each in opened_by(table, end) if each.seq < early)
     for number, winner in enumerate((0, 1)):
-        over = bodies.End(closed, Outcome(outcome.reason, winner), table.hosted.seed)
+        over = entry_kinds.End(closed, Outcome(outcome.reason, winner), table.hosted.seed)
         forged = goes_on(table, early, (over, "server"))
         reason = f"entry {early} of the log does not hold: the service has no end to write now"
         refuted(tmp_path / str(number), table, forged, (AuditStep.RESULT, early, "server"), reason)
-    more = bodies.Move("^0" if ruleset == ROAD else "-A")
+    more = entry_kinds.Move("^0" if ruleset == ROAD else "-A")
     forged = goes_on(table, end, (more, "bob"))
     reason = f"entry {end} of the log does not hold: the service owes the end first"
     refuted(tmp_path / "more", table, forged, (AuditStep.REPLAY, end, "bob and server"), reason)

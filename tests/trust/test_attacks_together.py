@@ -12,7 +12,7 @@ import pytest
 from hkoji import errors
 from hkoji.audit.contradictions import Against, claims, fork
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.game import bodies
+from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
 from hkoji.rules.events import Act, Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -80,15 +80,15 @@ def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
     """While the game runs nobody can know; when the seed is published everybody does."""
     table = whole_game(0, ruleset)
     number, better = better_hand(table)
-    forged = goes_on(table, number, (bodies.Move(better), "bob"))
+    forged = goes_on(table, number, (entry_kinds.Move(better), "bob"))
     assert audit(format_log(forged), pins(table)).ok
     desk, (alice, _, carol) = staged(until(table, number), tmp_path / "running")
     with lying(desk, told(forged)):
         for player in (alice, carol):
             assert player.client.position(table.game).course.seq == number
     openings = tuple(sorted(until(table, number).hosted.openings))
-    end = bodies.End(openings, Outcome("resign", 1), table.hosted.seed)
-    forged = goes_on(table, number, (bodies.Move(better), "bob"), (bodies.Resign(), "alice"), (end, "server"))
+    end = entry_kinds.End(openings, Outcome("resign", 1), table.hosted.seed)
+    forged = goes_on(table, number, (entry_kinds.Move(better), "bob"), (entry_kinds.Resign(), "alice"), (end, "server"))
     found = (AuditStep.REPLAY, number, "bob and server")
     refuted(tmp_path / "over", table, forged, found, f"entry {number} of the log does not hold: .* not legal", (0, 2))
 
@@ -110,10 +110,10 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
     before = until(table, number)
     other = next(each for each in before.course.state.legal_actions() if each != seen[number].entry.body["action"])
     move = before.move(other)
-    body = bodies.parse_body("move", move.entry.body)
+    body = entry_kinds.parse_body("move", move.entry.body)
     openings = tuple(sorted((*before.hosted.openings, *move.opening)))
-    end = bodies.End(openings, Outcome("resign", 0), table.hosted.seed)
-    forged = goes_on(table, number, (body, "bob"), (bodies.Resign(), "bob"), (end, "server"))
+    end = entry_kinds.End(openings, Outcome("resign", 0), table.hosted.seed)
+    forged = goes_on(table, number, (body, "bob"), (entry_kinds.Resign(), "bob"), (end, "server"))
     desk, (alice, _, carol) = staged(until(table, number + 2), tmp_path / "x")
     for player in (alice, carol):
         player.client.position(table.game)
@@ -148,7 +148,9 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
 def test_entropy_out_of_turn(tmp_path: Path, ruleset: Ruleset) -> None:
     """The host's comes last. Here alice is the accomplice."""
     table = whole_game(3, ruleset)
-    forged = goes_on(table, 3, (bodies.Seed(table.entropy[0]), "alice"), (bodies.Seed(table.entropy[1]), "bob"))
+    forged = goes_on(
+        table, 3, (entry_kinds.Seed(table.entropy[0]), "alice"), (entry_kinds.Seed(table.entropy[1]), "bob")
+    )
     found = (AuditStep.REPLAY, 3, "alice and server")
     refuted(tmp_path / "x", table, forged, found, "entry 3 of the log does not hold: .* not the turn of alice", (1, 2))
 
@@ -164,8 +166,8 @@ def test_entropy_out_of_turn(tmp_path: Path, ruleset: Ruleset) -> None:
 def test_a_game_that_goes_on_after_a_timeout(tmp_path: Path, ruleset: Ruleset) -> None:
     table = whole_game(3, ruleset)
     number = first(table, "bob", "1", "2", "3", "4", "R", "I", "G", "C")
-    body = bodies.parse_body("move", table.lines[number].entry.body)
-    forged = goes_on(table, number, (bodies.Timeout(1, AT), "server"), (body, "bob"))
+    body = entry_kinds.parse_body("move", table.lines[number].entry.body)
+    forged = goes_on(table, number, (entry_kinds.Timeout(1, AT), "server"), (body, "bob"))
     found = (AuditStep.REPLAY, number + 1, "bob and server")
     reason = f"entry {number + 1} of the log does not hold: the service owes the end first"
     refuted(tmp_path / "x", table, forged, found, reason, (0, 2))
@@ -179,7 +181,7 @@ def test_a_backdated_move(tmp_path: Path, ruleset: Ruleset) -> None:
     table = whole_game(3, ruleset)
     number = first(table, "bob", "1", "2", "3", "4", "R", "I", "G", "C")
     keys = {"server": table.server, "alice": table.keys[0], "bob": table.keys[1]}
-    body = bodies.parse_body("move", table.lines[number].entry.body)
+    body = entry_kinds.parse_body("move", table.lines[number].entry.body)
     forged = (
         *table.lines[:number],
         follow(table.server, table.lines[number - 1], body, "bob", keys["bob"], at=EARLIER),

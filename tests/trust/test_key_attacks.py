@@ -9,8 +9,8 @@ import pytest
 
 from hkoji import errors, referee
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.game import bodies
-from hkoji.game.rekey_entries import Rekey, Revoke
+from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.key_statements import proof_message
@@ -105,7 +105,7 @@ def test_an_opponents_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat)
     number = table.course.seq
     assert only(audit(table.text, {"alice": old_key})) == (AuditStep.KEYS, number, None)
     # What the impostor signs is not held against the player, whoever is expected to be whom.
-    table.lines.append(follow(table.server, table.lines[-1], bodies.Move("1C"), by="alice", key=table.keys[0]))
+    table.lines.append(follow(table.server, table.lines[-1], entry_kinds.Move("1C"), by="alice", key=table.keys[0]))
     (finding,) = audit(table.text, {"server": table.server.public}).findings
     assert finding.signer is not None
     assert "by the word of the server alone" in finding.signer
@@ -217,7 +217,7 @@ def test_an_entry_by_the_key_of_before() -> None:
     refused(table, first, errors.ConflictError)
     now = table.keys
     table.keys = old
-    for attempt in (table.entry(0, bodies.Resign()), table.move(table.course.state.legal_actions()[0])):
+    for attempt in (table.entry(0, entry_kinds.Resign()), table.move(table.course.state.legal_actions()[0])):
         refused(table, attempt, errors.SignatureError)
     table.keys = now
     table.send(table.move(table.course.state.legal_actions()[0]))
@@ -236,7 +236,7 @@ def test_a_thief_with_a_revoked_key(service: Inside) -> None:
     course, token = alice.course(game), alice.token
     attempts = [
         alice.make_move(course, course.state.legal_actions()[0]),
-        alice.entry(game, (course.seq, course.head), bodies.Resign()),
+        alice.entry(game, (course.seq, course.head), entry_kinds.Resign()),
         alice.entry(
             game,
             (course.seq, course.head),

@@ -28,7 +28,7 @@ from hkoji.cli.output import client as shared_client
 from hkoji.cli.output import out
 from hkoji.client import Client, Home
 from hkoji.errors import NetworkError
-from hkoji.game.bodies import Move, Open, parse_body
+from hkoji.game.entry_kinds import Move, Open, parse_body
 from hkoji.game.openings import Opening
 from hkoji.local.bot_seat import step
 from hkoji.local.local_game import LocalGame as LocalTable

@@ -12,8 +12,8 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.client import Client, Position
 from hkoji.errors import CancelledError, StorageError, UsageError, shorten
-from hkoji.game.bodies import Invite
 from hkoji.game.course import Stage
+from hkoji.game.entry_kinds import Invite
 from hkoji.game.position import action_of
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64

@@ -97,9 +97,7 @@ class Cancel(NamedTuple("Cancel", []), EntryBody):
         return course.close(Outcome(self.KIND, None))
 
 
-class End(
-    NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outcome), ("seed", str | None)]), EntryBody
-):
+class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outcome), ("seed", str | None)]), EntryBody):
     """The result, every opening not published yet, and the seed (None if an `unseal` will publish it)."""
 
     __slots__ = ()

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
-from hkoji.game import dealer_terms
 from hkoji.game.body_fields import exactly, read_fields, read_hex, read_key
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.dealer_terms import DuplicateTerms, ServerTerms, Terms
+from hkoji.game.dealer_terms import Terms, parse_terms
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.openings import entropy_commit
 from hkoji.game.setup import Invite, Setup
@@ -39,7 +38,7 @@ class Offer(NamedTuple("Offer", [("terms", Terms), ("ruleset", Ruleset), ("serve
     def parse(cls, body: dict[str, JsonValue]) -> Offer:
         """Reads a body."""
         fields = read_fields(body, cls.KIND, ("dealer", "requires", "ruleset", "server_key"))
-        dealer = _parse_terms(fields["dealer"])
+        dealer = parse_terms(fields["dealer"])
         requires = fields["requires"]
         if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
             raise MalformedError(tell("requires"), tell("it is not a list of names"))
@@ -238,17 +237,3 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
         self.verify(course, knowledge)
         event = Chance(self.first, self.markers)
         return course._replace(stage=Stage.PLAY, state=course.state.apply(event)).advance(knowledge, (event,))
-
-
-def _parse_terms(value: JsonValue) -> Terms:
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
-    match value["name"]:
-        case dealer_terms.SERVER_V1:
-            dealer = exactly(value, "dealer", ("name", "seed_commit"))
-            return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
-        case dealer_terms.DUPLICATE_V1:
-            dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
-            return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
-        case other:
-            raise NotUnderstoodError(tell("dealer"), str(other))

@@ -15,8 +15,8 @@ from typing import Final
 from hkoji import referee
 from hkoji.audit.log_audit import audit
 from hkoji.errors import HkojiError
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds import parse_body
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.key_statements import parse_new_key, parse_recovery
@@ -145,12 +145,15 @@ def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
     assert stored.secrets is not None
     game = stored.summary.game
     offer = parse_body(lines[0].entry.kind, lines[0].entry.body)
-    if isinstance(offer, bodies.Offer) and offer.terms.commitment(game, stored.secrets.seed) != offer.terms.seed_commit:
+    if (
+        isinstance(offer, entry_kinds.Offer)
+        and offer.terms.commitment(game, stored.secrets.seed) != offer.terms.seed_commit
+    ):
         yield tell("the seed is not the one committed to")
     held = {(opening.seq, opening.part): opening for opening in stored.secrets.openings}
     for line in lines:
         body = parse_body(line.entry.kind, line.entry.body)
-        for part, commit in enumerate(body.commit if isinstance(body, bodies.Move) else ()):
+        for part, commit in enumerate(body.commit if isinstance(body, entry_kinds.Move) else ()):
             opening = held.pop((line.entry.seq, part), None)
             if opening is None:
                 yield tell("opening {part} of entry {seq} is not there", part=part, seq=line.entry.seq)

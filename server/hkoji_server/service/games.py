@@ -21,10 +21,10 @@ from hkoji.errors import (
     StorageError,
     TooManyError,
 )
-from hkoji.game import bodies
-from hkoji.game.bodies import parse_body
+from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.rekey_entries import Revoke, Revoked
+from hkoji.game.entry_kinds import parse_body
+from hkoji.game.entry_kinds.key_changes import Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
@@ -315,7 +315,7 @@ class Games:
         """The key of an `open` or `join` must be the player's here, and the game offered to who opens it."""
         entry = submission.entry
         body = parse_body(entry.kind, entry.body)
-        assert isinstance(body, bodies.Open | bodies.Join)
+        assert isinstance(body, entry_kinds.Open | entry_kinds.Join)
         verify_counts(await self._store.retired(body.key.text))
         player = await self._store.player(entry.by)
         if player is None or player.key != body.key.text:
@@ -323,7 +323,7 @@ class Games:
                 tell("{by} is not registered here with that key", by=entry.by),
                 hint=tell("register with `hkoji register --server URL`"),
             )
-        if isinstance(body, bodies.Open) and course.stage is Stage.OPEN:
+        if isinstance(body, entry_kinds.Open) and course.stage is Stage.OPEN:
             history = await self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
@@ -334,7 +334,7 @@ def _key_text(hosted: referee.RefereedGame, submission: Submission) -> str:
     entry = submission.entry
     if entry.kind in ("open", "join"):
         body = parse_body(entry.kind, entry.body)
-        assert isinstance(body, bodies.Open | bodies.Join)
+        assert isinstance(body, entry_kinds.Open | entry_kinds.Join)
         return body.key.text
     key = _seat_key(hosted.course, entry.by, hosted.course.seq + 1)
     return "" if key is None else key.text
