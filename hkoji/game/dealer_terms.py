@@ -1,7 +1,7 @@
 """A dealer's terms: what the offer of a game says of who deals, and to what it is bound before anybody plays.
 
 docs/spec/log.md, "Deal". Terms are public. They say how the seed is committed to, whether the end publishes it, and
-with the seed they give the dealer itself. A new dealer is one more class here, and a case in `parse_terms`.
+with the seed they give the dealer itself. A new dealer is one more class here, and a line in `parse_terms`.
 """
 
 from __future__ import annotations
@@ -120,15 +120,14 @@ def parse_terms(value: JsonValue) -> Terms:
     """Reads the `dealer` object of an offer. Raises `MalformedError`, or `NotUnderstoodError` for a later dealer."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
-    match value["name"]:
-        case "server/v1":
-            dealer = exactly(value, "dealer", ("name", "seed_commit"))
-            return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
-        case "duplicate/v1":
-            dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
-            return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
-        case other:
-            raise NotUnderstoodError(tell("dealer"), str(other))
+    name = value["name"]
+    if name == SERVER_V1:
+        dealer = exactly(value, "dealer", ("name", "seed_commit"))
+        return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
+    if name == DUPLICATE_V1:
+        dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
+        return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
+    raise NotUnderstoodError(tell("dealer"), str(name))
 
 
 def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:

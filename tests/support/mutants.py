@@ -318,7 +318,7 @@ def _at(rng: random.Random, _: Table, it: Try) -> None:
 
 
 def _kind(rng: random.Random, _: Table, it: Try) -> None:
-    it.value["kind"] = rng.choice([*entry_kinds.KINDS.values(), "Move", "plan"])
+    it.value["kind"] = rng.choice([*entry_kinds.KINDS, "Move", "plan"])
 
 
 def _author(rng: random.Random, table: Table, it: Try) -> None:
