@@ -1,0 +1,54 @@
+"""Pages for people: their links lead somewhere, and the programs that they name exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.docs import DOCS
+
+ROOT = DOCS.parent
+PAGES = (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))
+RECORDS = DOCS / "measurements"
+"""Pages of past runs: their commands are those of their day."""
+
+
+def anchor(heading: str) -> str:
+    """The name by which GitHub links to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)}
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """File and anchor of every link to another place of the repository."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if not link.startswith("https://"):
+            file, _, name = link.partition("#")
+            yield (page.parent / file).resolve() if file else page, name
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target, name in links(page):
+            assert target.exists(), (page, target)
+            assert not name or name in anchors(target), (page, target, name)
+
+
+def test_the_map_has_every_page() -> None:
+    listed = {target for target, _ in links(DOCS / "README.md")}
+    assert {page for page in PAGES if page.parent != ROOT} - {DOCS / "README.md", DOCS / "cli.in.md"} <= listed
+
+
+def test_the_programs_that_pages_name_exist() -> None:
+    for page in PAGES:
+        if RECORDS not in page.parents:
+            text = page.read_text()
+            for module in re.findall(r"python -m ((?:scripts|tests)[\w.]*)", text):
+                path = ROOT / module.replace(".", "/")
+                assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), (page, module)
+            for script in re.findall(r"(?<![\w/-])(scripts/[\w/-]+)(?![\w./*-])", text):
+                assert (ROOT / script).exists(), (page, script)
