@@ -69,7 +69,7 @@ SERVICE = "the service"
 PLAYER = "a player"
 TOGETHER = "service and player together"
 NOBODY = "nobody"
-SENDER = "who sent it"
+SENDER = "the sender"
 
 STRANGER = PrivateKey.from_seed(b"\x07" * 32)
 EARLIER = "2026-11-20T11:00:00Z"
@@ -176,7 +176,7 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
 
 
 @attack(
-    "two receipts for one entry, so that each player is told another time",
+    "two receipts for one entry, so that each player gets a different time",
     who=SERVICE,
     found="the audit of both copies",
     named=SERVICE,
@@ -236,7 +236,7 @@ def test_a_log_cut_in_the_middle() -> None:
     convicted(table, format_log(table.lines[1:]), AuditStep.CHAIN, 0, None)
 
 
-@attack("another game's log, whole and true", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
+@attack("another game's log, complete and valid", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
     carol = seated(desk, "carol", tmp_path / "carol")
     carol.client.games()  # has logged in
@@ -256,7 +256,7 @@ def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: 
 
 
 @attack(
-    "a move of a player's that the player has not signed",
+    "a player's move that the player has not signed",
     who=SERVICE,
     found=BOTH,
     named=f"{SERVICE}; by the audit {NOBODY}",
@@ -324,7 +324,7 @@ def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
     refuted(tmp_path / "x", table, lines, (AuditStep.RECEIPTS, 6, "server"), reason)
 
 
-@attack("a timeout of who owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
+@attack("a timeout of a seat that owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     actor = desk.games[game].hosted.course.actor
@@ -400,7 +400,11 @@ def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 
 
 @attack(
-    "a wrong hand, or the other's, shown as yours from the start", who=SERVICE, found=END, named=SERVICE, file=SERVICE
+    "a wrong hand, or the other player's, shown as yours from the start",
+    who=SERVICE,
+    found=END,
+    named=SERVICE,
+    file=SERVICE,
 )
 @pytest.mark.parametrize("others", [False, True])
 def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, others: bool) -> None:
@@ -484,7 +488,7 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
     convicted(table, rewrite(table, changes), AuditStep.REPLAY, 7, "bob and server")
 
 
-@attack("a game of a dealer that lets the service choose the cards", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("a game with a dealer that lets the service choose the cards", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = referee.offer
 
@@ -500,7 +504,7 @@ def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeyp
     assert alice.client.new(Hanamikoji()).course.setup.game in desk.games
 
 
-@attack("a starter or markers that chance has not given", who=SERVICE, found=LATER, named=SERVICE, file=SERVICE)
+@attack("a starter or markers that the shuffle has not given", who=SERVICE, found=LATER, named=SERVICE, file=SERVICE)
 def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
     chance = entry_kinds.parse_body("chance", desk.games[game].lines[5].entry.body)
@@ -656,7 +660,7 @@ def test_another_key_of_your_own(desk: HostileDesk, alice: Seat, bob: Seat, tmp_
     assert begin(alice, bob) in desk.games
 
 
-@attack("another key of the service's own", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("another key of the service itself", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_another_key_of_the_service(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     before, true = on_disk(alice), desk.key
@@ -672,7 +676,7 @@ def test_another_key_of_the_service(desk: HostileDesk, alice: Seat, bob: Seat) -
     assert alice.client.position(game).course.seq == 7
 
 
-@attack("a login to be signed that is good at another service", who=SERVICE, found=CLIENT, named=SERVICE)
+@attack("a login to sign that is valid at another service", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_a_login_for_another_service(desk: HostileDesk, alice: Seat) -> None:
     desk.tokens.clear()
     true, desk.origin = desk.origin, "https://other.example"
@@ -728,7 +732,7 @@ def test_a_salt_used_twice() -> None:
     table.send(table.move("2" + _pair(table)))
 
 
-@attack("hidden cards written with more or fewer `X` than they are", who=PLAYER, found=REFEREE, named=SENDER)
+@attack("hidden cards written with more or fewer `X` than there are", who=PLAYER, found=REFEREE, named=SENDER)
 @pytest.mark.parametrize("action", ["2", "2X", "2XXX", "1XX", "1"])
 def test_face_down_cards_miscounted(action: str) -> None:
     """Its cards are right. But the other player, who does not see them, could not read the log any more."""
@@ -755,7 +759,7 @@ def _pair(table: Table) -> str:
 
 
 @attack(
-    "a weak key, or one in another encoding than its canonical",
+    "a weak key, or one that is not in its canonical encoding",
     who=PLAYER,
     found=BOTH.replace("client", "service"),
     named=f"{SENDER}; by the audit {NOBODY}",
@@ -778,7 +782,7 @@ def test_a_weak_key() -> None:
 
 
 @attack(
-    "a signature in another form than its canonical, so that there are two of one",
+    "a signature that is not in its canonical form, so that one has two",
     who=PLAYER,
     found=BOTH.replace("client", "service"),
     named=f"{SENDER}; by the audit {NOBODY}",
@@ -806,7 +810,7 @@ def test_a_signature_that_is_not_canonical(sign) -> None:  # type: ignore[no-unt
     table.send(honest)
 
 
-@attack("an entry signed by another, or for another purpose", who=PLAYER, found=REFEREE, named=SENDER)
+@attack("an entry signed by another key, or for another purpose", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_signature_of_another() -> None:
     table = new_game(3)
     honest = table.move(table.course.state.legal_actions()[0])
@@ -825,7 +829,12 @@ def test_an_entry_played_again() -> None:
     refused(table, honest, errors.ConflictError)
 
 
-@attack("an entry in the service's name, or of a kind that is the service's", who=PLAYER, found=REFEREE, named=SENDER)
+@attack(
+    "an entry in the service's name, or of a kind that only the service may write",
+    who=PLAYER,
+    found=REFEREE,
+    named=SENDER,
+)
 def test_an_entry_in_the_services_name() -> None:
     table = new_game(3)
     end = entry_kinds.End((), Outcome("resign", 0), table.hosted.seed)
@@ -835,7 +844,7 @@ def test_an_entry_in_the_services_name() -> None:
     table.send(table.entry(0, entry_kinds.Resign()))
 
 
-@attack("other entropy than committed to, once the other's is known", who=PLAYER, found=REFEREE, named=SENDER)
+@attack("other entropy than committed to, once the other player's is known", who=PLAYER, found=REFEREE, named=SENDER)
 def test_other_entropy_than_committed_to() -> None:
     table = Table(seed=3)
     table.open()
@@ -857,7 +866,7 @@ def test_the_hosts_commitment_repeated() -> None:
 
 
 @attack(
-    "entropy withheld, because of the other's or to stop the game",
+    "entropy withheld, because of the other player's or to stop the game",
     who=PLAYER,
     found="the log: a timeout",
     named="the seat that owed it, which loses",
@@ -884,7 +893,9 @@ def test_entropy_withheld(seat: int) -> None:
     assert result.outcome == Outcome("timeout", 1 - seat)
 
 
-@attack("the head moved, to spoil a move that the other has signed offline", who=PLAYER, found=REFEREE, named=SENDER)
+@attack(
+    "the head moved, to spoil a move that the other player has signed offline", who=PLAYER, found=REFEREE, named=SENDER
+)
 def test_the_head_moved_under_a_signed_move() -> None:
     table = new_game(3)
     signed = table.move(table.course.state.legal_actions()[0])
@@ -909,7 +920,7 @@ def _refusal(table: Table, body: entry_kinds.EntryBody) -> errors.HkojiError:
 
 
 @attack(
-    "both seats taken by one name or key, or a seat that is another's by invitation",
+    "both seats taken by one name or key, or a seat that belongs to another player by invitation",
     who=PLAYER,
     found=REFEREE,
     named=SENDER,
@@ -928,7 +939,7 @@ def test_both_seats_or_anothers() -> None:
 # --- service and player together --------------------------------------------------------------------------------------
 
 
-@attack("cards that are not held, taken by the service", who=TOGETHER, found=AUDIT, named="player and service")
+@attack("cards that are not held, accepted by the service", who=TOGETHER, found=AUDIT, named="player and service")
 def test_cards_not_held_and_taken() -> None:
     table = short_hand()
     number = first_secret(table)
@@ -937,7 +948,7 @@ def test_cards_not_held_and_taken() -> None:
 
 
 @attack(
-    "a move against the rules or out of turn, taken by the service",
+    "a move against the rules or out of turn, accepted by the service",
     who=TOGETHER,
     found=BOTH,
     named=f"{SERVICE}; by the audit player and service",
@@ -960,7 +971,7 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
 
 
 @attack(
-    "other entropy than committed to, taken by the service",
+    "other entropy than committed to, accepted by the service",
     who=TOGETHER,
     found=BOTH,
     named=f"{SERVICE}; by the audit {PLAYER}",
@@ -979,7 +990,7 @@ def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     convicted(table, log, AuditStep.COMMITMENTS, 3, "bob")
 
 
-@attack("a salt used twice, taken by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
+@attack("a salt used twice, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_salt_used_twice_and_taken(tmp_path: Path) -> None:
     table = whole_game(17)
     one, other = table.hosted.openings[:2]
@@ -1000,7 +1011,7 @@ def _openings(table: Table, number: int) -> list[dict[str, Any]]:  # Any: JSON
 
 
 @attack(
-    "a commitment that cannot be opened, taken by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
+    "a commitment that cannot be opened, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
 )
 def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """The receipt was the service's word that it held the opening."""

@@ -52,7 +52,9 @@ def test_another_seed_unsealed(tmp_path: Path, ruleset: Ruleset) -> None:
     refuted(tmp_path / "x", table, forged, (AuditStep.COMMITMENTS, number, "server"), reason)
 
 
-@attack("a duplicate deal unsealed at a table that still plays", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
+@attack(
+    "a duplicate deal unsealed at a table that is still playing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE
+)
 @both_games
 @pytest.mark.parametrize("left", [1, 6])
 def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) -> None:

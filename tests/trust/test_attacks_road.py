@@ -95,7 +95,7 @@ def test_intrigues_cards_exchanged() -> None:
 
 
 @attack(
-    "Intrigue's commitments exchanged, taken by the service, so that either card could have been kept",
+    "Intrigue's commitments exchanged, accepted by the service, so that either card could have been kept",
     who=TOGETHER,
     found=BOTH,
     named=SERVICE,
@@ -128,7 +128,7 @@ def test_the_discarded_card_opened_for_the_kept(tmp_path: Path) -> None:
 
 
 @attack(
-    "cards opened at a round's end that count for nothing and stay closed",
+    "cards opened at a round's end that do not count and must stay closed",
     who=SERVICE,
     found=BOTH,
     named=SERVICE,
@@ -169,7 +169,7 @@ def test_a_card_that_counts_left_closed(tmp_path: Path, ruleset: Ruleset, seed: 
 
 
 @attack(
-    "a marker that is taken, or a choice of marker or starter that is the other's",
+    "a marker that is taken, or a choice of marker or starter that is the other player's",
     who=PLAYER,
     found=REFEREE,
     named=SENDER,
@@ -191,7 +191,7 @@ def test_a_choice_that_is_not_ones_own() -> None:
 
 
 @attack(
-    "a marker that is taken, or a starter chosen by who won the round, taken by the service",
+    "a marker that is taken, or a starter chosen by the winner of the round, accepted by the service",
     who=TOGETHER,
     found=BOTH,
     named=ACCOMPLICES,
@@ -219,7 +219,9 @@ def orders(table: Table) -> tuple[tuple[int, str, str], tuple[int, str, str]]:
     raise AssertionError("no order that could be invented")
 
 
-@attack("the order of two cards left out, or decided where it decides nothing", who=PLAYER, found=REFEREE, named=SENDER)
+@attack(
+    "the order of two cards left out, or decided where it makes no difference", who=PLAYER, found=REFEREE, named=SENDER
+)
 def test_an_order_left_out_or_invented() -> None:
     whole = whole_game(2, ROAD)
     (due, by, order), (free, offered, invented) = orders(whole)
@@ -242,7 +244,7 @@ def test_an_order_left_out_or_invented() -> None:
 
 
 @attack(
-    "the order of two cards left out, or decided where it decides nothing, taken by the service",
+    "the order of two cards left out, or decided where it makes no difference, accepted by the service",
     who=TOGETHER,
     found=BOTH,
     named=ACCOMPLICES,

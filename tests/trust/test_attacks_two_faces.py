@@ -40,9 +40,9 @@ class Shell:
 
 
 @attack(
-    "a fork: each player is shown another of two moves that one of them has signed",
+    "a fork: each player is shown a different one of two moves that one of them has signed",
     who=SERVICE,
-    found="the client, at once, of who comes to the other; the audit of both copies",
+    found="the client of the player who looks at the other log, at once; the audit of both copies",
     named=SERVICE,
     file=SERVICE,
 )

@@ -64,7 +64,7 @@ def proof(desk: HostileDesk, game: str, name: str, old: PrivateKey, new: Private
 
 
 @attack(
-    "another key for a player, which their own has not signed for",
+    "another key for a player, which their own key has not signed for",
     who=SERVICE,
     found=BOTH,
     named=f"{SERVICE}; by the audit {NOBODY}",
@@ -130,7 +130,7 @@ def test_your_own_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> 
 
 
 @attack(
-    "a change of keys by the wrong one: by the other player, of the service's key, or of one that does not count",
+    "a false change of keys: by the other player, of the service's key, or of a key that is not valid",
     who=SERVICE,
     found=BOTH,
     named=f"{SERVICE}; by the audit {NOBODY}",
@@ -158,7 +158,7 @@ def test_a_change_of_keys_by_the_wrong_one(desk: HostileDesk, alice: Seat, bob: 
 
 
 @attack(
-    "a new key out of turn, to spoil a move that the other has signed offline",
+    "a new key out of turn, to spoil a move that the other player has signed offline",
     who=PLAYER,
     found=REFEREE,
     named=SENDER,
@@ -171,7 +171,7 @@ def test_a_new_key_to_spoil_a_signed_move() -> None:
     table.send(signed)
 
 
-@attack("new keys one after another, to move the head without a move", who=PLAYER, found=REFEREE, named=SENDER)
+@attack("one new key after another, to move the head without a move", who=PLAYER, found=REFEREE, named=SENDER)
 def test_new_keys_without_end() -> None:
     table = new_game(3)
     table.rekey(0, NEW)
@@ -182,7 +182,7 @@ def test_new_keys_without_end() -> None:
 
 
 @attack(
-    "a new key that is weak, another's, not proved, or proved for another game, place or name",
+    "a new key that is weak, another player's, not proved, or proved for another game, place or name",
     who=PLAYER,
     found=REFEREE,
     named=SENDER,
@@ -209,7 +209,7 @@ def test_a_new_key_that_cannot_be_one() -> None:
     table.send(table.entry(0, body))
 
 
-@attack("an entry by a key that has given way to another", who=PLAYER, found=REFEREE, named=SENDER)
+@attack("an entry by a key that has been replaced", who=PLAYER, found=REFEREE, named=SENDER)
 def test_an_entry_by_the_key_of_before() -> None:
     table = new_game(3)
     old, first = table.keys, table.move(table.course.state.legal_actions()[0])
@@ -224,7 +224,7 @@ def test_an_entry_by_the_key_of_before() -> None:
 
 
 @attack(
-    "whatever a revoked key signs: a login, a move, a resignation, another key, a name",
+    "anything that a revoked key signs: a login, a move, a resignation, another key, a name",
     who=PLAYER,
     found=REFEREE,
     named=SENDER,
