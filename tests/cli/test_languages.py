@@ -18,7 +18,7 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.help import find
 from hkoji.client.api import problem
 from hkoji.client.transport import HttpAnswer
-from scripts import build_catalogues
+from scripts.build import catalogues
 from tests.support.shell import Shell, run
 
 Form = str | tuple[str, ...]
@@ -125,8 +125,8 @@ def test_errors_are_said_in_the_language_and_json_in_english(tmp_path: Path) -> 
 
 def test_the_catalogues_are_whole_and_up_to_date() -> None:
     # In a process of its own: here a game made up for the tests may be among those that the help names.
-    command = [sys.executable, "-m", "scripts.build_catalogues", "--check"]
-    done = subprocess.run(command, cwd=build_catalogues.ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "scripts.build.catalogues", "--check"]
+    done = subprocess.run(command, cwd=catalogues.ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -150,7 +150,7 @@ def test_the_catalogues_are_whole_and_up_to_date() -> None:
 def test_a_bad_translation_is_found(message: Form, string: Form, fault: str | None) -> None:
     catalog = Catalog(locale="it")
     catalog.add(message, string)
-    found = list(build_catalogues.faults(catalog))
+    found = list(catalogues.faults(catalog))
     assert len(found) == (fault is not None)
     assert fault is None or fault in found[0]
 
@@ -158,17 +158,17 @@ def test_a_bad_translation_is_found(message: Form, string: Form, fault: str | No
 def test_a_fuzzy_translation_is_found() -> None:
     catalog = Catalog(locale="it")
     catalog.add("card", "carta", flags=["fuzzy"])
-    assert [each.split(":")[0] for each in build_catalogues.faults(catalog)] == ["fuzzy"]
+    assert [each.split(":")[0] for each in catalogues.faults(catalog)] == ["fuzzy"]
 
 
 def test_a_message_that_is_no_literal_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_catalogues, "ROOT", tmp_path)
+    monkeypatch.setattr(catalogues, "ROOT", tmp_path)
     source = tmp_path / "source.py"
     source.write_text("tell(name)\n")
     with pytest.raises(ValueError, match=r"source\.py:1"):
-        list(build_catalogues.marked(source))
+        list(catalogues.marked(source))
     source.write_text("""print(f"{_('inside')}", plural('one', 'many', 3), tell('a ' 'b', x=1), other('no'))\n""")
-    assert list(build_catalogues.marked(source)) == ["inside", ("one", "many"), "a b"]
+    assert list(catalogues.marked(source)) == ["inside", ("one", "many"), "a b"]
 
 
 # --- help -------------------------------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ from hkoji.show.drawings import cards
 from hkoji.show.drawings.position import DRAWINGS, draw_position
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, see
 from hkoji.study.stops import Stop, stops
-from scripts import build_drawings
-from scripts.build_drawings import scene
+from scripts.build import drawings
+from scripts.build.drawings import scene
 from tests.support.retold import retold
 from tests.support.table import new_game, whole_game
 from tests.toy.showdown import Showdown
@@ -90,10 +90,10 @@ def test_a_game_without_a_drawing_says_so() -> None:
 
 
 def test_the_drawings_kept_are_those_that_are_made() -> None:
-    built = build_drawings.build()
+    built = drawings.build()
     for path, text in built.items():
         assert path.read_text(encoding="utf-8") == text, path
-    assert {*build_drawings.FOLDER.iterdir(), build_drawings.BOARD} == set(built)
+    assert {*drawings.FOLDER.iterdir(), drawings.BOARD} == set(built)
 
 
 @pytest.fixture(params=LANGUAGES)

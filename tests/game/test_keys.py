@@ -25,8 +25,8 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.log.curve import encode_point, encodings, small_order
 from tests.support.adversary import follow
+from tests.support.curve import encode_point, encodings, small_order
 from tests.support.forgery import entry_number, every_pin, only
 from tests.support.table import AT, Table, new_game, refused
 

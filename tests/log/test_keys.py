@@ -21,8 +21,8 @@ from hkoji.errors import InvalidError, LoginError, MalformedError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.public_key import decode_public_key
-from tests.log.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, point_at, small_order, times
 from tests.log.samples import ALICE, attempt, edits, reason
+from tests.support.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, point_at, small_order, times
 
 SMALL = sorted(encode_point(point) for point in small_order())
 SECOND = sorted(encodings())

@@ -19,8 +19,8 @@ from nacl.signing import SigningKey, VerifyKey
 from hkoji.errors import MalformedError, SignatureError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
-from tests.log.curve import NEUTRAL, ORDER, encode_point
 from tests.log.samples import ALICE, BOB, MOVE, attempt, edits, reason
+from tests.support.curve import NEUTRAL, ORDER, encode_point
 from tests.support.docs import DOCS, rows
 
 BLOB = ALICE.sign(sshsig.ENTRY, MOVE.message)

@@ -38,8 +38,8 @@ from hkoji.log.statement import (
     parse_registration,
     parse_view,
 )
-from tests.log.curve import NEUTRAL, encode_point
 from tests.log.samples import ALICE, AT, BOB, GAME, MOVE, SERVER, attempt, edits, reason
+from tests.support.curve import NEUTRAL, encode_point
 
 ORIGIN = "https://play.example"
 NONCE = "5" * 64

@@ -19,10 +19,10 @@ from hkoji.log.line import format_line, parse_line
 from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.receipt import parse_receipt
 from hkoji.log.statement import parse_login, parse_registration, parse_view
-from scripts import build_vectors
-from scripts.golden import keep
+from scripts.build import vectors
+from scripts.build.golden import keep
 
-FOLDER: Final = Path(build_vectors.__file__).parents[1] / "tests" / "data" / "vectors"
+FOLDER: Final = Path(vectors.__file__).parents[3] / "tests" / "data" / "vectors"
 ERRORS: Final[dict[str, type[HkojiError]]] = {
     "malformed": MalformedError,
     "not-understood": NotUnderstoodError,
@@ -53,7 +53,7 @@ def _name(vector: dict[str, Any]) -> str:
 
 
 def test_the_files_are_what_the_script_writes() -> None:
-    written = build_vectors.build()
+    written = vectors.build()
     assert {path.name for path in FOLDER.glob("*.json")} == written.keys()
     for name, text in written.items():
         assert (FOLDER / name).read_text(encoding="ascii") == text
@@ -61,7 +61,7 @@ def test_the_files_are_what_the_script_writes() -> None:
 
 def test_the_script_notices_a_change(tmp_path: Path) -> None:
     def run(*arguments: str) -> int:
-        return keep("build_vectors", tmp_path / "vectors", build_vectors.build, list(arguments))
+        return keep("vectors", tmp_path / "vectors", vectors.build, list(arguments))
 
     assert run("--check") == 1
     assert run() == 0

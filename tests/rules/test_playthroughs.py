@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.rules.events import Order, Outcome, Pick
-from scripts.build_playthroughs import DRAWN, GEISHA, LIMIT, ORDERED, RESIGNED, build
+from scripts.build.playthroughs import DRAWN, GEISHA, LIMIT, ORDERED, RESIGNED, build
 from tests.support.oracle import follow
 from tests.support.rules import read
 
@@ -17,7 +17,7 @@ FILES = build()
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_the_files_are_up_to_date(name: str) -> None:
-    assert (FOLDER / name).read_text() == FILES[name], "see the difference with python -m scripts.build_playthroughs"
+    assert (FOLDER / name).read_text() == FILES[name], "see the difference with python -m scripts.build.playthroughs"
 
 
 def test_there_are_no_other_files() -> None:

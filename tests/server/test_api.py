@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from scripts.fuzz_api_hooks import hasten
+from tests.lab.fuzz.api_hooks import hasten
 from tests.support.inside import Inside, inside
 from tests.support.service import Player, Service, begin, play, serving
 

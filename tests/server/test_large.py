@@ -13,7 +13,7 @@ from hkoji.game.openings import Opening
 from hkoji.log.entry import parse_entry
 from hkoji.log.line import Line, SignedReceipt, format_log
 from hkoji.log.receipt import parse_receipt
-from scripts.benchmarks import large
+from scripts.bench import large
 from tests.support.loops import run
 
 TABLES = ("entry", "game", "opening", "secret")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from scripts.benchmarks import large
-from scripts.benchmarks.large_postgres import TABLES, enlarge_postgres, fill_postgres
+from scripts.bench import large
+from scripts.bench.large_postgres import TABLES, enlarge_postgres, fill_postgres
 from tests.support.ledger import connected
 
 _SCHEMA = (

@@ -153,7 +153,7 @@ def test_the_schema_is_the_migrations(postgres: str) -> None:
 
 
 def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_it(cluster: Cluster) -> None:
-    """tests/data/databases/postgresql-v0001.sql is the same service as v0001.sql, by scripts/build_databases.py."""
+    """tests/data/databases/postgresql-v0001.sql is the same service as v0001.sql, by scripts/build/databases.py."""
     name = cluster.create()
     cluster.run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", name, "-f", str(DATABASES / "postgresql-v0001.sql"))
     url = cluster.url(name)

@@ -16,7 +16,7 @@ from typing import Any
 
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey, PublicKey
-from tests.log.curve import ORDER
+from tests.support.curve import ORDER
 from tests.support.forgery import every_pin
 from tests.support.table import Table
 

@@ -25,7 +25,6 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.log.curve import encode_point, encodings, small_order
 from tests.support.adversary import (
     HostileDesk,
     Telling,
@@ -53,6 +52,7 @@ from tests.support.adversary import (
     view_of,
     without,
 )
+from tests.support.curve import encode_point, encodings, small_order
 from tests.support.desk import AT, URL, Seat, begin, play_on, seated
 from tests.support.drafts import other_than_ssh_keygen
 from tests.support.forgery import append, changed_body, entry_number, pins, rewrite

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.adversary import attack
-from tests.support.forwarding import front
 from tests.support.service import HKOJI, serving
+from tests.trust.forwarding import front
 from tests.trust.test_attacks import SERVICE
 
 

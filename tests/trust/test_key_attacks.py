@@ -16,8 +16,8 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.key_statements import proof_message
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
-from tests.log.curve import encode_point, small_order
 from tests.support.adversary import HostileDesk, added, attack, caught, follow, instead_of, key_of
+from tests.support.curve import encode_point, small_order
 from tests.support.desk import AT, Seat, begin
 from tests.support.forgery import only, pins
 from tests.support.inside import Inside, inside

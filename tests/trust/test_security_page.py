@@ -12,7 +12,7 @@ import pytest
 from hkoji.log.private_key import parse_public_key
 from tests.support.adversary import ATTACKS, Attack
 from tests.support.docs import DOCS, rows
-from tests.support.stock import missing_tools, run
+from tests.support.shell_audit import missing_tools, run
 
 PAGE = (DOCS / "security.md").read_text()
 GAMES = Path(__file__).parents[1] / "data" / "vectors" / "games"

@@ -2,7 +2,7 @@
 
 A game without a limit goes on until somebody has won, markers carried over, so a round is not won or lost: it leaves
 markers. Their worth is what a chain of rounds makes of them, each geisha's marker moving on its own with the chances
-in `MOVES`, which `scripts/measure_bots.py --markers` has measured. That the geisha are not independent of each other
+in `MOVES`, which `scripts/bench/bots.py --markers` has measured. That the geisha are not independent of each other
 is left out; what ends a game is asked of the rules.
 """
 

@@ -1,0 +1,45 @@
+"""Runs the named benchmarks, or all of them: `python -m scripts.bench audit views`.
+
+Speeds are ratios to a floor measured in the same run: the median of interleaved rounds. pyperf does not fit, because it
+runs each benchmark by itself and so cannot take turns between a floor and what is compared with it.
+
+Benchmarks with options of their own are programs too, such as `python -m scripts.bench.moves --rounds 9`:
+fixed_load, moves, postgres, scale, waiting, watched; bots and orders measure play.
+"""
+
+from __future__ import annotations
+
+import compileall
+import os
+import platform
+import sys
+
+from scripts.bench import audits, command, counting, moves, postgres, rules, scale, store, views
+
+BENCHMARKS = {
+    "rules": rules.run,
+    "audit": audits.run,
+    "store": store.run,
+    "moves": moves.run,
+    "postgres": postgres.run,
+    "views": views.run,
+    "command": command.run,
+    "stats": counting.run,
+    "scale": scale.run,
+}
+
+
+def main(names: list[str]) -> None:
+    """Runs the named benchmarks in order."""
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        sys.exit(f"bench: there is no {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    for folder in ("hkoji", "server"):
+        compileall.compile_dir(folder, quiet=1)  # as in an installed package
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}")
+    for name in names or BENCHMARKS:
+        BENCHMARKS[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,188 @@
+"""Builds the catalogues in hkoji/locale from the messages of the sources and the help: every .po and every .mo.
+
+    python -m scripts.build.catalogues           write what is not up to date, say what is left to translate
+    python -m scripts.build.catalogues --check   fail if anything is not up to date, untranslated, fuzzy or ill-formed
+
+A translation must name exactly the values that its message names; its language's plurals must all be there.
+docs/languages.md says how to mark and to translate a message.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import string
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from hkoji.cli.app import app
+from hkoji.cli.help import find as find_help
+from hkoji.cli.language import DOMAIN, ENGLISH, LANGUAGES, LOCALE
+
+ROOT: Final = Path(__file__).parents[2]
+SOURCES: Final = ("hkoji", "server/hkoji_server")
+MARKS: Final = {"_": (0,), "tell": (0,), "_n": (0, 1), "plural": (0, 1), "by": (1, 2)}
+"""The functions and methods that mark messages, and which of their arguments these are."""
+PLURALS: Final = ("_n", "plural")
+MARKING: Final = ROOT / "hkoji" / "cli" / "language.py"
+"""Where `_` and its kin are made, of templates that are no literals there."""
+WIDTH: Final = 110
+
+
+def extract() -> Catalog:
+    """The messages of the sources, with the files they are in; line numbers would change with every commit."""
+    catalog = Catalog(project=DOMAIN, charset="utf-8")
+    for source in SOURCES:
+        for path in sorted((ROOT / source).rglob("*.py")):
+            for message in marked(path):
+                catalog.add(message, locations=[(str(path.relative_to(ROOT)), 0)])
+    for words in find_help(app):
+        if words.message.values is None:
+            catalog.add(words.message.template, locations=[("hkoji/cli/app.py", 0)])
+    return catalog
+
+
+def marked(path: Path) -> Iterator[str | tuple[str, str]]:
+    """The messages of one source file, in its order. Raises `ValueError` for one that is no literal."""
+    # Babel's own reader of Python goes by tokens and misses what is marked inside an f-string.
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        places = MARKS.get(name, ())
+        if isinstance(call.func, ast.Attribute) != (name == "by") or not places:
+            continue
+        parts = [each.value for n, each in enumerate(call.args) if n in places and isinstance(each, ast.Constant)]
+        texts = [each for each in parts if isinstance(each, str)]
+        if len(texts) < len(places):
+            if path == MARKING:
+                continue
+            raise ValueError(f"{path.relative_to(ROOT)}:{call.lineno}: a message is a literal")
+        if name in PLURALS:
+            yield texts[0], texts[1]
+        else:
+            yield from texts
+
+
+def written(catalog: Catalog) -> str:
+    """A catalogue as text that depends on its messages alone."""
+    buffer = io.BytesIO()
+    write_po(buffer, catalog, width=WIDTH, sort_by_file=True, include_lineno=False, ignore_obsolete=True)
+    # Not what Babel says of itself and of the time.
+    lines = buffer.getvalue().decode().splitlines(keepends=True)
+    start = next(n for n, line in enumerate(lines) if line.startswith("msgid"))
+    kept = ("Language:", "Plural-Forms", "MIME-Version", "Content-Type", "Content-Transfer")
+    end = next(n for n, line in enumerate(lines) if n > start and line == "\n")
+    head = [line for line in lines[start:end] if not line.startswith('"') or line[1:].startswith(kept)]
+    return "".join([*head, *lines[end:]])
+
+
+def merged(template: Catalog, path: Path, language: str) -> Catalog:
+    """A language's catalogue with exactly the template's messages; nothing is guessed."""
+    catalog = Catalog(locale=language)
+    if path.is_file():
+        with path.open("rb") as file:
+            catalog = read_po(file, locale=language, abort_invalid=True)
+    catalog.update(template, no_fuzzy_matching=True, update_header_comment=False)
+    catalog.obsolete.clear()
+    catalog.project = DOMAIN
+    return catalog
+
+
+def compiled(catalog: Catalog) -> bytes:
+    """What the standard library's gettext reads."""
+    catalog.creation_date = catalog.revision_date = datetime(2026, 1, 1, tzinfo=UTC)  # or the time would be in it
+    buffer = io.BytesIO()
+    write_mo(buffer, catalog)
+    return buffer.getvalue()
+
+
+def faults(catalog: Catalog) -> Iterator[str]:
+    """What is wrong with the translations."""
+    for message in catalog:
+        if not message.id:
+            continue
+        for fault in _faults(message, catalog.num_plurals):
+            where = ", ".join(sorted({name for name, _ in message.locations}))
+            yield f"{fault}: {_ids(message)[0]!r} ({where})"
+
+
+def _faults(message: Message, plurals: int) -> Iterator[str]:
+    held = message.string if isinstance(message.string, tuple | list) else (message.string,)
+    translations = [each or "" for each in held]
+    if message.fuzzy:
+        yield "fuzzy"
+    if isinstance(message.id, tuple | list) and len(translations) != plurals:
+        yield f"needs {plurals} forms"
+    if not all(translations):
+        yield "untranslated"
+        return
+    named = [fields(each) for each in _ids(message)]
+    allowed = set().union(*named)
+    # A form for one thing may do without its number: "one card". What only one of the English forms names is optional.
+    wanted = set.intersection(*named) - ({"n"} if len(named) > 1 else set())
+    for translation in translations:
+        try:
+            found = fields(translation)
+        except ValueError as error:
+            yield f"ill-formed ({error})"
+            continue
+        if not wanted <= found <= allowed:
+            yield f"names {sorted(found)} and not {sorted(allowed)}"
+        if translation.count("\n") != _ids(message)[0].count("\n"):
+            yield "has another number of lines"
+
+
+def _ids(message: Message) -> tuple[str, ...]:
+    return tuple(message.id) if isinstance(message.id, tuple | list) else (message.id,)
+
+
+def fields(template: str) -> set[str]:
+    """The values that a template names, as in `{name!r}`: the names alone. Raises `ValueError`."""
+    found = set()
+    for _literal, name, spec, _conversion in string.Formatter().parse(template):
+        if name is not None:
+            if not name.isidentifier():
+                raise ValueError(f"{{{name}}} is no value's name")
+            found.add(name)
+            found |= fields(spec or "")
+    return found
+
+
+def outdated() -> Iterator[tuple[Path, bytes, list[str]]]:
+    """Every file with what it should hold, and what is wrong with the translations in it."""
+    template = extract()
+    for language in LANGUAGES:
+        if language != ENGLISH:
+            folder = LOCALE / language / "LC_MESSAGES"
+            catalog = merged(template, folder / f"{DOMAIN}.po", language)
+            po = written(catalog)
+            yield folder / f"{DOMAIN}.po", po.encode(), list(faults(catalog))
+            yield folder / f"{DOMAIN}.mo", compiled(read_po(io.StringIO(po), locale=language)), []
+
+
+def main() -> None:
+    """Writes the catalogues, or with `--check` compares them."""
+    check = "--check" in sys.argv[1:]
+    wrong = []
+    for path, data, found in outdated():
+        shown = path.relative_to(ROOT)
+        wrong += [f"{shown}: {fault}" for fault in found]
+        if not path.is_file() or path.read_bytes() != data:
+            if check:
+                wrong.append(f"{shown} is not what python -m scripts.build.catalogues makes")
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Makes docs/cli.md from the program's own help and the hand-written part in docs/cli.in.md. `--check` compares."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+HKOJI = Path(sys.executable).with_name("hkoji")
+FIRST = [
+    "play",
+    "init",
+    "register",
+    "whoami",
+    "key",
+    "rekey",
+    "revoke",
+    "recover",
+    "trust",
+    "new",
+    "join",
+    "games",
+    "next",
+    "show",
+    "move",
+    "wait",
+    "resign",
+    "cancel",
+]
+LOGS = ["log", "export", "evidence", "replay", "stats", "audit"]
+ADMIN = ("revoke", "backup", "restore", "check", "vacuum", "stats")
+HOSTING = ["doctor", "serve", *(f"admin {name}" for name in ADMIN)]
+COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", *HOSTING]
+
+
+def settings() -> str:
+    """The table of what a service can be told."""
+    from hkoji_server.settings import PREFIX, Settings
+
+    rows = ["| in the file | in the environment | else | what it is |", "|---|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        value = field.get_default(call_default_factory=True)
+        shown = "none" if value in (None, ()) else f"`{value}`"
+        said = " ".join((field.description or "").split())
+        rows.append(f"| `{name}` | `{PREFIX}{name.upper()}` | {shown} | {said} |")
+    return "\n".join(rows)
+
+
+def build() -> str:
+    """The page."""
+    parts = [(DOCS / "cli.in.md").read_text().replace("SETTINGS\n", settings() + "\n"), "\n## Commands\n"]
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "HKOJI_LANG": "en"}
+    for command in COMMANDS:
+        shown = subprocess.run(
+            [str(HKOJI), *command.split(), "--help"], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        body = "\n".join(f"    {line}".rstrip() for line in shown.strip().splitlines())
+        parts.append(f"\n### hkoji {command}\n\n{body}\n")
+    return "".join(parts)
+
+
+def main() -> None:
+    """Writes the page, or with `--check` compares it."""
+    path, text = DOCS / "cli.md", build()
+    if "--check" in sys.argv[1:]:
+        if not path.is_file() or path.read_text() != text:
+            sys.exit(f"{path} is not what scripts/build/cli_docs.py makes")
+        return
+    path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

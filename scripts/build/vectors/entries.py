@@ -1,0 +1,118 @@
+"""entries.json"""
+
+from __future__ import annotations
+
+import hashlib
+
+from scripts.build.vectors.canonical import nested
+from scripts.build.vectors.formulas import AT, GAME, MAX, Vector, canonical, encode64, key_text, public, sign
+from tests.support.curve import NEUTRAL, encode_point
+
+
+def entry(**change: object) -> Vector:
+    """The text of a move, with its head."""
+    value: Vector = {"at": AT, "body": {"action": "3BCC"}, "by": "alice", "game": GAME}
+    value |= {"kind": "move", "prev": "0" * 64, "seq": 8, "v": 1, **change}
+    text = canonical(value)
+    return {"form": "entry", "text": text, "head": hashlib.sha256(f"{text}\n".encode()).hexdigest()}
+
+
+def wrap(text: str, sig: str, receipt: str | None = None) -> str:
+    """A line of a log."""
+    value: Vector = {"entry": text, "sig": sig}
+    return canonical(value if receipt is None else {**value, "receipt": {"sig": sig, "text": receipt}})
+
+
+def entries() -> Vector:
+    """entries.json"""
+    first, move = entry(seq=0, kind="offer", by="server", body={"requires": []}), entry()
+    chained = entry(seq=1, kind="open", prev=first["head"], body={"ext": {"note": "ignored"}, "invite": None})
+    receipt = canonical({"at": AT, "game": GAME, "head": move["head"], "seq": 8, "v": 1})
+    dealt = [{"cards": "ABCDEFG", "round": 1}, {"cards": "BBCDEF", "round": 2}]
+    view = canonical({"dealt": dealt, "game": GAME, "head": move["head"], "seat": 1, "seq": 8, "v": 1})
+    signed = encode64(sign("alice", "hkoji.entry.v1", move["text"] + "\n"))
+    origin = "https://play.example"
+    registration = canonical({"at": AT, "key": key_text(public("alice")), "name": "alice", "origin": origin, "v": 1})
+    login = canonical({"expires": AT, "nonce": "5" * 64, "origin": origin, "v": 1})
+    good: list[Vector] = [first, chained, move, entry(seq=MAX), entry(body={}), entry(at="2028-02-29T23:59:59Z")]
+    good += [entry(by=name) for name in ("al", "0-", "a" * 32)] + [
+        entry(kind="rekey"),
+        entry(at="0001-01-01T00:00:00Z"),
+    ]
+    for form, text in (("receipt", receipt), ("view", view), ("registration", registration), ("login", login)):
+        good.append({"form": form, "text": text})
+    line = wrap(move["text"], signed, receipt)
+    good += [{"form": "line", "text": line}, {"form": "line", "text": wrap(move["text"], signed)}]
+
+    changes: list[tuple[str, Vector]] = [
+        ("at is no day of the calendar", {"at": "2027-02-29T12:00:00Z"}),
+        ("at is a leap second", {"at": "2016-12-31T23:59:60Z"}),
+        ("at has an offset", {"at": "2026-11-20T12:00:00+00:00"}),
+        ("at has a fraction", {"at": "2026-11-20T12:00:00.0Z"}),
+        ("at is in the year 0", {"at": "0000-01-01T00:00:00Z"}),
+        ("body is no object", {"body": []}),
+        ("by is too short", {"by": "a"}),
+        ("by is too long", {"by": "a" * 33}),
+        ("by has a capital", {"by": "Alice"}),
+        ("by begins with a hyphen", {"by": "-alice"}),
+        ("game is too short", {"game": GAME[1:]}),
+        ("game has capitals", {"game": GAME.upper()}),
+        ("kind is empty", {"kind": ""}),
+        ("kind has a capital", {"kind": "Move"}),
+        ("prev is too long", {"prev": "0" * 65}),
+        ("prev is no string", {"prev": None}),
+        ("seq is a boolean", {"seq": True}),
+        ("seq is a string", {"seq": "8"}),
+        ("v is a boolean", {"v": True}),
+        ("a key too many", {"ext": {}}),
+    ]
+    bad = [{"form": "entry", "text": entry(**c)["text"], "error": "malformed", "reason": why} for why, c in changes]
+    text = move["text"]
+    for form, changed, reason in (
+        ("entry", text.replace('"seq":8,', ""), "seq is missing"),
+        ("entry", text.replace('"seq":8', '"seq":8.0'), "seq has a fraction"),
+        ("entry", text.replace('"seq":8', '"seq":-8'), "seq has a sign"),
+        ("entry", text.replace('"seq":8', '"seq":08'), "seq has a leading zero"),
+        ("entry", text.replace('"seq":8', f'"seq":{MAX + 1}'), "seq is 2^53"),
+        ("entry", text.replace('"seq":8', '"seq":8,"seq":8'), "a key twice"),
+        ("entry", text.replace('"body":{"action":"3BCC"},', "")[:-1] + ',"body":{}}', "keys not sorted"),
+        ("entry", text.replace('"3BCC"', '"3BCC","action":"3BCC"'), "a key twice in the body"),
+        ("entry", text.replace('"3BCC"', "0.5"), "a fraction in the body"),
+        ("entry", text.replace('"3BCC"', canonical(nested(15))), "nested 17 deep"),
+        ("entry", text.replace("3BCC", r"3B\u0043C"), "an escape"),
+        ("entry", text.replace(":", ": ", 1), "a space"),
+        ("entry", text + "\n", "a newline after"),
+        ("entry", "\ufeff" + text, "a byte order mark"),
+        ("entry", "[]", "no object"),
+        ("receipt", receipt.replace('"seq":8', '"seq":true'), "seq is a boolean"),
+        ("receipt", receipt.replace('"at"', '"as"'), "a wrong key"),
+        ("receipt", text, "an entry"),
+        ("view", view.replace('"seat":1', '"seat":2'), "seat is neither 0 nor 1"),
+        ("view", view.replace('"round":2', '"round":3'), "a round is left out"),
+        ("view", view.replace("ABCDEFG", ""), "a round without cards"),
+        ("registration", registration.replace('"alice"', '"Alice"'), "name has a capital"),
+        ("registration", registration.replace("ssh-ed25519 ", "ssh-ed25519  "), "key is malformed"),
+        ("login", login.replace("5" * 64, "5" * 63), "nonce is too short"),
+        ("login", login.replace(origin, ""), "origin is empty"),
+        ("line", line + "\n", "a newline after"),
+        ("line", line.replace(",", ", ", 1), "a space in the entry"),
+        ("line", line.replace('"sig":', '"sig": ', 1), "a space in the line"),
+        ("line", line.replace("alice", r"al\u0069ce", 1), "an escape that is not needed"),
+        ("line", line.replace('"entry":', '"opening":[],"entry":'), "a key too many"),
+        ("line", wrap(text, ""), "no signature"),
+        ("line", wrap(text, signed[:-1]), "base64 without its padding"),
+        ("line", wrap(text, signed[:-3] + chr(ord(signed[-3]) + 1) + "=="), "base64 in another spelling"),
+        ("line", wrap(text + " ", signed), "the entry is malformed"),
+        ("line", wrap(text, signed, receipt + " "), "the receipt is malformed"),
+    ):
+        bad.append({"form": form, "text": changed, "error": "malformed", "reason": reason})
+    later = entry(v=2, kind="move", more=[])["text"]
+    for form, changed in (
+        ("entry", later),
+        ("receipt", receipt.replace('"v":1', '"v":0')),
+        ("line", wrap(later, signed)),
+    ):
+        bad.append({"form": form, "text": changed, "error": "not-understood", "reason": "another version"})
+    weak = registration.replace(key_text(public("alice")), key_text(encode_point(NEUTRAL)))
+    bad.append({"form": "registration", "text": weak, "error": "weak-key", "reason": "the key is of small order"})
+    return {"good": good, "bad": bad}

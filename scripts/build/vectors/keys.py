@@ -1,0 +1,47 @@
+"""keys.json"""
+
+from __future__ import annotations
+
+import hashlib
+
+from scripts.build.vectors.formulas import Vector, encode64, key_blob, key_text, public, secret, string
+from tests.support.curve import encode_point, encodings, small_order
+
+
+def keys() -> Vector:
+    """keys.json"""
+    good = []
+    for name in ("server", "alice", "bob"):
+        raw = public(name)
+        fingerprint = "SHA256:" + encode64(hashlib.sha256(key_blob(raw)).digest()).rstrip("=")
+        good.append(
+            {"seed": secret(name).hex(), "public": raw.hex(), "text": key_text(raw), "fingerprint": fingerprint}
+        )
+    bad = [
+        {"text": key_text(raw), "error": "weak-key", "reason": "a point of small order"}
+        for raw in sorted(encode_point(point) for point in small_order())
+    ]
+    for raw, point in sorted(encodings().items()):
+        reason = "a second encoding of a point" if point else "y is not below the field's order, and there is no point"
+        bad.append({"text": key_text(raw), "error": "weak-key", "reason": reason})
+    text = key_text(public("alice"))
+    other = encode64(string(b"ssh-rsa") + string(public("alice")))
+    for malformed, reason in (
+        ("", "empty"),
+        (text + " alice", "a comment"),
+        (text + "\n", "a newline"),
+        (text.replace(" ", "  "), "two spaces"),
+        (text.replace(" ", "\t"), "a tab"),
+        (text.split()[1], "no type"),
+        ("ssh-rsa " + text.split()[1], "another type outside"),
+        ("ssh-ed25519 " + other, "another type inside"),
+        ("ssh-ed25519 " + encode64(key_blob(public("alice")[:31])), "31 bytes"),
+        ("ssh-ed25519 " + encode64(key_blob(public("alice") + b"\0")), "33 bytes"),
+        ("ssh-ed25519 " + encode64(key_blob(public("alice")) + b"\0\0\0"), "bytes after the key"),
+        (text[:-1], "base64 of a wrong length"),
+        (text[:-4] + "AA==", "a key of another length"),
+        (text.replace("A", "-", 1), "not base64"),
+        ("SSH-ED25519 " + text.split()[1], "capitals"),
+    ):
+        bad.append({"text": malformed, "error": "malformed", "reason": reason})
+    return {"good": good, "bad": bad}

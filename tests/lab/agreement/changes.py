@@ -1,0 +1,512 @@
+"""Submissions that say something else than a valid one, and say it properly: signed by the right key, with openings
+that fit their commitments. What a check may have forgotten to look at is then all that is wrong with them.
+
+`Try` is a submission taken apart; a mutation changes it in place. Everything comes from one generator.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from hkoji import referee
+from hkoji.errors import HkojiError
+from hkoji.game import entry_kinds
+from hkoji.game.course import Stage
+from hkoji.game.openings import Opening, entropy_commit, hidden_commit
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.entry import make_entry
+from hkoji.log.key_statements import proof_message
+from hkoji.log.line import sign_entry
+from hkoji.log.private_key import PrivateKey, parse_public_key
+from hkoji.rules.events import Outcome
+from hkoji.rules.protocol import Ruleset
+from tests.lab.agreement.readers import play_on
+from tests.support.drafts import Draft, draft, seal
+from tests.support.forgery import append
+from tests.support.rules import GAMES, Game, choose
+from tests.support.table import AT, Table
+
+Json = dict[str, Any]  # JSON that need not be an entry's
+
+DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
+STRANGER = PrivateKey.from_seed(bytes(range(32)))
+NEW = tuple(PrivateKey.from_seed(bytes([number]) * 32) for number in range(1, 9))
+_CANNOT = (HkojiError, TypeError, ValueError, LookupError, AttributeError)
+"""What is raised where a text cannot say something."""
+TIMES = (AT, "2026-11-20T11:59:59Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2028-02-29T23:59:59Z")
+NAMES = ("alice", "bob", "carol", "server", "0-", "a_b-c", "x" * 32, "host", "guest")
+
+
+@dataclass
+class Try:
+    """A submission before it is signed. Openings are as in JSON; if `commits` it commits to them."""
+
+    value: Json
+    openings: list[Json]
+    signer: PrivateKey
+    commits: bool = True
+    prover: PrivateKey | None = None
+    did: list[str] = field(default_factory=list)
+
+    @property
+    def body(self) -> Json:
+        body: Json = self.value["body"]
+        return body
+
+    def submission(self) -> Submission:
+        """Signed. Raises `HkojiError` if no entry can say it."""
+        value, body = self.value, self.body
+        if self.openings and self.commits:
+            body["commit"] = [
+                hidden_commit(value["game"], it["seq"], it["part"], it["cards"], it["salt"]) for it in self.openings
+            ]
+        if self.prover is not None and {"key", "old"} <= body.keys():
+            body["proof"] = self._proof(self.prover)
+        entry = make_entry(**{key: item for key, item in value.items() if key != "v"})
+        openings = tuple(Opening(it["seq"], it["part"], it["cards"], it["salt"]) for it in self.openings)
+        return Submission(entry, sign_entry(entry, self.signer), openings)
+
+    def _proof(self, prover: PrivateKey) -> str:
+        value, body = self.value, self.body
+        said = proof_message(
+            game=value["game"],
+            key=parse_public_key(body["key"]),
+            name=value["by"],
+            old=parse_public_key(body["old"]),
+            prev=value["prev"],
+            seq=value["seq"],
+        )
+        return base64.b64encode(prover.sign(sshsig.REKEY, said)).decode()
+
+
+# --- positions -----------------------------------------------------------------------------------------------------
+
+
+def position(rng: random.Random, game: Game | None = None) -> Table:
+    """A game, by default any, with any options and under either dealer, somewhere between its offer and its end."""
+    ruleset: Ruleset = rng.choice((game or rng.choice(GAMES)).rulesets)
+    table = Table(ruleset, rng.getrandbits(32), rng.choice([None, None, DEAL]))
+    stages = rng.choice([0, 1, 2, 3, *[4] * 12])
+    for _ in range(stages):
+        table.send(valid(table, rng).submission())
+    if stages == 4:
+        for _ in range(rng.choice([0, 1, 2, 3, 5, 8, 12, 14, 15, 16, 17, 18, 20, 30])):
+            if table.course.stage is not Stage.PLAY:
+                break
+            if rng.random() < 0.04:
+                change_key(table, rng)
+            table.send(valid(table, rng).submission())
+    if table.course.actor is not None and rng.random() < 0.1:
+        change_key(table, rng)
+    return table
+
+
+def change_key(table: Table, rng: random.Random) -> None:
+    """Another key for the seat that is to act, by its own word or the service's."""
+    actor = table.course.actor
+    assert actor is not None
+    if rng.random() < 0.5 or table.course.last_kind == "rekey":
+        table.revoke(actor, signed=rng.random() < 0.5)
+    else:
+        table.rekey(actor)
+
+
+def valid(table: Table, rng: random.Random) -> Try:
+    """What the seat that is to act may send."""
+    match table.course.stage:
+        case Stage.OPEN:
+            commit = entropy_commit(table.game, 0, table.entropy[0])
+            return _take(table, table.entry(0, entry_kinds.Open(commit, table.keys[0].public)), 0)
+        case Stage.JOIN:
+            commit = entropy_commit(table.game, 1, table.entropy[1])
+            return _take(table, table.entry(1, entry_kinds.Join(commit, table.keys[1].public)), 1)
+        case Stage.GUEST_SEED | Stage.HOST_SEED:
+            seat = 1 if table.course.stage is Stage.GUEST_SEED else 0
+            return _take(table, table.entry(seat, entry_kinds.Seed(table.entropy[seat])), seat)
+    actor = table.course.actor
+    if actor is None:
+        return _take(table, table.entry(0, entry_kinds.Resign()), 0)
+    return _take(table, table.move(choose(table.course.state.legal_actions(), rng)), actor)
+
+
+def start(table: Table, rng: random.Random) -> Try:
+    """Something to begin with: mostly what is due."""
+    seat = rng.randrange(2)
+    kind = rng.randrange(12)
+    if kind == 0:
+        return _take(table, table.entry(seat, entry_kinds.Resign()), seat)
+    if kind == 1:
+        return _take(table, table.entry(seat, entry_kinds.Cancel()), seat)
+    if kind in (2, 3):
+        seat = seat if table.course.actor is None else table.course.actor
+        new = rng.choice(NEW)
+        made = _take(table, table.entry(seat, table.rekeying(seat, new)), seat)
+        made.prover = new
+        return made
+    return valid(table, rng)
+
+
+def _take(table: Table, submission: Submission, seat: int) -> Try:
+    return Try(
+        json.loads(submission.entry.text), [opening.to_json() for opening in submission.opening], table.keys[seat]
+    )
+
+
+# --- mutations -----------------------------------------------------------------------------------------------------
+
+Mutation = Callable[[random.Random, Table, Try], None]
+
+
+def _spell(rng: random.Random, table: Table, text: str) -> str:
+    """Another text for an action, or nearly."""
+    kinds = table.ruleset.pack.kinds
+    names = _names(table, text[1:])
+    state = table.course.state
+    some = [*_actions(table), text]
+    match rng.choice([*range(15), 4, 4, 4]):
+        case 0:
+            return rng.choice([text.lower(), text.upper(), f" {text}", f"{text} ", text.replace("", " ").strip()])
+        case 1:
+            return text + rng.choice(["X", "XX", *kinds, "/", "-"])
+        case 2:
+            return text[: rng.randrange(len(text) + 1)]
+        case 3:
+            rng.shuffle(names)
+            return text[:1] + "".join(names)
+        case 4:
+            return text[:1] + "X" * rng.randrange(8)
+        case 5:
+            at = rng.randrange(len(names) + 1)
+            return text[:1] + "".join([*names[:at], "X", *names[at + 1 :]])
+        case 6:
+            at = rng.randrange(len(names) + 1)
+            return text[:1] + "".join([*names[:at], rng.choice(kinds), *names[at + 1 :]])
+        case 7:
+            return rng.choice(some)
+        case 8:
+            return table.ruleset.public(rng.choice(some))
+        case 9:
+            return rng.choice("1234RIGCHO->!^X") + text[1:]
+        case 10:
+            return rng.choice(["-", ">", "!", "^"]) + text
+        case 11:
+            return text[1:]
+        case 12:
+            return rng.choice(
+                [text[:1], "X", "1", "2", "1X", "2X", "2XX", "2XXX", "1XX", "IX", "IXX", "IXXX", "HX", "H"]
+            )
+        case 13:
+            half = len(names) // 2
+            return text[:1] + "".join(names[half:] + names[:half])
+        case _:
+            alphabet = "".join(kinds) + "X-/>^!01234 " + (state.deck[:1] or "A")
+            return "".join(rng.choice(alphabet) for _ in range(rng.randint(1, 12)))
+
+
+def _names(table: Table, text: str) -> list[str]:
+    try:
+        return list(table.ruleset.pack.split(text))
+    except HkojiError:
+        return list(text)
+
+
+def _actions(table: Table) -> tuple[str, ...]:
+    try:
+        return table.course.state.legal_actions()
+    except HkojiError:
+        return ()
+
+
+def _action(rng: random.Random, table: Table, it: Try) -> None:
+    if "action" in it.body:
+        it.body["action"] = _spell(rng, table, str(it.body["action"])) or "X"
+
+
+def _other_move(rng: random.Random, table: Table, it: Try) -> None:
+    """Any legal action in another text, with the openings and commitments of any."""
+    if "action" not in it.body or not (some := _actions(table)):
+        return
+    action, opened = rng.choice(some), rng.choice(some)
+    it.body["action"] = rng.choice([action, table.ruleset.public(action), _spell(rng, table, action) or "X"])
+    it.body.pop("commit", None)
+    groups = table.ruleset.hidden(opened)
+    it.openings = [_opening(table, rng, part, group.cards) for part, group in enumerate(groups)]
+
+
+def _opening(table: Table, rng: random.Random, part: int, cards: str) -> Json:
+    return {"cards": cards, "part": part, "salt": rng.randbytes(32).hex(), "seq": table.course.seq + 1}
+
+
+def _openings(rng: random.Random, table: Table, it: Try) -> None:
+    """Other openings, and commitments to them."""
+    if not it.openings:
+        if "action" in it.body:
+            it.openings = [
+                _opening(table, rng, part, rng.choice(["A", "A1", "X"])) for part in range(rng.randint(1, 2))
+            ]
+        return
+    one = rng.choice(it.openings)
+    names = _names(table, one["cards"])
+    kinds = table.ruleset.pack.kinds
+    match rng.randrange(9):
+        case 0:
+            rng.shuffle(names)
+            one["cards"] = "".join(names)
+        case 1:
+            one["cards"] = "".join(rng.choice([*kinds, "X"]) for _ in range(rng.choice([1, 1, 2, 2, 3])))
+        case 2:
+            one["cards"] = rng.choice([one["cards"].lower(), one["cards"] + "X", "X" * len(names), "X", "é", "", "0"])
+        case 3:
+            it.openings.append({**one, "part": rng.choice([1, 1, 2]), "salt": rng.randbytes(32).hex()})
+        case 4:
+            it.openings.remove(one)
+        case 5:
+            it.openings.reverse()
+            for part, each in enumerate(it.openings):
+                each["part"] = part
+        case 6:
+            salts = [opening.salt for opening in table.hosted.openings] + [each["salt"] for each in it.openings]
+            one["salt"] = rng.choice(salts)
+        case 7:
+            one[rng.choice(["seq", "part"])] = rng.choice([0, 1, 2, table.course.seq])
+        case _:
+            others = [other for other in it.openings if other is not one]
+            if others:
+                one["cards"], others[0]["cards"] = others[0]["cards"], one["cards"]
+
+
+def _commits(rng: random.Random, _: Table, it: Try) -> None:
+    """Commitments that are not those of the openings."""
+    if not it.openings:
+        it.body["commit"] = rng.choice([[], ["ab" * 32], ["ab" * 32, "cd" * 32], ["ab" * 32] * 2, None])
+        return
+    it.submission()
+    commits = it.body["commit"]
+    it.commits = False
+    match rng.randrange(5):
+        case 0:
+            commits.reverse()
+        case 1:
+            commits.append(rng.choice([*commits, "ab" * 32]))
+        case 2:
+            commits.pop()
+        case 3:
+            commits[:] = [commits[0]] * 2
+        case _:
+            it.openings = []
+
+
+def _ext(rng: random.Random, _: Table, it: Try) -> None:
+    deep: Any = {}
+    for _depth in range(rng.choice([1, 12, 13, 14])):
+        deep = {"a": deep}
+    it.body["ext"] = rng.choice(
+        [{}, {"action": "1X", "commit": []}, {"a": [1, None, True, "x" * 9000]}, deep, [], "x", None]
+    )
+
+
+def _at(rng: random.Random, _: Table, it: Try) -> None:
+    it.value["at"] = rng.choice([*TIMES, "2026-02-29T00:00:00Z", "2026-11-20T12:00:00+00:00"])
+
+
+def _kind(rng: random.Random, _: Table, it: Try) -> None:
+    it.value["kind"] = rng.choice([*entry_kinds.KINDS, "Move", "plan"])
+
+
+def _author(rng: random.Random, table: Table, it: Try) -> None:
+    """Another name, signed by whom it belongs to, or by the same."""
+    seat = rng.randrange(2)
+    it.value["by"] = rng.choice([table.names[seat], rng.choice(NAMES)])
+    if rng.random() < 0.7:
+        it.signer = table.server if it.value["by"] == "server" else table.keys[seat]
+
+
+def _key(rng: random.Random, table: Table, it: Try) -> None:
+    """Another key in the place of one: of the other seat, the service, an earlier one; signed by that one."""
+    pool = [*table.every_key, table.server, STRANGER, *NEW]
+    for name in rng.sample(["key", "old"], 2):
+        if name in it.body:
+            chosen = rng.choice(pool)
+            it.body[name] = chosen.public.text
+            if it.value["kind"] == "rekey":
+                if name == "key" and rng.random() < 0.9:
+                    it.prover = chosen
+                if name == "old" and rng.random() < 0.7:
+                    it.signer = chosen
+            else:
+                it.signer = chosen
+            return
+
+
+def _signer(rng: random.Random, table: Table, it: Try) -> None:
+    it.signer = rng.choice([*table.every_key, table.server, STRANGER])
+
+
+def _invite(rng: random.Random, table: Table, it: Try) -> None:
+    if it.value["kind"] == "open":
+        pool = [*table.every_key, table.server, STRANGER]
+        key = rng.choice([None, rng.choice(pool).public.text])
+        it.body["invite"] = rng.choice(
+            [None, {"key": key, "name": rng.choice(NAMES)}, {"name": "bob"}, {"key": key, "name": "bob"}, {}]
+        )
+
+
+def _entropy(rng: random.Random, table: Table, it: Try) -> None:
+    """Another entropy, or a commitment to it: to the other's, for the other seat, to anything."""
+    seat = rng.randrange(2)
+    if "entropy_commit" in it.body:
+        opened = table.course.setup.entropy_commits
+        it.body["entropy_commit"] = rng.choice(
+            [entropy_commit(table.game, seat, table.entropy[rng.randrange(2)]), opened[0] or "ab" * 32, "AB" * 32]
+        )
+    if "entropy" in it.body:
+        it.body["entropy"] = rng.choice([table.entropy[seat], "ab" * 32, "AB" * 32])
+
+
+def _place(rng: random.Random, table: Table, it: Try) -> None:
+    heads = [line.entry.head for line in table.lines]
+    it.value.update(
+        rng.choice([{"seq": rng.randrange(table.course.seq + 3)}, {"prev": rng.choice(heads)}, {"game": "ab" * 16}])
+    )
+
+
+def _odd(rng: random.Random, _: Table, it: Try) -> None:
+    """Any field of the body gone, more, or something else."""
+    values: list[Any] = [None, 0, 1, True, "", "x", [], {}, "0" * 64, ["0" * 64], 2**53 - 1]
+    name = rng.choice([*it.body, "commit", "action", "later", "seat"])
+    if rng.random() < 0.3:
+        it.body.pop(name, None)
+    else:
+        it.body[name] = rng.choice(values)
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "another action": _action,
+    "another move": _other_move,
+    "other openings": _openings,
+    "other commitments": _commits,
+    "a comment": _ext,
+    "another time": _at,
+    "another kind": _kind,
+    "another author": _author,
+    "another key": _key,
+    "another signer": _signer,
+    "another invitation": _invite,
+    "other entropy": _entropy,
+    "another place": _place,
+    "an odd field": _odd,
+}
+_OFTEN = ("another action", "another move", "other openings", "other commitments")
+
+
+def sort_of(did: str, submission: Submission, table: Table) -> str:
+    """What of many that are taken is the same for all readers: the shape of an action, with a ?, or what was done."""
+    action = submission.entry.body.get("action")
+    if not isinstance(action, str):
+        return did
+    for kind in table.ruleset.pack.kinds:
+        action = action.replace(kind, "?")
+    return f"?{action}"
+
+
+def mutant(rng: random.Random, table: Table) -> tuple[str, Submission | None]:
+    """What was done to something valid, and what came of it; None if no entry can say that."""
+    it = start(table, rng)
+    for _ in range(rng.choice([0, 1, 1, 1, 1, 2, 2, 3])):
+        often = "action" in it.body and rng.random() < 0.6
+        name = rng.choice(_OFTEN if often else tuple(MUTATIONS))
+        try:
+            MUTATIONS[name](rng, table, it)
+            it.did.append(name)
+        except _CANNOT:
+            continue  # a mutation before it has taken away what this one needs
+    try:
+        return ", ".join(it.did), it.submission()
+    except _CANNOT:
+        return ", ".join(it.did), None
+
+
+# --- finished logs -------------------------------------------------------------------------------------------------
+
+
+def finished(rng: random.Random, game: Game | None = None) -> Table:
+    """A table that has come to its end, mostly soon: what follows a changed move then seldom depends on it."""
+    table = position(rng, game)
+    if table.course.actor is not None and rng.random() < 0.3:
+        time_out(table)
+    elif table.course.stage is Stage.PLAY and rng.random() < 0.8:
+        table.send(table.entry(rng.randrange(2), entry_kinds.Resign()))
+    return play_on(table, rng)
+
+
+def time_out(table: Table) -> None:
+    """The seat that is to act has been too late, and loses."""
+    course, hosted = table.course, table.hosted
+    assert course.actor is not None
+    append(table, entry_kinds.Timeout(course.actor, AT))
+    due = {(card.seq, card.part) for card in course.face_down}
+    openings = tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
+    seed = None if course.setup.terms.seals else hosted.seed
+    append(table, entry_kinds.End(openings, Outcome("timeout", 1 - course.actor), seed))
+    table.hosted = referee.resume(table.lines, hosted.seed, hosted.openings)
+
+
+def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
+    """The log of a finished table with an entry of a player that says something else, and what was done. All together
+    could have made it: what opens the entry's cards in the end fits, and everything is chained and signed anew.
+    """
+    drafts = draft(table)
+    for each in drafts:
+        each.receipt = {"at": AT}
+    players = [number for number, it in enumerate(drafts) if it.value["by"] != "server"]
+    hiding = [number for number in players if "commit" in drafts[number].body]
+    number = rng.choice(hiding if hiding and rng.random() < 0.5 else players)
+    it = drafts[number]
+    opened = [opening for each in drafts for opening in each.body.get("openings", ()) if opening["seq"] == number]
+    before = copy.copy(table)
+    before.lines = table.lines[:number]
+    before.hosted = referee.resume(before.lines, table.hosted.seed, _until(table, number))
+    told = Try(it.value, [dict(opening) for opening in opened], it.signer)
+    done = []
+    for _ in range(rng.choice([1, 1, 2])):
+        often = "action" in told.body and rng.random() < 0.7
+        name = rng.choice(_OFTEN if often else tuple(MUTATIONS))
+        with suppress(*_CANNOT):
+            MUTATIONS[name](rng, before, told)
+            done.append(name)
+    if told.openings and told.commits:
+        with suppress(*_CANNOT):
+            told.body["commit"] = [
+                hidden_commit(table.game, it["seq"], it["part"], it["cards"], it["salt"]) for it in told.openings
+            ]
+    it.signer = told.signer
+    it.prover = told.prover or it.prover
+    _open_anew(drafts, opened, told.openings)
+    return seal(drafts), ", ".join(done)
+
+
+def _until(table: Table, number: int) -> tuple[Opening, ...]:
+    return tuple(opening for opening in table.hosted.openings if opening.seq < number)
+
+
+def _open_anew(drafts: list[Draft], before: list[Json], after: list[Json]) -> None:
+    """Puts other openings in the place of some, each where it was opened; one more is opened in the end."""
+    places = {
+        opening["part"]: each for each in drafts for opening in each.body.get("openings", ()) if opening in before
+    }
+    for each in drafts:
+        if "openings" in each.body:
+            each.body["openings"] = [opening for opening in each.body["openings"] if opening not in before]
+    ends = [each for each in drafts if each.kind == "end"]
+    for opening in after:
+        each = places.get(opening["part"], ends[0])
+        each.body["openings"].append(opening)
+        each.body["openings"].sort(key=lambda opening: (opening["seq"], opening["part"]))

@@ -1,0 +1,309 @@
+"""Runs the real service in processes that end at a chosen point as `kill -9` ends them.
+
+A process that has everything imported forks one service after another, since starting Python costs more than all the
+rest. It reads one JSON line for each: the data folder and the point. The service is that of `hkoji serve`; what is
+added sits around it and watches: the driver, SQLite's files, and the answers.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from unittest.mock import patch
+
+from tests.support.driver_calls import driver_watched
+from tests.support.sqlite_files import Call, watched
+
+POINTS: Final = (
+    "before a transaction",
+    "after a statement",
+    "before the commit",
+    "at a write to the log",
+    "before the log's sync",
+    "after the log's sync",
+    "after the commit",
+    "before the answer",
+    "amid the answer",
+    "at a write of a checkpoint",
+    "before a checkpoint's sync",
+    "amid the start",
+    "amid a clean stop",
+)
+POSTGRES_POINTS: Final = (
+    "before a transaction",
+    "after a statement",
+    "before the commit",
+    "after the commit",
+    "before the answer",
+    "amid the answer",
+    "amid the start",
+)
+ARM: Final = "/-/arm"
+"""A request for this makes the count begin."""
+
+
+class Doom:
+    """Ends this process when `point` is reached for the `count`th time, once armed."""
+
+    def __init__(self, point: str, count: int) -> None:
+        self._point = point
+        self._left = count
+        self._lock = threading.Lock()
+        self.armed = point == "amid the start"
+
+    def reach(self, *points: str) -> None:
+        """One of these points has been reached."""
+        if self._point in points and self.armed:
+            with self._lock:
+                self._left -= 1
+                if self._left <= 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    def arm(self) -> None:
+        """From now on it counts."""
+        self.armed = self._point != "amid the start"
+
+    def born(self) -> None:
+        """The start is over. Who has lived to see it is not to die under whoever looks at it."""
+        if self._point == "amid the start":
+            self.armed = False
+
+    def before_call(self, what: str, sql: str) -> None:
+        self.reach("amid the start", "amid a clean stop")
+        if what == "execute" and sql.startswith("BEGIN IMMEDIATE"):
+            self.reach("before a transaction")
+        elif what == "execute" and sql == "COMMIT":
+            self.reach("before the commit")
+
+    def after_call(self, what: str, sql: str) -> None:
+        if what != "execute":
+            return
+        if sql == "COMMIT":
+            self.reach("after the commit")
+        elif sql.startswith(("INSERT", "UPDATE", "DELETE", "WITH")):
+            self.reach("after a statement")
+
+    def before(self, call: Call) -> int:
+        self.reach("amid the start", "amid a clean stop")
+        log = call.name.endswith("-wal")
+        if call.what == "write":
+            self.reach("at a write to the log" if log else "at a write of a checkpoint")
+        elif call.what == "sync":
+            self.reach("before the log's sync" if log else "before a checkpoint's sync")
+        return 0
+
+    def after(self, call: Call) -> None:
+        if call.what == "sync" and call.name.endswith("-wal"):
+            self.reach("after the log's sync")
+
+
+class Road:
+    """ASGI, around the application: arms, and ends the process before or amid an answer to a POST."""
+
+    def __init__(self, app: Any, doom: Doom) -> None:  # Any: ASGI, here and below
+        self._app = app
+        self._doom = doom
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._app, name)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] == ARM:
+            self._doom.arm()
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body"})
+            return
+
+        async def started(message: Any) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self._doom.born()
+            await send(message)
+
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, started)
+            return
+
+        async def doomed(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                self._doom.reach("before the answer")
+            body = message.get("body", b"")
+            if message["type"] == "http.response.body" and len(body) > 1 and self._doom._point == "amid the answer":
+                import asyncio
+
+                await send({**message, "body": body[: len(body) // 2], "more_body": True})
+                await asyncio.sleep(0.002)
+                self._doom.reach("amid the answer")
+                message = {**message, "body": body[len(body) // 2 :]}
+            await send(message)
+
+        await self._app(scope, receive, doomed if scope["type"] == "http" and scope["method"] == "POST" else send)
+
+
+def serve_doomed(data: Path, point: str, count: int, database: str | None) -> None:
+    """Serves as `hkoji serve` does, until the point."""
+    if database is not None:
+        _serve_doomed_on_postgres(database, point, count)
+        return
+    from hkoji_server import app as module
+    from hkoji_server.store.sqlite import store as sqlite_store
+    from hkoji_server.store.sqlite.store import SqliteStore
+
+    doom = Doom(point, count)
+    if "checkpoint" in point:
+        sqlite_store._PRAGMAS["wal_autocheckpoint"] = 60  # they would be too far apart for a short life
+    create, close = module.create_app, SqliteStore.close
+    closes = 0
+
+    def created(*given: Any, **named: Any) -> Any:
+        return Road(create(*given, **named), doom)
+
+    def closed(store: SqliteStore) -> None:
+        nonlocal closes
+        closes += 1
+        if closes > 1 and point == "amid a clean stop":  # the first one closes what was opened to look at
+            doom.armed = True
+        close(store)
+
+    patched = patch.object(module, "create_app", created), patch.object(SqliteStore, "close", closed)
+    with watched(doom), driver_watched(doom), patched[0], patched[1]:
+        module.serve(data, "127.0.0.1", 0)
+
+
+def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
+    from hkoji_server import app as module
+
+    from tests.lab.crashes.psycopg_calls import psycopg_watched
+
+    doom = Doom(point, count)
+    create = module.create_app
+
+    def created(*given: Any, **named: Any) -> Any:
+        return Road(create(*given, **named), doom)
+
+    with psycopg_watched(doom), patch.object(module, "create_app", created):
+        module.serve(None, "127.0.0.1", 0, database=database)
+
+
+def main() -> None:
+    """Forks a service for each line, and says its process id, and then how it ended."""
+    import hkoji_server.app
+    import hkoji_server.store.postgres.store  # noqa: F401
+    import uvicorn.protocols.http.auto  # noqa: F401
+    import uvloop  # noqa: F401
+
+    gc.freeze()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        given = json.loads(line)
+        child = os.fork()
+        if not child:
+            out = os.open(given["log"], os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+            os.dup2(out, 1)
+            os.dup2(out, 2)
+            os.close(0)
+            code = 1
+            try:
+                serve_doomed(Path(given["data"]), given["point"], given["count"], given["database"])
+                code = 0
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        print(child, flush=True)
+        sys.stdin.readline()  # only now may the number of the process be given to another
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+class Forked:
+    """A service that has been forked. `port` is None if it ended before it was ready."""
+
+    def __init__(self, nursery: Nursery, pid: int, log: Path) -> None:
+        self._nursery = nursery
+        self.pid = pid
+        self.log = log
+        self.port = _port(log, lambda: Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z")
+
+    def kill(self) -> int:
+        """Ends it as `kill -9` does, if it has not ended. How it ended."""
+        os.kill(self.pid, signal.SIGKILL)
+        return self.wait()
+
+    def terminate(self) -> None:
+        """Asks it to stop."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def wait(self) -> int:
+        """Waits for its end. The exit code, negative for a signal."""
+        return int(self._nursery.say("wait"))
+
+
+class Nursery:
+    """The process that forks services, one at a time."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.lab.crashes.killed"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+        )
+        assert self._answer() == "ready"
+
+    def say(self, line: str) -> str:
+        """Says a line, and returns the answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def start(self, data: Path, point: str = "", count: int = 1, database: str | None = None) -> Forked:
+        """A service on `data` or a PostgreSQL database, ready or ended."""
+        log = data.parent / f"{data.name}.log"
+        log.unlink(missing_ok=True)
+        given = {"data": str(data), "point": point, "count": count, "log": str(log), "database": database}
+        return Forked(self, int(self.say(json.dumps(given))), log)
+
+    def close(self) -> None:
+        """Ends it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(120)
+        self._process.stdout.close()
+
+
+def _port(log: Path, lives: Callable[[], bool]) -> int | None:
+    """The port that a starting service names."""
+    end = time.monotonic() + 300
+    while time.monotonic() < end:
+        for line in log.read_text().splitlines() if log.exists() else ():
+            if line.startswith("hkoji is serving on "):
+                return int(line.split()[4].rstrip(",").rpartition(":")[2])
+        try:
+            if not lives():
+                return None
+        except FileNotFoundError:
+            return None
+        time.sleep(0.003)
+    raise AssertionError(f"the service did not start: {log.read_text()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""A game from the first registration to the audit, in which a chosen call fails: the database's, the disk's, the
+system's, a connection's, the clock's.
+
+The service is the real application and store, in this process; requests come one after another, so that the same
+calls are made in the same order on every run, and each can be made to fail in its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+from unittest.mock import patch
+
+from hkoji_server.app import create_app
+from hkoji_server.routes.problems import Problem
+from hkoji_server.service.ports import Ports
+from hkoji_server.settings import Settings
+
+from hkoji.audit.log_audit import audit
+from hkoji.errors import StorageError
+from hkoji.game import entry_kinds
+from hkoji.game.openings import entropy_commit
+from hkoji.log.private_key import PrivateKey, parse_public_key
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.lab.faults.fault import BrokenError, Fault
+from tests.lab.faults.sqlite import OnSqlite
+from tests.support.inside import drawn
+from tests.support.ledger import Dump, Ledger, half_done, lines_told, lost, openings_told
+from tests.support.service import Answer, Player
+
+_TRIES: Final = 4
+_LOGINS: Final = 12  # with a clock that jumps most challenges have expired
+
+
+class DroppedError(Exception):
+    """What a client sees of a connection that has broken."""
+
+
+class Kept(Protocol):
+    """What the service keeps its games in."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Calls of which kinds are its own; that they fail is told as a failure of storage."""
+
+    @property
+    def settings(self) -> Settings:
+        """Of a service on it."""
+
+    def watched(self, fault: Fault) -> AbstractContextManager[None]:
+        """Lets `fault` choose which call fails."""
+
+    async def settle(self) -> None:
+        """Returns when nothing goes on that a request has begun, so that calls are made in the same order each time."""
+
+    def dumped(self) -> Dump | None:
+        """All that is kept; None before there are tables."""
+
+
+class Scenario:
+    """The game. `complaints` are what was not as it must be; `verdicts` what the service has decided."""
+
+    def __init__(self, kept: Kept, fault: Fault) -> None:
+        self.kept = kept
+        self.fault = fault
+        self.complaints: list[str] = []
+        self.verdicts: list[tuple[str, int]] = []
+        self.failures = 0
+        self._renewed: dict[str, str] = {}
+        self.ledger = Ledger()
+        self.entropy = drawn("scenario")
+        self.players = tuple(
+            Player(self, name, PrivateKey.from_seed(bytes([number]) * 32), f"{number:02x}" * 32)
+            for number, name in enumerate(("alice", "bob"), 1)
+        )
+        self._runner = asyncio.Runner()
+        self._app: Any = None  # Any: ASGI
+        self._lifespan: Any = None
+
+    def run(self) -> None:
+        """All of it."""
+        with ExitStack() as stack:
+            stack.enter_context(self._runner)
+            # There are many services in this process, one after another.
+            stack.enter_context(patch("gc.freeze"))
+            stack.enter_context(patch("gc.collect"))
+            stack.enter_context(self.kept.watched(self.fault))
+            self.start()
+            try:
+                self._play()
+            except (AssertionError, KeyError, DroppedError) as error:
+                self.complaints.append(f"the game does not go on: {type(error).__name__} {error}"[:300])
+            finally:
+                self.stop()
+        with self._quiet():
+            self._check()
+
+    # --- the service ----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Starts, a second time if the first fails."""
+        for _ in range(_TRIES):
+            app = create_app(
+                self.kept.settings,
+                Ports(self.fault.clock, self.entropy),
+                address="http://inside",
+            )
+            lifespan = app.router.lifespan_context(app)
+            try:
+                self._runner.run(lifespan.__aenter__())
+            except StorageError:
+                self._failed()
+            except Exception as error:
+                self._failed()
+                self.complaints.append(f"the start fails with {type(error).__name__}: {error}")
+            else:
+                self._app, self._lifespan = app, lifespan
+                return
+        raise AssertionError("it does not start")
+
+    def stop(self) -> None:
+        """Stops. That something cannot be tidied away is no failure, since nothing depends on it."""
+        try:
+            self._runner.run(self._lifespan.__aexit__(None, None, None))
+        except Exception as error:
+            self._failed()
+            self.complaints.append(f"the stop fails with {type(error).__name__}: {error}")
+
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
+    ) -> Answer:  # Any: JSON
+        """One request, and if it fails the same again: by the second time it must go through."""
+        failed = 0
+        for _ in range(_TRIES):
+            if token and token in self._renewed:
+                token = self._renewed[token]
+            try:
+                answer = self._runner.run(self._answer(method, path, body, token))
+            except DroppedError:
+                answer = None
+            if answer is not None and answer.status == 401 and token:
+                self._log_in_again(token)
+                continue
+            if answer is not None and answer.status < 500:
+                if failed > 1:
+                    self.complaints.append(f"{method} {path} failed {failed} times")
+                if method == "GET" or path.endswith("/entries"):
+                    decided = 201 if method == "POST" and answer.status == 200 else answer.status  # it may be a retry
+                    self.verdicts.append((f"{method} {re.sub('[0-9a-f]{6,}', 'game', path)}", decided))
+                self._note(method, path, body, answer)
+                return answer
+            failed += 1
+            self._failed(answer)
+        raise DroppedError(f"{method} {path}")
+
+    async def _answer(self, method: str, path: str, body: Any, token: str | None) -> Answer:  # Any: JSON
+        address, _, query = path.partition("?")
+        sent = json.dumps(body).encode() if body else b""
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(sent)).encode())]
+        if token:
+            headers.append((b"authorization", f"Bearer {token}".encode()))
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": address,
+            "raw_path": address.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": headers,
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 8000),
+        }
+        given = iter([{"type": "http.request", "body": sent, "more_body": False}])
+        said: list[Any] = []
+        broken = False
+
+        async def receive() -> Any:  # Any: an ASGI message
+            nonlocal broken
+            if self.fault.due("receive", "receive"):
+                broken = True
+            if broken:
+                return {"type": "http.disconnect"}
+            return next(given)
+
+        async def send(message: Any) -> None:  # Any: an ASGI message
+            nonlocal broken
+            if self.fault.due("send", "send"):
+                broken = True
+            if broken:
+                raise BrokenError("the connection is broken")
+            said.append(message)
+
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            # A service writes it to its log and goes on; what the client has got, it has got.
+            if not broken and not isinstance(error, BrokenError):
+                self.complaints.append(f"{method} {path} raised {type(error).__name__}: {error}")
+        await self.kept.settle()
+        if broken or not said:
+            raise DroppedError(path)
+        found = {name.decode().lower(): value.decode() for name, value in said[0]["headers"]}
+        return Answer(said[0]["status"], found, b"".join(part.get("body", b"") for part in said[1:]))
+
+    def _failed(self, answer: Answer | None = None) -> None:
+        """What must be true when something has failed: it is said clearly, and nothing is half done."""
+        self.failures += 1
+        self.fault.heal()
+        if not self.fault.hit:
+            self.complaints.append(f"a failure without a fault: {answer}")
+        if answer is not None:
+            document = answer.json
+            Problem.model_validate(document)
+            expected = (503, "storage") if self.fault.kind in self.kept.kinds else (500, "internal")
+            if (answer.status, document["code"]) != expected or not document.get("hint"):
+                self.complaints.append(f"the failure is told as {answer.status} {document}")
+        with self._quiet():
+            self._check()
+
+    def _check(self) -> None:
+        try:
+            dump = self.kept.dumped()
+        except Exception as error:
+            self.complaints.append(f"the database cannot be read: {error}")
+            return
+        if dump is None:
+            if self.ledger.facts:
+                self.complaints.append("the tables are gone")
+            return
+        self.complaints += half_done(dump, self.ledger.sent.__contains__)
+        self.complaints += lost(dump, self.ledger.facts)
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        self.fault.paused = True
+        try:
+            yield
+        finally:
+            self.fault.paused = False
+
+    def _note(self, method: str, path: str, body: Any, answer: Answer) -> None:  # Any: JSON
+        if method == "POST" and path.endswith("/entries") and answer.status in (200, 201):
+            entry = json.loads(body["entry"])
+            self.ledger.add(lines_told(answer.json["lines"]))
+            self.ledger.add(openings_told(entry["game"], body.get("opening", ())))
+
+    # --- the players ----------------------------------------------------------------------------------------------
+
+    def _play(self) -> None:
+        alice, bob = self.players
+        for player in self.players:
+            self._log_in(player)
+        game = self._offer(alice)
+        self._send(alice, game, entry_kinds.Open(entropy_commit(game, 0, alice.entropy), alice.key.public, None))
+        self._send(bob, game, entry_kinds.Join(entropy_commit(game, 1, bob.entropy), bob.key.public))
+        self._send(bob, game, entry_kinds.Seed(bob.entropy))
+        self._send(alice, game, entry_kinds.Seed(alice.entropy))
+        for kind in "1", "2", "3", "", "4":
+            self._move(game, kind)
+        self.stop()
+        self.start()
+        self._move(game, "")
+        self._move(game, "1")
+        self._send(alice, game, entry_kinds.Resign())
+        for path in (f"/v1/games/{game}", "/v1/games", f"/v1/games?prefix={game[:6]}"):
+            answer = self.ask("GET", path)
+            shown = answer.json["games"][0] if "games" in answer.json else answer.json
+            assert (shown["status"], shown["result"]["winner"]) == ("finished", 1), answer
+        mine = self.ask("GET", "/v1/me/games", token=bob.token)
+        assert [each["game"] for each in mine.json["games"]] == [game]
+        log = self.ask("GET", f"/v1/games/{game}/log").body
+        key = parse_public_key(self.ask("GET", "/v1/service").json["key"])
+        result = audit(log, {"server": key, "alice": alice.key.public, "bob": bob.key.public})
+        assert result.ok, result.findings
+        assert result.finished
+        times = [json.loads(json.loads(line)["receipt"]["text"])["at"] for line in log.splitlines()]
+        assert times == sorted(times), times
+        assert self.ask("POST", "/v1/logout", token=bob.token).status == 204
+
+    def _log_in(self, player: Player) -> None:
+        for _ in range(_LOGINS):
+            try:
+                player.login() if player.token == "again" else player.register()
+            except KeyError:  # the challenge was used up in vain, or has expired
+                player.token = "again"
+            else:
+                return
+        raise AssertionError("no login")
+
+    def _log_in_again(self, token: str) -> None:
+        """A new token for whoever had this one: it has expired, or was dropped by a logout that was not answered."""
+        player = next(player for player in self.players if player.token == token)
+        player.token = "again"
+        self._log_in(player)
+        self._renewed[token] = player.token
+
+    def _offer(self, player: Player) -> str:
+        asked = {"ruleset": Hanamikoji().to_json()}
+        answer = self.ask("POST", "/v1/offers", asked, player.token)
+        assert answer.status == 201, answer
+        self.ledger.add(lines_told([answer.json["line"]]))
+        return str(answer.json["game"])
+
+    def _send(self, player: Player, game: str, body: entry_kinds.EntryBody) -> None:
+        submission = player.entry(game, player.head(game), body)
+        self._accepted(player, submission)
+
+    def _accepted(self, player: Player, submission: Any) -> None:  # Any: a Submission
+        self.ledger.sending(submission.entry.text)
+        first = player.send(submission)
+        assert first.status in (200, 201), first
+        again = player.send(submission)
+        assert (again.status, again.body) == (200, first.body), again
+
+    def _move(self, game: str, kind: str) -> None:
+        """The first legal move of a kind, or of any; and one that comes too late is refused."""
+        for player in self.players:
+            if self.ask("GET", f"/v1/games/{game}/view", token=player.token).json["legal"]:
+                course = player.course(game)
+                legal = course.state.legal_actions()
+                chosen = next((action for action in legal if action.startswith(kind)), legal[0])
+                submission = player.make_move(course, chosen)
+                self._accepted(player, submission)
+                late = player.entry(game, (submission.entry.seq - 1, submission.entry.prev), entry_kinds.Resign())
+                refused = player.send(late)
+                assert (refused.status, refused.json["code"]) == (409, "conflict"), refused
+                return
+        raise AssertionError("nobody is to move")
+
+
+def run_on(kept: Kept, kind: str = "", at: int = 0) -> Scenario:
+    """The scenario, with the `at`th call of a kind failing."""
+    random.seed(1)
+    scenario = Scenario(kept, Fault(kind, at))
+    scenario.run()
+    return scenario
+
+
+def run_with(folder: Path, kind: str = "", at: int = 0) -> Scenario:
+    """The same on SQLite in a new folder."""
+    return run_on(OnSqlite(folder / "one" / "data"), kind, at)

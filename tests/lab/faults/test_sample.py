@@ -1,0 +1,75 @@
+"""Calls that fail: a sample of what measure.py does at length, and that it sees what it is to see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.sqlite.writer import Prepared, SqliteWriter
+from sqlalchemy import Connection
+
+from hkoji.errors import HkojiError, StorageError
+from tests.lab.faults.measure import judge
+from tests.lab.faults.scenario import Scenario, run_with
+from tests.lab.faults.sqlite import KINDS
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    scenario = run_with(tmp_path_factory.mktemp("clean"))
+    assert scenario.complaints == []
+    return scenario
+
+
+def test_the_scenario_makes_calls_of_every_kind_and_the_same_ones_each_time(clean: Scenario, tmp_path: Path) -> None:
+    assert all(clean.fault.calls[kind] for kind in KINDS)
+    again = run_with(tmp_path)
+    assert (again.fault.calls, again.verdicts) == (clean.fault.calls, clean.verdicts)
+    assert sum(fact.table == "opening" for fact in clean.ledger.facts) >= 3
+    assert {409, 200, 201} <= {status for _, status in clean.verdicts}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_that_fails_leaves_nothing_half_done(clean: Scenario, kind: str, tmp_path: Path) -> None:
+    """One call of each kind, in the middle of the game."""
+    scenario = run_with(tmp_path, kind, clean.fault.calls[kind] * 2 // 5)
+    assert scenario.fault.hit
+    assert judge(scenario, clean.verdicts) == []
+
+
+def test_a_stop_ends_well_though_its_tidying_up_fails(tmp_path: Path) -> None:
+    calls = run_with(tmp_path / "without", "driver").fault.names
+    checkpoint = next(number for number, name in enumerate(calls, 1) if "wal_checkpoint" in name)  # a stop's last act
+    at = max(number for number, name in enumerate(calls[:checkpoint], 1) if name.startswith("rollback"))
+    scenario = run_with(tmp_path / "with", "driver", at)
+    assert (scenario.fault.hit, scenario.complaints) == (calls[at - 1], [])
+
+
+def _careless(self: SqliteWriter, connection: Connection, batch: list[Prepared]) -> None:
+    """Without a transaction: the statements of a move stand each for itself."""
+    for job, work in batch:
+        try:
+            job.result = work(connection)
+        except Exception as error:
+            job.error = error if isinstance(error, HkojiError) else StorageError("no", hint="no")
+
+
+def test_a_writer_without_transactions_is_found_out(tmp_path: Path) -> None:
+    with patch.object(SqliteWriter, "_write", _careless):
+        calls = run_with(tmp_path / "without", "driver").fault.names
+        at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute INSERT INTO opening"))
+        scenario = run_with(tmp_path / "with", "driver", at)
+    assert any("the opening of entry" in complaint for complaint in scenario.complaints)
+
+
+def test_an_error_that_is_not_told_as_one_of_storage_is_found_out(tmp_path: Path) -> None:
+    def raw(_: SqliteStore, error: Exception) -> RuntimeError:
+        return RuntimeError(str(error))
+
+    with patch.object(SqliteStore, "_unreadable", raw):
+        calls = run_with(tmp_path / "without", "driver").fault.names
+        at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute SELECT entry.text"))
+        scenario = run_with(tmp_path / "with", "driver", at)
+    assert any("the failure is told as 500" in complaint for complaint in scenario.complaints)

@@ -1,0 +1,86 @@
+"""Can a file of evidence convict the honest? Tries so many files, put together by chance or damaged, from a seed.
+
+    python -m tests.lab.framing.measure 2000 1
+
+Half of the files are put together by a player who has all that the honest service and both players have ever signed in
+two games, and keys of his own (tests/support/framing.py); a quarter are honest files with a line or a byte changed, and
+a quarter files that convict the service, changed likewise: no change may make them name anybody else. Each is audited
+with the right keys from outside and without any. Prints every file that names somebody it must not, and how many there
+were of each sort and verdict; ends with 1 if there was such a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import format_evidence
+from hkoji.game import entry_kinds
+from tests.support.adversary import follow
+from tests.support.forgery import every_pin
+from tests.support.framing import Story, damage, evidence, frame, innocents, shown, stories
+from tests.support.table import AT
+
+
+class Tried(NamedTuple):
+    """A file, of which sort, and whether the service may be named by it."""
+
+    sort: str
+    told: Story
+    text: str
+    guilty: bool
+
+
+def main() -> None:
+    """Tries, and says what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("files", type=int)
+    parser.add_argument("seed", type=int)
+    given = parser.parse_args()
+    started = time.monotonic()
+    verdicts: Counter[str] = Counter()
+    framed = 0
+    for number, tried in zip(range(given.files), files(random.Random(given.seed)), strict=False):
+        named = {name for known in (every_pin(tried.told.table), {}) for name in accused(tried.text, known)}
+        wronged = named & innocents(tried.told, guilty_service=tried.guilty)
+        verdicts[f"{tried.sort}: {'somebody is named' if named else 'nobody is named'}"] += 1
+        if wronged:
+            framed += 1
+            print(f"file {number}, {tried.sort}: names {', '.join(sorted(wronged))}\n{tried.text}")
+    for word, count in sorted(verdicts.items()):
+        print(f"{count:8} {word}")
+    print(f"{given.files} files in {time.monotonic() - started:.0f} s, {framed} of them name somebody who is honest")
+    sys.exit(framed > 0)
+
+
+def accused(text: str, known: object) -> set[str]:
+    """Everybody whom the findings name."""
+    findings = audit_file(text, known).findings  # type: ignore[arg-type] # pins, or none
+    return {name for finding in findings if finding.signer for name in finding.signer.split(" and ")}
+
+
+def files(rng: random.Random) -> Iterator[Tried]:
+    """One after the other, without end."""
+    while True:
+        pair = rng.choice(stories())
+        told = pair[0]
+        yield Tried("put together", told, frame(rng, pair), False)
+        honest = evidence(
+            told, rng.choice([0, 1, None]), refused=(rng.choice(told.table.lines), rng.choice(told.views))
+        )
+        yield Tried("honest and damaged", told, damage(format_evidence(honest), rng), False)
+        yield Tried("put together", told, frame(rng, pair), False)
+        before = rng.choice(told.table.lines[4:])
+        lie = follow(told.table.server, before, entry_kinds.Timeout(rng.randrange(2), AT))
+        false = honest._replace(refused=(lie, shown(told.table, 0, head="ab" * 32), *honest.refused))
+        yield Tried("convicting and damaged", told, damage(format_evidence(false), rng), True)
+
+
+if __name__ == "__main__":
+    main()

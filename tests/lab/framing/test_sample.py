@@ -1,0 +1,51 @@
+"""No file of evidence convicts the honest: a sample of what measure.py tries."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hkoji.audit.evidence_file import EvidenceFile, format_evidence
+from hkoji.game import entry_kinds
+from tests.lab.framing.measure import accused
+from tests.support.adversary import follow
+from tests.support.forgery import every_pin, pins
+from tests.support.framing import damages, evidence, frame, innocents, shown, stories
+from tests.support.table import AT, new_game
+
+
+def test_who_is_innocent_would_be_seen_to_be_named() -> None:
+    """So that the laws here can fail."""
+    told, _ = stories()[0]
+    bad = format_evidence(evidence(told, refused=(shown(told.table, 0, head="ab" * 32),)))
+    for known in (pins(told.table), {}):
+        assert len(accused(bad, known) & innocents(told)) == 1
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_no_file_that_bob_puts_together_convicts_the_others(number: int) -> None:
+    """Bob may have convicted himself."""
+    rng = random.Random(number)
+    told = stories()[number][0]
+    for _ in range(25):
+        text = frame(rng, stories()[number])
+        for known in (every_pin(told.table), {}):
+            assert not accused(text, known) & innocents(told), text
+
+
+def test_no_damage_to_an_honest_file_convicts_anybody() -> None:
+    for number in (1, 4):
+        told, _ = stories()[number]
+        short = evidence(told, 0, refused=(told.table.lines[-1], told.seen_by(0)[-1]))
+        for text in damages(format_evidence(short), random.Random(number), 40):
+            assert accused(text, pins(told.table)) == set()
+
+
+def test_no_damage_to_a_file_that_convicts_one_convicts_another() -> None:
+    table = new_game(3).play(4)
+    lines = tuple(follow(table.server, table.lines[-1], entry_kinds.Timeout(seat, AT)) for seat in (0, 1))
+    text = format_evidence(EvidenceFile(table.game, {}, table.text, (shown(table, 0),), lines))
+    assert accused(text, pins(table)) == {"server"}
+    for each in damages(text, random.Random(1), 60):
+        assert accused(each, pins(table)) <= {"server"}

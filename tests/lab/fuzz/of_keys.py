@@ -1,0 +1,200 @@
+"""Targets: base64, signatures, public keys, private key files, files of expected keys, an agent's answers."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import json
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from hkoji.cli.audit.expected_keys import read_expected_keys
+from hkoji.client.agent import AgentSigner
+from hkoji.client.home import Home
+from hkoji.client.identity import create
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey, decode_public_key, parse_public_key
+from tests.lab.fuzz.target import DATA, Target, chosen, refusals, split_off, text
+
+_ALICE: Final = PrivateKey.from_seed(b"a" * 32)
+_MESSAGE: Final = b"a text\n"
+_ARMOR: Final = ("-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n")
+_PEM: Final = ("-----BEGIN OPENSSH PRIVATE KEY-----\n", "-----END OPENSSH PRIVATE KEY-----\n")
+_SSH: Final = (
+    *("SSHSIG", "ssh-ed25519", "ssh-ed25519 ", "AAAAC3NzaC1lZDI1NTE5AAAAI", "sha512", "sha256", "hkoji.entry.v1"),
+    *("\x00\x00\x00\x0bssh-ed25519", "\x00\x00\x00\x20", "\x00\x00\x00\x40", "\x00\x00\x00\x01", "\x00\x00\x00\x00"),
+    *("openssh-key-v1\x00", "none", "bcrypt", "aes256-ctr", "\x00\x00\x00\x07ssh-rsa", "ecdsa-sha2-nistp256"),
+    *("sk-ssh-ed25519@openssh.com", "ssh-dss", "\xff\xff\xff\xff", "====", "\n"),
+)
+
+
+@cache
+def folder() -> Path:
+    """A folder for what has to be read from a file."""
+    made = Path(tempfile.mkdtemp(prefix="hkoji-fuzz-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def encoded(data: bytes) -> None:
+    """Base64: one spelling of any bytes."""
+    given = text(data)
+    with refusals():
+        assert encode_base64(decode_base64(given, "text")) == given
+    assert decode_base64(encode_base64(data), "text") == data
+
+
+def signature(data: bytes) -> None:
+    """An SSHSIG blob, or a `.sig` file: what is read is the blob again, and none of them is a signature."""
+    number, rest = split_off(data, 2)
+    blob = rest
+    with refusals():
+        if number:
+            given = rest.decode("latin-1")
+            blob = sshsig.dearmor(given)
+            assert sshsig.armor(blob) == given
+        read = sshsig.parse(blob)
+        assert sshsig.build(read.public, read.namespace, read.signature) == blob
+    if blob == _ALICE.sign(sshsig.ENTRY, _MESSAGE):
+        return
+    with refusals():
+        sshsig.verify(blob, _ALICE.public, sshsig.ENTRY, _MESSAGE, "alice")
+        raise AssertionError("a signature that nobody has made")
+
+
+def public_key(data: bytes) -> None:
+    """A public key as text, as a blob, or as 32 bytes."""
+    number, rest = split_off(data, 3)
+    with refusals():
+        if number == 0:
+            assert parse_public_key(text(rest)).text == text(rest)
+        elif number == 1:
+            assert decode_public_key(rest).blob == rest
+        else:
+            key = PublicKey(rest)
+            assert parse_public_key(key.text) == decode_public_key(key.blob) == key
+            with refusals():
+                sshsig.verify(bytes(64), key, sshsig.ENTRY, _MESSAGE, "alice")
+
+
+def private_key(data: bytes) -> None:
+    """A private key file: as it stands, or with its base64 put around what it holds. A key that is read signs."""
+    number, rest = split_off(data, 2)
+    if number:
+        rest = (_PEM[0] + base64.b64encode(rest).decode() + "\n" + _PEM[1]).encode()
+    with refusals():
+        key = PrivateKey.from_openssh(rest)
+        sshsig.verify(key.sign(sshsig.ENTRY, _MESSAGE), key.public, sshsig.ENTRY, _MESSAGE, "alice")
+        assert PrivateKey.from_openssh(key.to_openssh()).public == key.public
+
+
+def key_file(data: bytes) -> None:
+    """What `hkoji init --key` is given: a private key, or a public one whose private key an agent has."""
+    file = folder() / "given"
+    file.write_bytes(data)
+    with refusals():
+        create(Home(folder() / "home"), "no name", file, bytes(32))
+    with refusals():
+        from hkoji.client import identity
+
+        identity.load_signer(file)
+
+
+def keys_txt(data: bytes) -> None:
+    """A file of expected keys."""
+    file = folder() / "keys.txt"
+    file.write_bytes(data)
+    with refusals():
+        pins = read_expected_keys((), (str(file),))
+        assert pins
+        again = "".join(f"{name} {key.text}\n" for name, keys in pins.items() for key in keys)
+        file.write_text(again)
+        assert read_expected_keys((), (str(file),)) == pins
+
+
+class _Agent(AgentSigner):
+    """An agent that says what it is told to."""
+
+    answer = b""
+
+    def _ask(self, request: bytes) -> bytes:
+        assert request
+        return self.answer
+
+
+def agent(data: bytes) -> None:
+    """What an ssh-agent answers to a request for a signature."""
+    asked = _Agent(_ALICE.public)
+    asked.answer = data
+    with refusals():
+        blob = asked.sign(sshsig.ENTRY, _MESSAGE)
+        assert sshsig.build(_ALICE.public, sshsig.ENTRY, blob[-64:]) == blob
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def _signatures() -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads((DATA / "vectors" / "signatures.json").read_text())["signatures"]
+    return found
+
+
+def encoded_seeds() -> list[bytes]:
+    """Some bytes, in base64."""
+    return [base64.b64encode(b"hkoji"[:count]) for count in range(6)] + [b"U1NIU0lH"]
+
+
+def signature_seeds() -> list[bytes]:
+    """The test vectors' signatures, good and bad."""
+    blobs = [chosen(0, base64.b64decode(each["blob"])) for each in _signatures()]
+    return blobs + [chosen(1, each["armored"]) for each in _signatures()]
+
+
+def public_key_seeds() -> list[bytes]:
+    """The test vectors' keys, good and bad."""
+    vectors = json.loads((DATA / "vectors" / "keys.json").read_text())
+    good = [bytes.fromhex(each["public"]) for each in vectors["good"]]
+    return [
+        *(chosen(0, each["text"]) for part in ("good", "bad") for each in vectors[part]),
+        *(chosen(1, PublicKey(raw).blob) for raw in good),
+        *(chosen(2, raw) for raw in good),
+    ]
+
+
+def private_key_seeds() -> list[bytes]:
+    """A key file, and what it holds; and of other kinds the beginning."""
+    whole = _ALICE.to_openssh()
+    inside = base64.b64decode(b"".join(whole.splitlines()[1:-1]))
+    return [chosen(0, whole), chosen(1, inside), chosen(1, inside.replace(b"none", b"aes256-ctr", 1))]
+
+
+def key_file_seeds() -> list[bytes]:
+    """Both sorts of files."""
+    return [_ALICE.to_openssh(), f"{_ALICE.public.text} alice@home\n".encode()]
+
+
+def keys_txt_seeds() -> list[bytes]:
+    """A file with remarks."""
+    return [f"# keys\n\nalice {_ALICE.public.text}\nserver {_ALICE.public.text} # the service's\n".encode()]
+
+
+def agent_seeds() -> list[bytes]:
+    """A signature, and a refusal."""
+    inner = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x40" + bytes(64)
+    return [b"\x0e" + len(inner).to_bytes(4, "big") + inner, b"\x05"]
+
+
+TARGETS: Final = (
+    Target("base64", "base64", encoded, encoded_seeds, 500_000, 512, ("=", "==", "+", "/", "-", "_", "\n", "AAAA")),
+    Target("signature", "SSHSIG blobs and .sig files", signature, signature_seeds, 500_000, 1200, (*_SSH, *_ARMOR)),
+    Target("public-key", "public keys", public_key, public_key_seeds, 500_000, 256, _SSH),
+    Target("private-key", "private key files", private_key, private_key_seeds, 300_000, 2048, (*_SSH, *_PEM)),
+    Target("key-file", "what init --key is given", key_file, key_file_seeds, 200_000, 2048, (*_SSH, *_PEM)),
+    Target("keys.txt", "files of expected keys", keys_txt, keys_txt_seeds, 200_000, 1024, (*_SSH, "#", "alice ")),
+    Target("agent", "an ssh-agent's answers", agent, agent_seeds, 200_000, 256, _SSH),
+)

@@ -1,0 +1,94 @@
+"""The example files of docs/hosting.md: what they set is there to be set, and they agree with each other."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from hkoji_server.settings import PREFIX, Settings, load
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples" / "hosting"
+GUIDE = (ROOT / "docs" / "hosting.md").read_text()
+
+
+def unit(name: str) -> dict[str, list[str]]:
+    """A unit's settings in [Service]."""
+    lines = (EXAMPLES / name).read_text().partition("[Service]")[2].partition("\n[")[0].splitlines()
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def test_the_settings_file_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{PREFIX}CONFIG", "")
+    settings = load(EXAMPLES / "service.toml")
+    assert settings.model_fields_set == set(tomllib.loads((EXAMPLES / "service.toml").read_text()))
+    assert settings.data == Path("/var/lib/hkoji")
+    proxied = f"{settings.host}:{settings.port}"
+    assert f"server {proxied};" in (EXAMPLES / "nginx.conf").read_text()
+    assert f"reverse_proxy {proxied} " in (EXAMPLES / "Caddyfile").read_text()
+    assert proxied in GUIDE
+    assert settings.host in settings.trusted_proxy
+    assert settings.metrics
+    assert settings.metrics.startswith("127.0.0.1:")
+    size = re.search(r"client_max_body_size (\d+)k;", (EXAMPLES / "nginx.conf").read_text())
+    assert size
+    assert int(size[1]) * 1024 >= settings.max_body  # the service's own answer is the better one
+
+
+def test_the_container_sets_what_can_be_set() -> None:
+    text = (EXAMPLES / "Containerfile").read_text()
+    named = {name.lower() for name in re.findall(rf"{PREFIX}([A-Z_]+)", text)}
+    assert {"data", "host", "port", "origin", "trusted_proxy"} <= named
+    assert named <= set(Settings.model_fields)
+    for copied in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE):
+        assert all((ROOT / each).exists() for each in copied.split())
+
+
+def test_the_unit_runs_what_is_told_to_systemd() -> None:
+    service = unit("hkoji.service")
+    assert service["Type"] == ["notify"]  # `tell_systemd` in the service
+    assert service["KillMode"] == ["mixed"]  # the supervisor tells its workers
+    assert service["ExecStart"] == ["/opt/hkoji/bin/hkoji serve --config /etc/hkoji/service.toml"]
+    assert service["UMask"] == ["0077"]
+    assert unit("hkoji-backup.service")["ExecStart"] == [
+        "/opt/hkoji/bin/hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji"
+    ]
+
+
+@pytest.mark.skipif(shutil.which("find") is None, reason="needs find")
+def test_old_copies_and_what_a_killed_one_has_left_are_removed(tmp_path: Path) -> None:
+    days = {
+        "hkoji-1.sqlite3": 29,
+        "hkoji-2.sqlite3": 32,
+        ".hkoji-3.sqlite3.77.part": 0,
+        ".hkoji-4.sqlite3.77.part": 3,
+        ".hkoji-4.sqlite3.77.part-wal": 3,
+        "notes": 99,
+    }
+    for name, age in days.items():
+        (tmp_path / name).touch()
+        then = time.time() - age * 86_400
+        os.utime(tmp_path / name, (then, then))
+    for line in unit("hkoji-backup.service")["ExecStartPost"]:
+        subprocess.run(line.replace("/usr/bin/find /var/backups/hkoji", f"find {tmp_path}").split(), check=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"hkoji-1.sqlite3", ".hkoji-3.sqlite3.77.part", "notes"}
+
+
+def test_every_example_is_in_the_guide_and_the_other_way_round() -> None:
+    named = set(re.findall(r"examples/hosting/([\w.-]+)", GUIDE))
+    assert named | {"service.toml"} == {path.name for path in EXAMPLES.iterdir()}
+    for name in re.findall(
+        r"`(max_\w+|limit_\w+|request_timeout|keep_alive|log_\w+|metrics|workers|trusted_proxy)`", GUIDE
+    ):
+        assert name in Settings.model_fields, name

@@ -1,0 +1,68 @@
+"""`hkoji` whose service deals what a test has written into files beside its data, with randomness and time of the test.
+
+    python -m tests.lab.leaks.chosen_service serve --data DIR
+
+`DIR.deals` has a file for each seed (chosen_deals.py); `DIR.draws` says what the next randomness is for:
+the session, the world, whether it is a secret of that world, and a label. The time stands still. With `PLANTED` in
+the environment it writes hands into its log, to see whether that is found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import structlog
+from hkoji_server import app
+from hkoji_server.service.games import Games
+from hkoji_server.service.ports import Ports
+
+from hkoji.cli.main import main
+from tests.lab.leaks.chosen_deals import DealFiles, chosen_deals
+from tests.lab.leaks.worlds import Draws
+from tests.support.inside import Clock
+
+
+class DrawsOfFile(Draws):
+    """The randomness that a file tells of."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._said = file, ""
+        super().__init__("", "")
+
+    def __call__(self, size: int) -> bytes:
+        """Bytes for what the file says now."""
+        said = self._file.read_text()
+        if said != self._said:
+            self._said = said
+            value = json.loads(said)
+            self._session, self._world = value["session"], value["world"]
+            self.use(value["label"], secret=value["secret"])
+        return super().__call__(size)
+
+
+def plant() -> None:
+    """From now on every view writes both hands into the log."""
+    true = Games.view
+
+    async def view(self: Games, game: str, *given: Any) -> Any:
+        structlog.get_logger("hkoji").info("view", hands=(await self._current(game)).course.state.to_json()["hands"])
+        return await true(self, game, *given)
+
+    patch.object(Games, "view", view).start()
+
+
+if __name__ == "__main__":
+    if os.environ.get("PLANTED"):
+        plant()
+    data = Path(sys.argv[sys.argv.index("--data") + 1])
+    draws = DrawsOfFile(Path(f"{data}.draws"))
+    with (
+        chosen_deals(DealFiles(Path(f"{data}.deals"))),
+        patch.object(app, "Ports", lambda: Ports(Clock(), draws)),
+    ):
+        main()

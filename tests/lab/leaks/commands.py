@@ -1,0 +1,141 @@
+"""What the `hkoji` command shows a viewer, and keeps on their disk, in two worlds: it must be the same.
+
+The command is the real one, with a client and a home of its own, both in the same place in both worlds; only the
+connection is a call. A world tells it the time that is now: nothing here may depend on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hkoji.client import Client, Home
+from hkoji.client.files import write_file
+from hkoji.client.transport import HttpAnswer, Transport
+from tests.lab.leaks.comparison import Leak, Scene
+from tests.lab.leaks.telling import Person
+from tests.lab.leaks.worlds import ADDRESS, TRUTH, Request, World
+from tests.support.shell import run
+
+_COMMANDS: Final = (
+    "show GAME",
+    "show GAME --json",
+    "show GAME --plain",
+    "log GAME",
+    "log GAME --json",
+    "games",
+    "games --json",
+    "games --all --json",
+    "next",
+    "next --json",
+    "export GAME",
+    "export GAME --json",
+    "replay GAME",
+    "replay GAME --json",
+    "replay GAME --eyes spectator --json",
+    "replay GAME --eyes host",
+    "replay GAME --step --json",
+    "wait GAME --timeout 0",
+    "audit GAME --json",
+    "audit GAME",
+    "move GAME 9",
+    "move GAME TRIED",
+    "move GAME TRIED --json",
+)
+_FEW: Final = 5
+
+
+class _Called(Transport):
+    """The way to a world whose event loop runs in another thread."""
+
+    def __init__(self, url: str, world: World, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(url)
+        self._world, self._loop = world, loop
+
+    @property
+    def exposed(self) -> bool:
+        """Nothing goes over a wire."""
+        return False
+
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
+        """The world's answer."""
+        asked = self._ask(Request("by the command", method, path, token, body or b""))
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
+
+    async def _ask(self, request: Request) -> HttpAnswer:
+        answer = await self._world.ask(request)
+        if answer.status == 200 and "/view" in request.path:
+            self._world.allow_view(answer.json["view"]["text"])
+        return HttpAnswer(answer.status, answer.body)
+
+
+@dataclass
+class _Reader:
+    """A viewer's home at `path`, and clients over it."""
+
+    path: Path
+    connect: Callable[[str], Transport]
+
+    @property
+    def client(self) -> Client:
+        """A fresh client, as a new process would have it."""
+        return Client(Home(self.path), connect=self.connect)
+
+    def settle(self, person: Person) -> None:
+        """Makes the home of somebody who is registered and logged in."""
+        home = Home(self.path)
+        write_file(home.key_file, person.key.to_openssh())
+        home.update_config(name=person.name, key=person.key.public.text, key_file=home.key_file.name)
+        home.set_token(ADDRESS, person.token)
+        self.client.register(ADDRESS)
+
+
+async def look(scene: Scene, viewer: str) -> list[Leak]:
+    """Runs some commands for a viewer in both worlds."""
+    commands = scene.chance.sample(_COMMANDS, _FEW)
+    tried = scene.chance.choice(scene.eye(viewer, TRUTH).tried or ("9",))
+    if tried in scene.eye(viewer, TRUTH).legal:
+        tried = "9"
+    with tempfile.TemporaryDirectory(prefix="hkoji-home-") as folder:
+        shown = []
+        for name in (TRUTH, viewer):
+            world = scene.tellings[name].world
+            words = [command.replace("TRIED", tried) for command in commands]
+            world.draws.use(f"command of {viewer}")
+            home = Path(folder) / "home"
+            loop = asyncio.get_running_loop()
+            shown.append(await asyncio.to_thread(_run, scene, viewer, name, words, home, loop))
+            shutil.rmtree(home)
+    leaks = []
+    for command, one, two in zip([*commands, "files"], *shown, strict=True):
+        scene.tally.answers += 1
+        scene.tally.kinds[f"hkoji {command}"] += 1
+        if one != two:
+            at = next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+            parted = f"{one[max(0, at - 60) : at + 60]!r} against {two[max(0, at - 60) : at + 60]!r}"
+            leaks.append(Leak(f"hkoji {command}", f"{viewer}, {scene.place}: {parted}"))
+    return leaks
+
+
+def _run(
+    scene: Scene, viewer: str, name: str, commands: list[str], home: Path, loop: asyncio.AbstractEventLoop
+) -> list[bytes]:
+    """What each command prints and says and how it ends, and in the end the files of the home."""
+    eye = scene.eye(viewer, name)
+    world = eye.telling.world
+    reader = _Reader(home, lambda url: _Called(url, world, loop))
+    reader.settle(eye.me)
+    shown = []
+    for command in commands:
+        words = command.replace("GAME", eye.game).split()
+        done = run(*words, seat=reader)
+        shown.append(world.named(f"{done.code}\n{done.out}\n{done.err}".encode()))
+    # The key file was put there by this test, and is another one each time it is written.
+    kept = [file for file in sorted(home.rglob("*")) if file.is_file() and file.name != "id_ed25519"]
+    files = b"\n".join(f"{file.relative_to(home)}\n".encode() + file.read_bytes() for file in kept)
+    return [*shown, world.named(files)]

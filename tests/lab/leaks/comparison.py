@@ -1,0 +1,291 @@
+"""Does anything leak? Every viewer of many stories compares what two worlds tell, and no world logs a secret.
+
+A state is one moment of a game, one viewer (host, guest, or outsiders: a stranger with a login, a spectator without)
+and one other deal that this viewer cannot tell from the true one. In each state the viewer asks for the view, for the
+game or its log, and for two of the many other things of `probes`, in the true world and in the other; every answer
+must be the same: status, headers, length, body but for the names of `worlds`, and what was written to the service's
+log. So must be the answer to every move of the viewer's own. Time is not compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+from unittest.mock import patch
+
+import structlog
+from hkoji_server.process.logs import configure_logging
+
+from hkoji.errors import UnknownHandError
+from hkoji.log.private_key import PrivateKey
+from hkoji.rules.events import Seat
+from tests.lab.leaks.chosen_deals import Dealt, chosen_deals
+from tests.lab.leaks.probes import ALWAYS, SOMETIMES, Eye
+from tests.lab.leaks.stories import OPENING, SEATS_OF, VIEWERS, Story, actor_of, decisions, finished_story, sample_story
+from tests.lab.leaks.telling import Person, Telling, arrive, chosen
+from tests.lab.leaks.worlds import TRUTH, Answer, Journal, Request, World, difference
+
+LEVELS: Final = ("debug", "debug", "info", "warning", "error")
+_SIGNATURE: Final = re.compile(rb"U1NIU0lH[A-Za-z0-9+/=]+")
+_STORIES: Final = 40
+_PROBES: Final = 2
+
+
+class Leak(NamedTuple):
+    """What one viewer could have told two worlds apart by."""
+
+    place: str
+    what: str
+
+
+@dataclass
+class Tally:
+    """What was compared, and what came of it."""
+
+    states: int = 0
+    early: int = 0
+    """States before the first card; they are among `states`."""
+    alike: int = 0
+    """States in which the other deal happened to be the true one; among `states`, and they show nothing."""
+    answers: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    """Answers by what was asked and what the status was."""
+    leaks: list[Leak] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Takes in what was found elsewhere."""
+        self.states += other.states
+        self.early += other.early
+        self.alike += other.alike
+        self.answers += other.answers
+        self.kinds.update(other.kinds)
+        self.leaks.extend(other.leaks)
+
+
+Look = Callable[["Scene", str], Awaitable[list[Leak]]]
+"""A further comparison, done for a viewer in some states."""
+
+
+@dataclass
+class Scene:
+    """A story as it stands in every world."""
+
+    story: Story
+    step: int
+    tellings: dict[str, Telling]
+    past: str
+    expired: str
+    chance: random.Random
+    tally: Tally
+
+    @property
+    def place(self) -> str:
+        """Where in which story this is."""
+        ruleset = self.story.ruleset.to_json()
+        return f"{self.story.name} {ruleset}, after {self.story.steps[self.step]}"
+
+    def eye(self, viewer: str, world: str) -> Eye:
+        """A viewer, in the true world or in the other one."""
+        telling = self.tellings[world]
+        seat = SEATS_OF[viewer]
+        state = self.story.position(self.step)
+        legal: tuple[str, ...] = ()
+        if seat is not None and actor_of(state) == seat and not self.story.steps[self.step].startswith("resign"):
+            try:
+                legal = state.project(seat).legal_actions()
+            except UnknownHandError:
+                legal = ()
+        tried = tuple(event.action for event in self.story.decisions)
+        return Eye(telling, viewer, legal, tried, self.expired, self.past)
+
+    async def compare(self, viewer: str) -> None:
+        """One state: asks in both worlds, and notes what differs."""
+        self.tally.states += 1
+        dealt = bool(self.story.position(self.step).round)
+        self.tally.early += not dealt
+        self.tally.alike += dealt and self.tellings[viewer].events == self.story.events
+        eyes = self.eye(viewer, TRUTH), self.eye(viewer, viewer)
+        for number, probe in enumerate((*ALWAYS, *self.chance.sample(SOMETIMES, _PROBES))):
+            seed = self.chance.getrandbits(64)
+            requests = [probe(eye, random.Random(seed)) for eye in eyes]
+            answers = []
+            for eye, request in zip(eyes, requests, strict=True):
+                eye.telling.world.draws.use(f"{self.story.name} {self.step} {viewer} {number}")
+                answers.append(await _ask(eye.telling.world, request))
+            one, two = (eye.telling.world for eye in eyes)
+            name = requests[0].name
+            assert _asked(one, requests[0]) == _asked(two, requests[1]), requests
+            self.tally.answers += 1
+            self.tally.kinds[f"{name}: {answers[0].status}"] += 1
+            assert answers[0].status != 201 or name in ("offer", "challenge"), (self.place, viewer, requests[0])
+            assert answers[0].status < 500, (self.place, viewer, requests[0], answers[0])
+            if found := difference(one, answers[0], two, answers[1]):
+                self.tally.leaks.append(Leak(f"{name} {answers[0].status}", f"{viewer}, {self.place}: {found}"))
+
+
+def _asked(world: World, request: Request) -> tuple[object, ...]:
+    """A request without what it must name otherwise in another world: heads, and signatures over them."""
+    headers = tuple((name, world.named(value.encode())) for name, value in request.headers)
+    return request[:4], _SIGNATURE.sub(b"#", world.named(request.body)), headers
+
+
+async def _ask(world: World, request: Request) -> Answer:
+    answer = await world.ask(request)
+    if request.name == "view" and answer.status == 200:
+        world.allow_view(answer.json["view"]["text"])
+    return answer
+
+
+@dataclass
+class Comparison:
+    """Four worlds, and stories that are told in all of them. `look` is done in one of `every` states."""
+
+    seed: int
+    folder: Path
+    runner: asyncio.Runner
+    deals: dict[str, Dealt]
+    journal: Journal
+    look: Look | None = None
+    every: int = 50
+    told: int = 0
+    scene: Scene | None = None
+    """The one that was looked at last."""
+
+    def start(self) -> None:
+        """Starts the worlds."""
+        self.chance = random.Random(f"leaks {self.seed}")
+        level = self.chance.choice(LEVELS)
+        session = f"leaks {self.seed}"
+        names = (TRUTH, *VIEWERS)
+        self.worlds = {name: World(name, session, self.folder / name, self.journal, level) for name in names}
+        configure_logging(level)  # type: ignore[arg-type] # one of the levels
+        self.runner.run(self._start())
+
+    async def _start(self) -> None:
+        for world in self.worlds.values():
+            await world.start()
+        self.expired = await self._early_login()
+        self.past = await self._tell_past()
+
+    def stop(self) -> None:
+        """Stops the worlds."""
+        for world in self.worlds.values():
+            self.runner.run(world.stop())
+
+    def sample(self, states: int, stories: int = 1_000_000) -> Tally:
+        """Compares so many states, or to the end of so many stories."""
+        tally = Tally()
+        while tally.states < states and stories:
+            self.told += 1
+            stories -= 1
+            story = sample_story(f"{self.seed}x{self.told}", self.chance)
+            self.runner.run(self._tell(story, tally, states))
+        return tally
+
+    async def _early_login(self) -> str:
+        """Somebody's token, which has expired since."""
+        token = ""
+        for world in self.worlds.values():
+            key = PrivateKey.from_seed(bytes.fromhex(chosen(world.session, TRUTH, "key of late")))
+            late = Person("late", key)
+            await arrive(world, late, known=True)
+            world.clock.pass_by(90_000)
+            token = late.token
+        return token
+
+    async def _tell_past(self) -> str:
+        """A game that was played to its end, the same in every world."""
+        story = finished_story(f"{self.seed}x0", self.chance)
+        game = ""
+        for world in self.worlds.values():
+            telling = await Telling(story, world, None, story.events, self.deals).begin()
+            for step in story.steps:
+                await telling.step(step)
+            game = telling.game
+        return game
+
+    async def _tell(self, story: Story, tally: Tally, states: int) -> None:
+        tellings: dict[str, Telling] = {}
+        for name, world in self.worlds.items():
+            events = story.events if name == TRUTH else story.told_to(name, self.chance)
+            assert len(decisions(events)) == len(story.decisions)
+            tellings[name] = await Telling(story, world, name, events, self.deals).begin()
+        early = self.chance.random() < 0.3 or len(story.opening) < len(OPENING)
+        for number, step in enumerate(story.steps):
+            passed = self.chance.randint(1, 500)
+            told: dict[str, tuple[Seat, Answer | None]] = {}
+            for name, telling in tellings.items():
+                telling.world.clock.pass_by(passed)
+                told[name] = await telling.step(step)
+            self._compare_taken(told, f"{story.name}, {step}", tally)
+            if number < len(OPENING) - 1 and not early:
+                continue
+            scene = self.scene = Scene(story, number, tellings, self.past, self.expired, self.chance, tally)
+            for viewer in VIEWERS:
+                await scene.compare(viewer)
+                if self.look is not None and self.chance.randrange(self.every) == 0:
+                    tally.leaks.extend(await self.look(scene, viewer))
+            if tally.states >= states:
+                break
+        for world in self.worlds.values():
+            tally.leaks.extend(Leak("a secret in the log", line) for line in world.leaked())
+
+    def _compare_taken(self, told: dict[str, tuple[Seat, Answer | None]], place: str, tally: Tally) -> None:
+        """The answers to a step that was taken: all of it to who has made it, for others only what was logged."""
+        seat, first = told[TRUTH]
+        for viewer in VIEWERS:
+            second = told[viewer][1]
+            if first is None or second is None:
+                continue
+            if SEATS_OF[viewer] == seat:
+                tally.answers += 1
+                tally.kinds[f"taken: {first.status}"] += 1
+            else:
+                second = first._replace(log=second.log)
+            if found := difference(self.worlds[TRUTH], first, self.worlds[viewer], second):
+                tally.leaks.append(Leak("taken", f"{viewer}, {place}: {found}"))
+
+
+@contextmanager
+def comparing(seed: int, *, look: Look | None = None, every: int = 50) -> Iterator[Comparison]:
+    """The worlds of a seed, for as long as the block runs."""
+    journal = Journal()
+    # A database in memory if there is room: nothing here is to be kept, and syncing would take most of the time.
+    memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="hkoji-leaks-", dir=memory if os.access(memory, os.W_OK) else None))
+    try:
+        deals: dict[str, Dealt] = {}
+        with chosen_deals(deals), patch.object(sys, "stderr", journal), asyncio.Runner() as runner:
+            comparison = Comparison(seed, folder, runner, deals, journal, look, every)
+            comparison.start()
+            try:
+                yield comparison
+            finally:
+                comparison.stop()
+    finally:
+        structlog.reset_defaults()
+        shutil.rmtree(folder)
+        gc.unfreeze()  # a service freezes what it starts with, and these end
+
+
+def sample(seed: int, states: int, *, look: Look | None = None, every: int = 50) -> Tally:
+    """Compares so many states, from a seed, in worlds that are made anew now and then."""
+    tally = Tally()
+    number = seed * 1_000_000
+    while tally.states < states:
+        with comparing(number, look=look, every=every) as comparison:
+            tally.add(comparison.sample(states - tally.states, _STORIES))
+        number += 1
+    return tally

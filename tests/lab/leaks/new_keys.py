@@ -1,0 +1,82 @@
+"""A player of a story gets another key in the middle of the game: by the old one's word, or because it was lost.
+
+The keys and statements are public and the same in every world; the logins that follow are the viewer's own secret or
+another's, as ever, and so is the code of a host who lets a player back in.
+"""
+
+from __future__ import annotations
+
+import json
+
+from hkoji_server.service.keys import Keys
+from hkoji_server.service.ports import Ports
+
+from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation, proof_message
+from hkoji.log.private_key import PrivateKey
+from hkoji.rules.events import Seat
+from tests.lab.leaks.telling import Person, Telling, chosen, log_in
+from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request
+
+
+async def change_key(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer]:
+    """Before decision `number` its seat changes its key: `rekey`, or `lost`. Who, and the answer in the game."""
+    seat = telling.story.decisions[number].seat
+    person, known = telling.seats[seat], telling.viewer_is(seat)
+    seed = chosen(telling.world.session, TRUTH, f"key of {person.name} from {number}")
+    new, old = PrivateKey.from_seed(bytes.fromhex(seed)), person.key
+    label = f"{kind} {number} of {person.name}"
+    await (_replace(telling, person, new) if kind == "rekey" else _recover(telling, person, new, label, known=known))
+    message = proof_message(
+        game=telling.game,
+        key=new.public,
+        name=person.name,
+        old=old.public,
+        prev=telling.head,
+        seq=telling.seq + 1,
+    )
+    proof = new.sign(sshsig.REKEY, message)
+    telling.world.allow(encode_base64(proof), f"proof at {telling.seq + 1} of {telling.game[:8]}")
+    if kind == "rekey":
+        # The old key has signed in the game that the new one counts, before the new one logs in: the order is free.
+        answer = await telling.send(seat, telling.entry(seat, Rekey(new.public, old.public, proof)))
+        person.key = new
+        await log_in(telling.world, person, label, known=known)
+        return seat, answer
+    person.key = new
+    await log_in(telling.world, person, label, known=known)
+    body = json.dumps({"proof": encode_base64(proof)}).encode()
+    path = f"/v1/games/{telling.game}/recovery"
+    answer = await telling.world.ask(Request("recovery", "POST", path, person.token, body))
+    assert answer.status == 201, (telling.story, answer)
+    telling.take(telling.world.learn(person.key, answer))
+    assert telling.entries[-1].kind == Revoke.KIND
+    return seat, answer
+
+
+async def _post(telling: Telling, person: Person, path: str, value: dict[str, str]) -> None:
+    body = json.dumps(value).encode()
+    answer = await telling.world.ask(Request("key", "POST", f"/v1/players/{person.name}/{path}", None, body))
+    assert answer.status == 200, (path, answer)
+
+
+async def _replace(telling: Telling, person: Person, new: PrivateKey) -> None:
+    text = make_new_key(at=telling.now(), key=new.public, name=person.name, old=person.key.public, origin=ADDRESS).text
+    signed = {"sig": Person(person.name, new).sign(text, sshsig.NEW_KEY), "old_sig": person.sign(text, sshsig.NEW_KEY)}
+    await _post(telling, person, "key", {"text": text, **signed})
+
+
+async def _recover(telling: Telling, person: Person, new: PrivateKey, label: str, *, known: bool) -> None:
+    """The lost key is revoked, by its own word and by the host, who gives the player a code for another."""
+    world = telling.world
+    text = make_revocation(at=telling.now(), key=person.key.public, name=person.name, origin=ADDRESS).text
+    await _post(telling, person, "revocation", {"text": text, "sig": person.sign(text, sshsig.REVOKE)})
+    world.draws.use(f"code, {label}", secret=not known)
+    keys = Keys(world.store, Ports(world.clock, world.draws), origin=ADDRESS, code_lifetime=3600)
+    code = await keys.release(person.name)
+    world.keep_secret(code)
+    text = make_recovery(at=telling.now(), key=new.public, name=person.name, origin=ADDRESS).text
+    sig = Person(person.name, new).sign(text, sshsig.RECOVER)
+    await _post(telling, person, "recovery", {"text": text, "sig": sig, "code": code})

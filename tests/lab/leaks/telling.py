@@ -1,0 +1,253 @@
+"""Telling a story in a world: the players' requests, step by step, with the keys, salts and entropy of that world.
+
+Whatever the viewer of a world knows is the same there as in the true one: it is drawn under the name of the true one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from hkoji_server.service.decision import summarise
+from hkoji_server.store.contract import NewGame
+
+from hkoji import referee
+from hkoji.game import entry_kinds
+from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.openings import Opening, entropy_commit, seed_commit
+from hkoji.game.submission import Submission, format_submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.entry import Entry, make_entry, parse_entry
+from hkoji.log.line import sign_entry
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.statement import make_registration
+from hkoji.rules.events import Act, Event, Seat
+from tests.lab.leaks.chosen_deals import Dealt, dealt
+from tests.lab.leaks.stories import SEATS_OF, Story, decisions
+from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request, World
+
+
+def chosen(session: str, whose: str, label: str) -> str:
+    """32 bytes in hex that look random."""
+    return sha256(f"{session} {whose} {label}".encode()).hexdigest()
+
+
+@dataclass
+class Person:
+    """Somebody with a name and a key, the same in all worlds, and a login, which is not."""
+
+    name: str
+    key: PrivateKey
+    token: str = ""
+
+    def sign(self, text: str, namespace: str) -> str:
+        """The base64 signature of a statement."""
+        return encode_base64(self.key.sign(namespace, text.encode() + b"\n"))
+
+
+def registration(person: Person, at: str) -> dict[str, str]:
+    """The body that registers somebody."""
+    text = make_registration(at=at, key=person.key.public, name=person.name, origin=ADDRESS).text
+    return {"text": text, "sig": person.sign(text, sshsig.REGISTER)}
+
+
+async def arrive(world: World, person: Person, *, known: bool) -> None:
+    """Registers and logs in; the token is one that this world's viewer has, or another in each world."""
+    at = world.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+    body = json.dumps(registration(person, at)).encode()
+    answer = await world.ask(Request("register", "POST", "/v1/players", body=body))
+    assert answer.status == 201, answer
+    await log_in(world, person, "first", known=known)
+
+
+async def log_in(world: World, person: Person, label: str, *, known: bool) -> None:
+    """Logs in, with whatever key they have now."""
+    world.draws.use(f"login of {person.name}, {label}", secret=not known)
+    text = (await world.ask(Request("challenge", "POST", "/v1/login/challenge"))).json["text"]
+    body = json.dumps({"name": person.name, "text": text, "sig": person.sign(text, sshsig.LOGIN)}).encode()
+    person.token = (await world.ask(Request("login", "POST", "/v1/login", body=body))).json["token"]
+    world.keep_secret(person.token)
+
+
+@dataclass
+class Telling:
+    """A story as it happens in one world. `events` are what happens there; `viewer` is who cannot tell."""
+
+    story: Story
+    world: World
+    viewer: str | None
+    """None: everybody knows everything, and all worlds are the same."""
+    events: tuple[Event, ...]
+    deals: MutableMapping[str, Dealt]
+    game: str = ""
+    head: str = ""
+    seq: int = -1
+    entries: list[Entry] = field(default_factory=list)
+    made: list[tuple[Seat, Submission]] = field(default_factory=list)
+    """What the players have sent, and was accepted."""
+
+    async def begin(self) -> Telling:
+        """Host, guest and a stranger register and log in."""
+        session, name = self.world.session, self.story.name
+        people = []
+        for role in ("host", "guest", "outside"):
+            key = PrivateKey.from_seed(bytes.fromhex(chosen(session, TRUTH, f"key of {role} of {name}")))
+            person = Person(f"{role}-{name}", key)
+            await arrive(self.world, person, known=self.viewer in (None, role))
+            people.append(person)
+        self.host, self.guest, self.stranger = people
+        return self
+
+    @property
+    def seats(self) -> tuple[Person, Person]:
+        """Host and guest."""
+        return self.host, self.guest
+
+    async def step(self, step: str) -> tuple[Seat, Answer | None]:
+        """Does one step of the story: who did it, and the answer. The game takes it, or the story is wrong."""
+        kind, _, detail = step.partition(" ")
+        if kind == "offer":
+            return 0, await self._offer()
+        if kind in ("rekey", "lost"):
+            from tests.lab.leaks.new_keys import change_key
+
+            return await change_key(self, kind, int(detail))
+        seat, submission = self._submission(kind, int(detail) if detail else 0)
+        return seat, await self.send(seat, submission)
+
+    async def send(self, seat: Seat, submission: Submission) -> Answer:
+        """Sends an entry, which is taken, and learns what it has brought."""
+        path = f"/v1/games/{self.game}/entries"
+        answer = await self.world.ask(Request("entry", "POST", path, body=format_submission(submission).encode()))
+        assert answer.status == 201, (self.story, self.world.name, submission, answer)
+        entries = self.world.learn(self.seats[seat].key, answer)
+        assert entries[0] == submission.entry
+        self.take(entries)
+        self.made.append((seat, submission))
+        return answer
+
+    def take(self, entries: list[Entry]) -> None:
+        """The log goes on with these."""
+        self.entries.extend(entries)
+        self.seq, self.head = entries[-1].seq, entries[-1].head
+
+    def viewer_is(self, seat: Seat) -> bool:
+        """Whether what this seat keeps to itself is what it is in truth."""
+        return self.viewer is None or self._own(seat)
+
+    # --- what is drawn --------------------------------------------------------------------------------------------
+
+    def _drawn(self, label: str, *, known: bool) -> str:
+        """Fresh bytes of this game, in hex; those that the viewer comes to know are those of the true world."""
+        whose = TRUTH if known or self.viewer is None else self.world.name
+        value = chosen(self.world.session, whose, f"{label} of {self.story.name}")
+        self.world.keep_secret(value)
+        return value
+
+    def _own(self, seat: Seat) -> bool:
+        return self.viewer is not None and SEATS_OF.get(self.viewer) == seat
+
+    def entropy(self, seat: Seat) -> str:
+        """A player's entropy."""
+        return self._drawn(f"entropy {seat}", known=self._own(seat) or f"seed {seat}" in self.story.opening)
+
+    def _entropy_commit(self, seat: Seat) -> str:
+        commit = entropy_commit(self.game, seat, self.entropy(seat))
+        self.world.allow(commit, f"entropy commitment {seat} of {self.game[:8]}")
+        return commit
+
+    # --- the steps ------------------------------------------------------------------------------------------------
+
+    async def _offer(self) -> Answer | None:
+        answer: Answer | None = None
+        if self.story.duplicate:
+            line = await self._add_duplicate()
+        else:
+            self.world.draws.use(f"offer of {self.story.name}", secret=self.viewer is not None)
+            body = json.dumps({"ruleset": self.story.ruleset.to_json()}).encode()
+            answer = await self.world.ask(Request("offer", "POST", "/v1/offers", self.host.token, body))
+            assert answer.status == 201, answer
+            line = parse_entry(answer.json["line"]["entry"])
+        self.game, self.seq, self.head = line.game, 0, line.head
+        self.entries.append(line)
+        history = await self.world.store.history(self.game)
+        assert history
+        seed = history.secrets.seed
+        self.deals[seed] = dealt(self.events)
+        self.world.keep_secret(seed)
+        if not self.story.duplicate:
+            self.world.allow(seed_commit(self.game, seed), f"seed commitment of {self.game[:8]}")
+        self.world.allow_line(line, self.world.key, self.now())
+        return answer
+
+    async def _add_duplicate(self) -> Entry:
+        """No request asks for such a game yet: it is put into the store as an organiser's program would."""
+        game = chosen(self.world.session, TRUTH, f"id of {self.story.name}")[:32]
+        deal = chosen(self.world.session, TRUTH, f"deal of {self.story.name}")[:32]
+        seed = self._drawn("seed", known=False)
+        terms = DuplicateTerms.bind(deal, seed)
+        self.world.allow(terms.seed_commit, f"seed commitment of {game[:8]}")
+        offered = referee.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
+        summary = summarise(offered.hosted, created=offered.hosted.at)
+        await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name))
+        return offered.lines[0].entry
+
+    def _submission(self, kind: str, number: int) -> tuple[Seat, Submission]:
+        match kind:
+            case "open":
+                key = self.guest.key.public if self.story.invited == "key" else None
+                invite = entry_kinds.Invite(self.guest.name, key) if self.story.invited else None
+                return 0, self.entry(0, entry_kinds.Open(self._entropy_commit(0), self.host.key.public, invite))
+            case "join":
+                return 1, self.entry(1, entry_kinds.Join(self._entropy_commit(1), self.guest.key.public))
+            case "seed":
+                return number, self.entry(number, entry_kinds.Seed(self.entropy(number)))
+            case "cancel":
+                return 0, self.entry(0, entry_kinds.Cancel())
+            case "resign":
+                return number, self.entry(number, entry_kinds.Resign())
+        return self._move(number)
+
+    def _move(self, number: int) -> tuple[Seat, Submission]:
+        event = decisions(self.events)[number]
+        if not isinstance(event, Act):
+            return event.seat, self.entry(event.seat, entry_kinds.Move(event.action))
+        salts = []
+        for part in range(len(self.story.ruleset.hidden(event.action))):
+            known = self._own(event.seat) or (number, part) in self.story.opened
+            salts.append(self._drawn(f"salt {number} {part}", known=known))
+        return event.seat, self.move(event.seat, event.action, salts)
+
+    def move(self, seat: Seat, action: str, salts: list[str]) -> Submission:
+        """A move of an action with its cards, under these salts; its commitments may differ between worlds."""
+        ruleset, seq = self.story.ruleset, self.seq + 1
+        groups = ruleset.hidden(action)
+        openings = tuple(
+            Opening(seq, part, group.cards, salt) for part, (group, salt) in enumerate(zip(groups, salts, strict=True))
+        )
+        commits = tuple(opening.commitment(self.game) for opening in openings)
+        for part, commit in enumerate(commits):
+            self.world.allow(commit, f"commitment {seq} {part} of {self.game[:8]}")
+        submission = self.entry(seat, entry_kinds.Move(ruleset.public(action) if groups else action, commits))
+        return submission._replace(opening=openings)
+
+    def entry(self, seat: Seat, body: entry_kinds.EntryBody) -> Submission:
+        """A player's signed entry at the head."""
+        person = self.seats[seat]
+        entry = make_entry(
+            at=self.now(),
+            body=body.to_json(),
+            by=person.name,
+            game=self.game,
+            kind=body.KIND,
+            prev=self.head,
+            seq=self.seq + 1,
+        )
+        return Submission(entry, sign_entry(entry, person.key))
+
+    def now(self) -> str:
+        """The time as entries say it."""
+        return self.world.clock().strftime("%Y-%m-%dT%H:%M:%SZ")

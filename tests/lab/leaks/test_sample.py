@@ -1,0 +1,323 @@
+"""Nothing leaks: a sample of what `measure.py` does at length, and proof that it would find a leak.
+
+Each planted leak makes the service tell a little of what it must not; the comparison has to report it where it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any, Final
+from unittest.mock import patch
+
+import pytest
+import structlog
+from hkoji_server.routes import api, models
+from hkoji_server.service import decision, games
+from hkoji_server.service.games import Games
+from hkoji_server.service.shown import OwnView
+from starlette.responses import Response
+
+from hkoji import referee
+from hkoji.errors import ForbiddenError, IllegalError
+from hkoji.game.course import Course
+from hkoji.rules.protocol import State
+from tests.lab.leaks.commands import look
+from tests.lab.leaks.comparison import Comparison, Tally, comparing
+from tests.lab.leaks.probes import ALWAYS, SOMETIMES
+from tests.lab.leaks.stories import VIEWERS
+from tests.lab.leaks.worlds import TRUTH
+
+Plant = Callable[[], Any]  # Any: a context manager of any kind
+
+
+@pytest.fixture(scope="module")
+def worlds() -> Iterator[Comparison]:
+    with comparing(1) as found:
+        yield found
+
+
+def test_nothing_leaks(worlds: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worlds, "look", look)
+    monkeypatch.setattr(worlds, "every", 70)
+    tally = worlds.sample(210)
+    assert tally.leaks == []
+    assert tally.states >= 210
+    # It has looked at what it should, and at cards that were really others.
+    assert tally.early < tally.states / 3
+    assert tally.alike < tally.states / 20
+    asked = {name.split(",")[0].split(":")[0].split()[0] for name in tally.kinds}
+    assert asked >= {"view", "game", "log", "games", "own", "illegal", "opening", "misplaced", "intruding", "hkoji"}
+    assert {name.rpartition(": ")[2] for name in tally.kinds} >= {
+        "200",
+        "304",
+        "400",
+        "401",
+        "403",
+        "404",
+        "409",
+        "422",
+    }
+
+
+def test_every_endpoint_is_asked(worlds: Comparison) -> None:
+    """A new endpoint needs a question of its own in probes.py."""
+    if worlds.scene is None:
+        worlds.sample(3)
+    assert worlds.scene is not None
+    document = worlds.worlds[TRUTH].app.openapi()
+    wanted = {(method.upper(), path) for path, found in document["paths"].items() for method in found}
+    asked = set()
+    for viewer in VIEWERS:
+        eye = worlds.scene.eye(viewer, TRUTH)
+        for probe in (*ALWAYS, *SOMETIMES):
+            for seed in range(80):
+                request = probe(eye, random.Random(seed))
+                path = re.sub(r"/games/[0-9a-f]{32}", "/games/{game}", request.path.partition("?")[0])
+                asked.add((request.method, re.sub(r"/players/[^/]+", "/players/{name}", path)))
+    assert asked >= wanted
+
+
+# --- what is planted --------------------------------------------------------------------------------------------------
+
+
+def hidden(course: Course) -> str:
+    """Something of what no viewer knows whole: both hands and the deck."""
+    state = course.state.to_json()
+    return f"{state['hands']} {state['deck']}"
+
+
+def digest(course: Course) -> str:
+    """A hash of it, without a salt."""
+    return sha256(hidden(course).encode()).hexdigest()
+
+
+class Told:
+    """A position that says more than it should."""
+
+    def __init__(self, state: State, **more: object) -> None:
+        self._state, self._more = state, more
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def to_json(self) -> dict[str, object]:
+        return {**self._state.to_json(), **self._more}
+
+
+def seen_with(more: Callable[[Course], dict[str, object]]) -> Any:
+    true = games._seen
+    return patch.object(games, "_seen", lambda course, seat: Told(true(course, seat), **more(course)))
+
+
+def more_in_the_position() -> Any:
+    return seen_with(lambda course: {"danger": digest(course)[:1]})
+
+
+def a_hash_without_salt() -> Any:
+    return seen_with(lambda course: {"check": digest(course)})
+
+
+def the_seed_hashed() -> Any:
+    return seen_with(
+        lambda course: {"dealt": len(course.dealt), "fair": sha256(repr(course.dealt).encode()).hexdigest()}
+    )
+
+
+@contextmanager
+def etag_of_the_whole_position() -> Iterator[None]:
+    true = Games.log
+
+    async def log(self: Games, game: str, after: int) -> Any:
+        head, lines = await true(self, game, after)
+        course = (await self._current(game)).course
+        return digest(course) if course.dealt else head, lines
+
+    with patch.object(Games, "log", log):
+        yield
+
+
+@contextmanager
+def padding() -> Iterator[None]:
+    """A body that is longer or shorter by what the deck begins with."""
+    true, seen = models.json_bytes, games._seen
+    last: list[int] = [0]
+
+    def remember(course: Course, seat: int | None) -> State:
+        last[0] = int(digest(course)[:1], 16)
+        return seen(course, seat)
+
+    with (
+        patch.object(games, "_seen", remember),
+        patch.object(models, "json_bytes", lambda value: true(value) + b" " * (last[0] * isinstance(value, dict))),
+    ):
+        yield
+
+
+@contextmanager
+def a_card_in_the_log() -> Iterator[None]:
+    true = Games.view
+
+    async def view(self: Games, game: str, *given: Any) -> Any:
+        course = (await self._current(game)).course
+        structlog.get_logger("hkoji").error("viewed", hands=str(course.state.to_json()["hands"]))
+        return await true(self, game, *given)
+
+    with patch.object(Games, "view", view):
+        yield
+
+
+@contextmanager
+def the_seed_in_the_log() -> Iterator[None]:
+    true = referee.accept
+
+    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
+        structlog.get_logger("hkoji").error("accepting", seed=hosted.seed)
+        return true(hosted, submission, **given)
+
+    with patch.object(referee, "accept", accept):
+        yield
+
+
+@contextmanager
+def legal_actions_in_another_order() -> Iterator[None]:
+    true = Games.view
+
+    async def view(self: Games, game: str, player: str, after: int, form: Callable[[OwnView], bytes]) -> Any:
+        def sorted_form(own: OwnView) -> bytes:
+            key = digest(course)
+            legal = sorted(own.legal, key=lambda each: sha256((key + each).encode()).digest())
+            return form(dataclasses.replace(own, legal=tuple(legal)))
+
+        course = (await self._current(game)).course
+        return await true(self, game, player, after, sorted_form)
+
+    with patch.object(Games, "view", view):
+        yield
+
+
+@contextmanager
+def the_next_card_in_a_refusal() -> Iterator[None]:
+    true = referee.accept
+
+    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
+        try:
+            return true(hosted, submission, **given)
+        except IllegalError as error:
+            raise IllegalError(str(error), hint=f"the next card is {hosted.course.state.deck[:2]}") from error
+
+    with patch.object(referee, "accept", accept):
+        yield
+
+
+@contextmanager
+def the_next_card_in_a_receipt() -> Iterator[None]:
+    """What a player is told of a move that was taken has one digit that the deck decides."""
+    true, shown = Games.submit, models.submitted_bytes
+    last = [""]
+
+    async def submit(self: Games, game: str, submission: Any, **named: Any) -> Any:
+        done = await true(self, game, submission, **named)
+        last[0] = digest((await self._current(game)).course)[:1]
+        return done
+
+    with (
+        patch.object(Games, "submit", submit),
+        patch.object(models, "submitted_bytes", lambda lines: shown(lines)[:-1] + f',"cost":"{last[0]}"}}'.encode()),
+    ):
+        yield
+
+
+@contextmanager
+def another_status() -> Iterator[None]:
+    """Refused for another reason, as chance has dealt."""
+    true = referee.accept
+
+    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
+        try:
+            return true(hosted, submission, **given)
+        except IllegalError:
+            if int(digest(hosted.course)[:1], 16) % 2:
+                raise ForbiddenError("not for you") from None
+            raise
+
+    with patch.object(referee, "accept", accept):
+        yield
+
+
+def everybodys_openings() -> Any:
+    return patch.object(referee, "own_openings", lambda hosted, seat: hosted.openings)
+
+
+@contextmanager
+def a_time_that_depends_on_cards() -> Iterator[None]:
+    true = decision.summarise
+
+    def summary(hosted: referee.RefereedGame, *, created: str) -> Any:
+        made = true(hosted, created=created)
+        second = int(digest(hosted.course)[:6], 16) % 60
+        return made._replace(updated=f"{made.updated[:17]}{second:02}Z")
+
+    with patch.object(decision, "summarise", summary):
+        yield
+
+
+def one_more_header() -> Any:
+    """A header with a number that the deck decides."""
+    seen = games._seen
+    last: list[str] = [""]
+
+    def remember(course: Course, seat: int | None) -> State:
+        last[0] = digest(course)[:2]
+        return seen(course, seat)
+
+    def response(*given: Any, **named: Any) -> Any:
+        made = Response(*given, **named)
+        made.headers["X-Cost"] = last[0]
+        return made
+
+    @contextmanager
+    def planted() -> Iterator[None]:
+        with patch.object(games, "_seen", remember), patch.object(api, "Response", response):
+            yield
+
+    return planted()
+
+
+PLANTED: Final[dict[Plant, set[str]]] = {
+    more_in_the_position: {"view", "game"},
+    a_hash_without_salt: {"view", "game"},
+    the_seed_hashed: {"view", "game"},
+    etag_of_the_whole_position: {"log"},
+    padding: {"view", "game"},
+    a_card_in_the_log: {"view"},
+    the_seed_in_the_log: {"a secret in the log"},
+    legal_actions_in_another_order: {"view"},
+    the_next_card_in_a_refusal: {"illegal"},
+    the_next_card_in_a_receipt: {"taken"},
+    another_status: {"illegal"},
+    everybodys_openings: {"view"},
+    one_more_header: {"game"},
+    a_time_that_depends_on_cards: {"game", "games", "own games"},  # last: it stays in the lists
+}
+
+
+def reported(tally: Tally) -> set[str]:
+    """Where leaks were found, without statuses and details."""
+    return {leak.place.rstrip(" 0123456789") for leak in tally.leaks}
+
+
+@pytest.mark.parametrize(("plant", "places"), PLANTED.items(), ids=[plant.__name__ for plant in PLANTED])
+def test_a_planted_leak_is_reported(worlds: Comparison, plant: Plant, places: set[str]) -> None:
+    with plant():
+        found: set[str] = set()
+        states = 0
+        while not all(any(each.startswith(place) for each in found) for place in places) and states < 2000:
+            tally = worlds.sample(12)
+            states += tally.states
+            found |= reported(tally)
+    assert all(any(each.startswith(place) for each in found) for place in places), found

@@ -1,0 +1,331 @@
+"""What players do with their clients, and what each operation is held to.
+
+`STEPS` counts what was done, by name.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from hypothesis.stateful import RuleBasedStateMachine
+
+from hkoji import errors
+from hkoji.audit.log_audit import audit
+from hkoji.client import Made, Position
+from hkoji.game import entry_kinds
+from hkoji.game.submission import Submission
+from hkoji.log.public_key import parse_public_key
+from hkoji.rules.protocol import Ruleset
+from hkoji.rules.registry import parse_ruleset
+from tests.lab.machine import raw
+from tests.lab.machine.naive_game import NaiveGame
+from tests.lab.machine.seen import position as seen_position
+from tests.lab.machine.world import NAMES, Asked, Device, World
+
+T = TypeVar("T")
+
+MOST_LIVE: Final = 2
+STEPS: Counter[str] = Counter()
+"""How often each thing was done in this process."""
+ENDS: Counter[str] = Counter()
+"""How many games have come to which end in this process, and how many have come to none."""
+MEMORY: Final = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+
+RULESETS: Final = [
+    {"first": first, "max_rounds": rounds, "name": "hanamikoji", "tiebreak": tiebreak, "version": 1}
+    for first in ("host", "guest", "random")
+    for rounds, tiebreak in ((0, "geisha"), (1, "geisha"), (1, "charm"), (3, "geisha"), (3, "charm"))
+] + [
+    {"first": first, "markers": markers, "name": "geishas-road", "version": 1}
+    for first in ("host", "guest", "random")
+    for markers in ("choose", "random")
+]
+
+_BROKEN: Final = (errors.NetworkError, errors.TrustError)
+"""What comes of a cut wire: the second if it was to be asked whose a new key is."""
+_REFUSALS: Final[dict[str, type[errors.HkojiError]]] = {
+    "conflict": errors.ConflictError,
+    "not-your-turn": errors.NotYourTurnError,
+    "game-over": errors.GameOverError,
+    "forbidden": errors.ForbiddenError,
+    "bad-signature": errors.ForbiddenError,
+    "illegal": errors.IllegalError,
+    "illegal-action": errors.IllegalError,
+}
+"""What a client raises for a refusal."""
+
+
+def pick(options: Sequence[T], at: int) -> T:
+    """One of `options`."""
+    return options[at % len(options)]
+
+
+def attempt(call: Callable[[], T]) -> T | errors.HkojiError:
+    """What a client's operation returns, or the error it raises."""
+    try:
+        return call()
+    except errors.HkojiError as error:
+        return error
+
+
+class Doings(RuleBasedStateMachine):
+    """Three players, one of them with two devices, a stranger and a service; and what each operation is held to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY, prefix="machine-"))
+        self.world = World(self.folder)
+        self.signed: list[tuple[Device, Submission]] = []
+
+    def teardown(self) -> None:
+        """Every log that a client has kept must stand its audit, and be the service's."""
+        ENDS.update(game.result["reason"] if game.result else "none" for game in self.games)
+        try:
+            for device in self.world.devices:
+                for game in device.home.games():
+                    self.check_audit(device, self.model.games[game])
+        finally:
+            self.world.close()
+            shutil.rmtree(self.folder)
+
+    @property
+    def model(self) -> Any:  # Any: the naive service, whose parts the rules look at freely
+        return self.world.model
+
+    @property
+    def games(self) -> list[NaiveGame]:
+        """The games, oldest first; offers that nobody has opened are among them."""
+        return list(self.model.games.values())
+
+    @property
+    def live(self) -> list[NaiveGame]:
+        return [game for game in self.games if game.status in ("open", "playing")]
+
+    def device(self, at: int) -> Device:
+        return pick(self.world.devices, at)
+
+    def game(self, at: int) -> NaiveGame:
+        """A game: mostly one that is being played."""
+        live = self.live
+        return pick(live if live and at % 5 else self.games, at // 5)
+
+    def device_of(self, name: str, at: int) -> Device:
+        return pick([device for device in self.world.devices if device.name == name], at)
+
+    def act(self, device: Device, game: NaiveGame | None, call: Callable[[], T]) -> T | errors.HkojiError:
+        """Carries an operation out and checks what always holds. Its result, or its error."""
+        device.begin()
+        result = attempt(call)
+        device.fault = device.meanwhile = None
+        if isinstance(result, errors.NetworkError):
+            assert device.lost, "a network error without a cut"
+        if isinstance(result, errors.TrustError):
+            assert device.lost, result
+            assert device.lost_path.startswith("/v1/players/"), "whose key it is was not to be asked"
+        assert not isinstance(result, errors.StorageError | errors.ServiceError), result
+        if isinstance(result, errors.LoginError) and self.changing(device):
+            assert "`hkoji rekey`" in result.hint
+            self.rekey(device)
+            return self.act(device, game, call)
+        for each in [game] if game else self.games:
+            self.check_kept(device, each)
+        return result
+
+    def changing(self, device: Device) -> bool:
+        """Whether the service has a player's next key, and the client, which lost the answer, does not know it yet."""
+        identity = device.client.identity
+        now = self.model.players[device.name]["key"]
+        return identity.next is not None and now == identity.next.public.text != identity.key.text
+
+    def check_kept(self, device: Device, game: NaiveGame) -> None:
+        """The log on the player's disk is the beginning of the service's."""
+        texts = device.kept_texts(game.game)
+        assert texts == game.texts[: len(texts)], "the kept log is not the service's"
+
+    def check_audit(self, device: Device, game: NaiveGame) -> None:
+        """The kept log holds for whoever audits it, with the keys known from outside."""
+        self.check_kept(device, game)
+        position = attempt(lambda: device.client.stored(game.game))
+        if isinstance(position, errors.NotFoundError):
+            assert not device.kept_texts(game.game)
+            return
+        assert isinstance(position, Position), position
+        lines = position.replay.steps
+        pins = {name: tuple(map(parse_public_key, self.model.keys_of(name))) for name in self.model.players}
+        pins["server"] = (parse_public_key(self.model.key),)
+        log = (device.home.game_folder(game.game) / "log.jsonl").read_text()
+        result = audit(log, pins)
+        assert result.ok, result.findings
+        assert result.entries == len(lines)
+
+    def check_position(self, device: Device, game: NaiveGame, position: Position) -> None:
+        """A client's position is the model's, with the same cards to be seen."""
+        course, seat = position.course, game.seat_of(device.name)
+        assert (course.seq, course.head, course.status) == (game.seq, game.head, game.status)
+        assert (position.seat, course.actor, position.over) == (seat, game.actor, game.status == "finished")
+        mine = game.stage == "play" and seat is not None and game.actor == seat
+        assert set(position.legal) == (game.moves() if mine else set())
+        shown = course.state.to_json()
+        for name, value in seen_position(game, seat).items():
+            assert shown[name] == value, f"{name}: the client has {shown[name]}, not {value}"
+
+    def posted(self, device: Device) -> Asked | None:
+        """The last submission of the operation that has been run."""
+        return next((each for each in reversed(device.trace) if each.entry), None)
+
+    def start(self, who: int, options: int, invited: int) -> None:
+        STEPS["new"] += 1
+        device = self.device(who)
+        name = pick([None, None, None, None, *NAMES, "nobody"], invited)
+        key = pick([None, name, "carol"], invited // 8) if name else None
+        invite = entry_kinds.Invite(name, self.device_of(key, 0).key.public if key in NAMES else None) if name else None
+        ruleset: Ruleset = parse_ruleset(dict(pick(RULESETS, options)))
+        result = self.act(device, None, lambda: device.client.new(ruleset, invite))
+        if isinstance(result, errors.HkojiError):
+            self.check_refusal(device, result)
+            return
+        game = self.model.games[result.course.setup.game]
+        assert (game.offered_to, game.ruleset) == (device.name, ruleset.to_json())
+        self.check_position(device, game, result)
+
+    def check_refusal(self, device: Device, error: errors.HkojiError) -> None:
+        """An operation failed since the wire was cut, or since the service refused what it had sent."""
+        posted = self.posted(device)
+        if device.lost:
+            assert isinstance(error, _BROKEN), error
+            return
+        assert posted is not None, error
+        assert posted.expected.code is not None, error
+        assert isinstance(error, _REFUSALS[posted.expected.code]), (error, posted.expected.code)
+
+    def sit_down(self, who: int, game: NaiveGame) -> None:
+        STEPS["join"] += 1
+        device = self.device(who)
+        if game.invite and game.invite["name"] in NAMES and who % 4:
+            device = self.device_of(game.invite["name"], who)
+        result = self.act(device, game, lambda: device.client.join(game.game))
+        posted, seat = self.posted(device), game.seat_of(device.name)
+        if device.lost or (posted is not None and posted.expected.code):
+            assert isinstance(result, errors.HkojiError)
+            self.check_refusal(device, result)
+        elif seat == 1:
+            assert isinstance(result, Position), result
+            self.check_position(device, game, result)
+        elif seat == 0:
+            assert type(result) is errors.IllegalError, result
+        elif game.stage == "over":
+            assert isinstance(result, errors.GameOverError), result
+        elif game.stage != "join":
+            assert isinstance(result, errors.ConflictError), result
+        else:
+            assert game.invite is not None, result
+            assert type(result) is errors.IllegalError, result
+
+    def step_on(self, which: int, choice: int) -> None:
+        """Whoever owes the next entry of a game brings it; without a game there is one more."""
+        if not self.live:
+            self.start(which, choice, choice // 7)
+            return
+        game = pick(self.live, which)
+        if game.stage == "join":
+            if game.invite and (game.invite["name"] not in NAMES or game.invite["key"]) and choice % 2:
+                self.quit(self.device_of(game.names[0] or "", which), game, "cancel")  # perhaps nobody can join
+            else:
+                self.sit_down(which // 2, game)
+            return
+        STEPS["play"] += 1
+        device = self.device_of(game.to_move or "", which // 8)
+        if game.stage.startswith("seed"):
+            self.look_at(device, game)
+        else:
+            self.move_in(device, game, pick(sorted(game.moves()), choice))
+
+    def move_in(self, device: Device, game: NaiveGame, notation: str) -> None:
+        pending = device.home.game_folder(game.game) / "outbox.json"
+        waited = raw.entry_of(pending.read_bytes()) if pending.exists() else None
+        result = self.act(device, game, lambda: device.client.move(game.game, notation))
+        if device.lost:
+            assert isinstance(result, _BROKEN), result
+            return
+        if waited is not None and waited["kind"] == "move" and raw.text_of(waited) in game.texts:
+            # The move of an operation that had broken off: it is the one that counts, and no other was sent.
+            if isinstance(result, Made):
+                assert result.seq == waited["seq"]
+            else:
+                assert isinstance(result, errors.ConflictError), result
+            return
+        posted = self.posted(device)
+        entry = posted.entry if posted else None
+        if posted and entry != waited and posted.expected.code:  # the move, or a seed or a new key before it
+            assert isinstance(result, errors.HkojiError)
+            self.check_refusal(device, result)
+        elif posted and entry and entry["kind"] == "move" and entry != waited:
+            assert isinstance(result, Made), result
+            assert result.seq == entry["seq"]
+            self.check_position(device, game, result.position)
+        elif game.stage == "over":
+            assert isinstance(result, errors.GameOverError), result
+        elif game.stage != "play" or game.seat_of(device.name) != game.actor:
+            assert isinstance(result, errors.NotYourTurnError), result
+        else:
+            assert isinstance(result, errors.IllegalActionError | errors.NotationError), result
+            assert notation not in game.moves()
+
+    def quit(self, device: Device, game: NaiveGame, kind: str) -> None:
+        STEPS[kind] += 1
+        result = self.act(device, game, lambda: getattr(device.client, kind)(game.game))
+        posted, seat = self.posted(device), game.seat_of(device.name)
+        entry = posted.entry if posted else None
+        if device.lost:
+            assert isinstance(result, _BROKEN), result
+        elif isinstance(result, Made):
+            made = raw.read(game.texts[result.seq])
+            assert (made["kind"], made["by"]) == (kind, device.name)
+        elif posted and entry and entry["kind"] in (kind, "rekey") and posted.expected.code:
+            assert isinstance(result, errors.HkojiError)
+            self.check_refusal(device, result)
+        elif game.stage == "over":
+            assert isinstance(result, errors.GameOverError), result
+        elif seat is None:
+            assert isinstance(result, errors.NotYourTurnError), result
+        else:
+            assert type(result) is errors.IllegalError, result
+            assert (kind == "cancel") != (game.stage == "join" and seat == 0)
+
+    def rekey(self, device: Device) -> None:
+        """The client makes a key, and tells the service; or finishes what had broken off."""
+        STEPS["rekey"] += 1
+        before = self.model.players[device.name]["key"]
+        result = self.act(device, None, lambda: device.client.keys.rekey(None))
+        if device.lost:
+            assert isinstance(result, errors.NetworkError), result
+            return
+        assert not isinstance(result, errors.HkojiError), result
+        now = self.model.players[device.name]["key"]
+        assert now == result.key.text == device.client.identity.key.text
+        assert now != before or not device.trace or device.trace[-1].expected.status == 200
+
+    def look_at(self, device: Device, game: NaiveGame) -> None:
+        result = self.act(device, game, lambda: device.client.position(game.game))
+        if isinstance(result, Position):
+            self.check_position(device, game, result)
+        else:
+            assert device.lost, result
+
+    def list_of(self, device: Device, *, waiting: bool) -> None:
+        STEPS["list"] += 1
+        result = self.act(device, None, device.client.waiting if waiting else device.client.games)
+        if device.lost or isinstance(result, errors.HkojiError):
+            assert device.lost, result
+            return
+        wanted = self.model.waiting_for(device.name) if waiting else self.model.own_games(device.name)
+        assert [each["game"] for each in result] == wanted
+
+    def stored_seat(self, device: Device, texts: list[str]) -> int | None:
+        kinds = {raw.read(text)["kind"]: raw.read(text)["by"] for text in texts[1:3]}
+        return 0 if kinds.get("open") == device.name else 1 if kinds.get("join") == device.name else None

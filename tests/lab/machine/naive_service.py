@@ -1,0 +1,311 @@
+"""The service once more, as docs/spec/http.md describes it: dictionaries and lists, one request at a time.
+
+It is told what the real one has drawn at random, and says for each request what has to come back. It imports nothing of
+the project; whoever asks both compares the answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+
+from tests.lab.machine import naive_log as log
+from tests.lab.machine import seen
+from tests.lab.machine.naive_game import NaiveGame, Refused, check_body
+from tests.lab.machine.naive_log import Object
+
+Drawn = list[bytes]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An answer: status, for a problem its code, and what has to be in its JSON, or its lines."""
+
+    status: int
+    code: str | None = None
+    body: Object | None = None
+    lines: list[tuple[str, str]] | None = None
+    """Texts of entries and of their receipts, in `lines` or as the whole body."""
+    etag: str | None = None
+    shown: Object | None = None
+    """What has to be in the answer's `state`."""
+    legal: set[str] | None = None
+
+
+def _refused(status: int, code: str, game: NaiveGame | None = None) -> Expected:
+    place = {"seq": game.seq, "head": game.head} if game else {}
+    return Expected(status, code, {"code": code, "status": status, **place})
+
+
+@dataclass
+class NaiveService:
+    """`key` and `origin` are the service's; lifetimes in seconds."""
+
+    key: str
+    origin: str
+    token_lifetime: int
+    challenge_lifetime: int
+    players: dict[str, Object] = field(default_factory=dict)
+    challenges: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, tuple[str, str]] = field(default_factory=dict)
+    games: dict[str, NaiveGame] = field(default_factory=dict)
+
+    def answer(
+        self, method: str, address: str, body: bytes, token: str | None, now: datetime, drawn: Drawn
+    ) -> Expected:
+        """What a request has to bring, of those that this model knows."""
+        path, _, rest = address.partition("?")
+        query = dict(parse_qsl(rest))
+        at = _text(now)
+        match method, *path.strip("/").split("/")[1:]:
+            case "GET", "service":
+                return Expected(200, body={"name": "hkoji", "origin": self.origin, "key": self.key, "time": at})
+            case "POST", "players":
+                return self._register(json.loads(body), at)
+            case "POST", "players", name, "key":
+                return self._another_key(name, json.loads(body), at)
+            case "GET", "players", name:
+                found = self.players.get(name)
+                return Expected(200, body=found) if found else _refused(404, "not-found")
+            case "POST", "login", "challenge":
+                nonce, expires = drawn[0].hex(), _text(now + timedelta(seconds=self.challenge_lifetime))
+                self.challenges[nonce] = expires
+                text = log.canonical({"expires": expires, "nonce": nonce, "origin": self.origin, "v": 1})
+                return Expected(201, body={"text": text})
+            case "POST", "login":
+                return self._login(json.loads(body), now, drawn)
+            case "GET", "games":
+                return self._page(query, self._listed(query.get("player")))
+            case "GET", "games", game:
+                return self._spectate(game)
+            case "GET", "games", game, "log":
+                return self._log(game, int(query.get("after", -1)))
+            case "POST", "games", game, "entries":
+                return self._submit(game, body, at)
+        me = self._whose(token, at)
+        if me is None:
+            return _refused(401, "login-required")
+        match method, *path.strip("/").split("/")[1:]:
+            case "POST", "logout":
+                del self.tokens[str(token)]
+                return Expected(204)
+            case "POST", "offers":
+                return self._offer(json.loads(body)["ruleset"], me, at, drawn)
+            case "GET", "me", "games":
+                if query.get("waiting") == "true":
+                    return self._page(query, [game for game in self._listed(None) if game.to_move == me])
+                return self._page(query, self._listed(me))
+            case "GET", "games", game, "view":
+                return self._view(game, me, int(query.get("after", -1)))
+        raise AssertionError(f"the model does not know {method} {address}")
+
+    # --- players --------------------------------------------------------------------------------------------------
+
+    def _register(self, signed: Object, at: str) -> Expected:
+        statement = json.loads(signed["text"])
+        name, key = statement["name"], statement["key"]
+        if not log.signature_holds(key, "hkoji.register.v1", signed["text"], signed["sig"]):
+            return _refused(403, "bad-signature")
+        if statement["origin"] != self.origin:
+            return _refused(403, "forbidden")
+        holder = self.players.get(name) or next((each for each in self.players.values() if each["key"] == key), None)
+        if holder is not None:
+            same = (holder["name"], holder["key"]) == (name, key)
+            return Expected(200, body=holder) if same else _refused(409, "exists")
+        begun: Object = {"name": name, "key": key, "registered": at, "statement": signed, "revoked": False}
+        self.players[name] = {**begun, "earlier": []}
+        return Expected(201, body=self.players[name])
+
+    def keys_of(self, name: str) -> list[str]:
+        """All keys that a player has had, the one that counts first."""
+        player = self.players[name]
+        return [player["key"], *(each["key"] for each in player["earlier"])]
+
+    def _another_key(self, name: str, sent: Object, at: str) -> Expected:
+        """The key of a player gives way to another that it names: both have signed."""
+        said, player = json.loads(sent["text"]), self.players.get(name)
+        if said["name"] != name:
+            return _refused(400, "malformed")
+        if said["origin"] != self.origin:
+            return _refused(403, "forbidden")
+        for key, sig in ((said["old"], sent["old_sig"]), (said["key"], sent["sig"])):
+            if not log.signature_holds(key, "hkoji.newkey.v1", sent["text"], sig):
+                return _refused(403, "bad-signature")
+        if player is None:
+            return _refused(404, "not-found")
+        if player["statement"]["text"] == sent["text"]:
+            return Expected(200, body=player)
+        if said["old"] != player["key"]:
+            return _refused(403, "forbidden")
+        if any(said["key"] in self.keys_of(each) for each in self.players):
+            return _refused(409, "exists")
+        past = {"key": said["old"], "until": at, "revoked": False, "text": sent["text"], "sig": sent["old_sig"]}
+        earlier = [*player["earlier"], {**past, "new_sig": sent["sig"]}]
+        statement = {"text": sent["text"], "sig": sent["sig"]}
+        self.players[name] = {**player, "key": said["key"], "statement": statement, "earlier": earlier}
+        self.tokens = {token: given for token, given in self.tokens.items() if given[0] != name}
+        return Expected(200, body=self.players[name])
+
+    def _login(self, signed: Object, now: datetime, drawn: Drawn) -> Expected:
+        statement, player, at = json.loads(signed["text"]), self.players.get(signed["name"]), _text(now)
+        if statement["origin"] != self.origin:
+            return _refused(403, "forbidden")
+        if player is None:
+            return _refused(404, "not-found")
+        if not log.signature_holds(player["key"], "hkoji.login.v1", signed["text"], signed["sig"]):
+            return _refused(403, "bad-signature")
+        good = self.challenges.pop(statement["nonce"], "") > at
+        self.challenges = {nonce: expires for nonce, expires in self.challenges.items() if expires > at}
+        if not good:
+            return _refused(401, "login-required")
+        token, expires = drawn[0].hex(), _text(now + timedelta(seconds=self.token_lifetime))
+        self.tokens = {known: given for known, given in self.tokens.items() if given[1] > at}
+        self.tokens[token] = (player["name"], expires)
+        return Expected(200, body={"token": token, "expires": expires})
+
+    def _whose(self, token: str | None, at: str) -> str | None:
+        name, expires = self.tokens.get(token or "", (None, ""))
+        return name if expires > at else None
+
+    # --- games ----------------------------------------------------------------------------------------------------
+
+    def _offer(self, ruleset: Object, me: str, at: str, drawn: Drawn) -> Expected:
+        game, seed = drawn[0].hex(), drawn[1].hex()
+        assert game not in self.games
+        made = self.games[game] = NaiveGame(game, ruleset, seed, me, at, self.key)
+        return Expected(201, body={"game": game}, lines=_lines(made, 0))
+
+    def _submit(self, address: str, raw: bytes, at: str) -> Expected:
+        try:
+            text, sig, openings, entry = _read_submission(raw)
+        except (ValueError, KeyError, TypeError):
+            return Expected(400)
+        if entry["game"] != address:
+            return _refused(400, "malformed")
+        game = self.games.get(address)
+        if game is None:
+            return _refused(404, "not-found")
+        if entry["seq"] <= game.seq:
+            return _repeat(game, entry, text, sig)
+        try:
+            self._check_registered(game, entry)
+            brought = game.take(entry, text, sig, openings, at)
+        except Refused as refused:
+            return _refused(refused.status, refused.code, game if refused.status == 409 else None)
+        return Expected(201, lines=_lines(game, len(game.texts) - brought))
+
+    def _check_registered(self, game: NaiveGame, entry: Object) -> None:
+        if entry["kind"] in ("open", "join"):
+            check_body(entry["kind"], entry["body"])
+            player = self.players.get(entry["by"])
+            if player is None or player["key"] != entry["body"]["key"]:
+                raise Refused(403, "forbidden")
+            if entry["kind"] == "open" and game.stage == "open" and game.offered_to != entry["by"]:
+                raise Refused(403, "forbidden")
+
+    def _spectate(self, name: str) -> Expected:
+        game = self.games.get(name)
+        if game is None:
+            return _refused(404, "not-found")
+        return Expected(200, body=game.summary(), shown=seen.position(game, None))
+
+    def _log(self, name: str, after: int) -> Expected:
+        game = self.games.get(name)
+        if game is None:
+            return _refused(404, "not-found")
+        return Expected(200, lines=_lines(game, after + 1), etag=f'"{game.head}"')
+
+    def _view(self, name: str, me: str, after: int) -> Expected:
+        game = self.games.get(name)
+        if game is None:
+            return _refused(404, "not-found")
+        seat = game.seat_of(me)
+        if seat is None:
+            return _refused(403, "forbidden")
+        dealt = [{"cards": cards[seat], "round": number} for number, cards in enumerate(game.dealt, 1)]
+        place = {"game": name, "seat": seat, "seq": game.seq, "head": game.head}
+        text = log.canonical({**place, "dealt": dealt, "v": 1})
+        body = {
+            **place,
+            "status": game.status,
+            "actor": game.actor,
+            "openings": [each["opening"] for each in game.down if each["seat"] == seat],
+            "view": {"text": text},
+        }
+        legal = game.moves() if game.stage == "play" and game.actor == seat else set()
+        return Expected(200, body=body, lines=_lines(game, after + 1), shown=seen.position(game, seat), legal=legal)
+
+    # --- lists ----------------------------------------------------------------------------------------------------
+
+    def _listed(self, player: str | None) -> list[NaiveGame]:
+        opened = [game for game in self.games.values() if game.status != "offered"]
+        if player is not None:
+            opened = [game for game in opened if player in (*game.names, game.invite and game.invite["name"])]
+        return sorted(opened, key=lambda game: (game.created, game.game), reverse=True)
+
+    def waiting_for(self, name: str) -> list[str]:
+        """The games whose next entry a player owes."""
+        return [game.game for game in self._listed(None) if game.to_move == name]
+
+    def own_games(self, name: str) -> list[str]:
+        """The games that a player sits in, or is invited to."""
+        return [game.game for game in self._listed(name)]
+
+    def _page(self, query: dict[str, str], found: list[NaiveGame]) -> Expected:
+        limit = int(query.get("limit", 50))
+        chosen = list(_chosen(query, found))[:limit]
+        cursor = f"{chosen[-1].created}~{chosen[-1].game}" if len(chosen) == limit else None
+        return Expected(200, body={"games": [game.summary() for game in chosen], "next": cursor})
+
+
+def _chosen(query: dict[str, str], found: list[NaiveGame]) -> Iterator[NaiveGame]:
+    after = tuple(query["after"].split("~")) if "after" in query else None
+    for game in found:
+        if query.get("status", game.status) != game.status or not game.game.startswith(query.get("prefix", "")):
+            continue
+        if after is None or (game.created, game.game) < after:
+            yield game
+
+
+def _read_submission(raw: bytes) -> tuple[str, str, list[Object], Object]:
+    value = json.loads(raw)
+    if set(value) - {"entry", "sig", "opening"}:
+        raise ValueError("a key too many")
+    text, sig, openings = value["entry"], value["sig"], value.get("opening", [])
+    entry: Any = json.loads(text, parse_float=_no_fraction)
+    if log.canonical(entry) != text or set(entry) != {"at", "body", "by", "game", "kind", "prev", "seq", "v"}:
+        raise ValueError("not the one form")
+    places = [(each["seq"], each["part"]) for each in openings]
+    if places != sorted(set(places)):
+        raise ValueError("openings out of order")
+    return text, sig, openings, entry
+
+
+def _no_fraction(text: str) -> None:
+    raise ValueError(text)
+
+
+def _repeat(game: NaiveGame, entry: Object, text: str, sig: str) -> Expected:
+    at = entry["seq"]
+    if game.texts[at] != text or entry["by"] == "server":
+        return _refused(409, "conflict", game)
+    key = game.key_at(game.names.index(entry["by"]), at)
+    assert key is not None
+    if not log.signature_holds(key, "hkoji.entry.v1", text, sig):
+        return _refused(403, "bad-signature")
+    last = at + 1
+    while last < len(game.texts) and json.loads(game.texts[last])["by"] == "server":
+        last += 1
+    return Expected(200, lines=_lines(game, at)[: last - at])
+
+
+def _lines(game: NaiveGame, start: int) -> list[tuple[str, str]]:
+    return list(zip(game.texts, game.receipts, strict=True))[start:]
+
+
+def _text(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

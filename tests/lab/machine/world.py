@@ -1,0 +1,285 @@
+"""The real service, called directly, and players' real clients at it: every answer is compared with the model's.
+
+A `Device` is a home folder and the client over it. The wire between them can lose a request, lose an answer, or let
+something else happen in the middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from hkoji_server.app import create_app
+from hkoji_server.service.ports import Ports
+from hkoji_server.settings import Settings
+
+from hkoji.client import Client, Home
+from hkoji.client.identity import create, load
+from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.errors import NetworkError
+from hkoji.log.private_key import PrivateKey
+from tests.lab.machine import naive_log as log
+from tests.lab.machine.naive_game import NaiveGame
+from tests.lab.machine.naive_service import Expected, NaiveService
+from tests.support import inside
+from tests.support.inside import Clock, Inside
+
+URL = "http://127.0.0.1:9"
+TOKEN_LIFETIME = 3600
+CHALLENGE_LIFETIME = 60
+NAMES = ("alice", "bob", "carol")
+ANSWERS: Counter[int] = Counter()
+"""How many answers have been compared in this process, by status."""
+
+
+@dataclass
+class Asked:
+    """A request that has reached the service, and what had to come back."""
+
+    method: str
+    path: str
+    body: bytes
+    expected: Expected
+
+    @property
+    def entry(self) -> dict[str, Any] | None:  # Any: JSON
+        """What was submitted, if it was a submission."""
+        if self.method == "POST" and self.path.endswith("/entries"):
+            found: dict[str, Any] = json.loads(json.loads(self.body)["entry"])
+            return found
+        return None
+
+
+class World:
+    """A service on a database in `folder`, the model beside it, and players with devices."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clock = Clock()
+        self.drawn: list[bytes] = []
+        self._draw = inside.drawn("service")
+        self.runner = asyncio.Runner()
+        modules = ("hkoji.client.game", "hkoji.client.service", "hkoji.client.key_changes")
+        self._times = [patch(f"{module}.utc_now", self.time) for module in modules]
+        for each in self._times:
+            each.start()
+        self._start()
+        about = self.real.ask("GET", "/v1/service").json
+        self.model = NaiveService(about["key"], about["origin"], TOKEN_LIFETIME, CHALLENGE_LIFETIME)
+        self.checked: dict[str, int] = {}
+        self.devices: list[Device] = []
+        for name in NAMES:
+            self._seat(name)
+        self._seat("alice", "alice-2")
+
+    def _start(self) -> None:
+        settings = Settings(
+            data=self.folder / "data",
+            log_level="error",
+            token_lifetime=TOKEN_LIFETIME,
+            challenge_lifetime=CHALLENGE_LIFETIME,
+            cached_games=1,  # so that games are read from the database again and again
+        )
+        app = create_app(settings, Ports(self.clock, self._entropy), address="http://inside")
+        self._lifespan = app.router.lifespan_context(app)
+        with patch("hkoji_server.app.gc"):  # it freezes what is there when it starts: too slow and too much here
+            self.runner.run(self._lifespan.__aenter__())
+        self.real = Inside(app, self.runner, self.clock, settings.data)
+
+    def _entropy(self, size: int) -> bytes:
+        data: bytes = self._draw(size)
+        self.drawn.append(data)
+        return data
+
+    def _seat(self, name: str, folder: str = "") -> None:
+        home = Home(self.folder / (folder or name))
+        create(home, name, None, sha256(name.encode()).digest())
+        device = Device(self, name, home)
+        self.devices.append(device)
+        device.client.register(URL)
+
+    def time(self) -> str:
+        """The time, as entries say it."""
+        return self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def restart(self) -> None:
+        """Ends the service and starts it on the same database."""
+        self.runner.run(self._lifespan.__aexit__(None, None, None))
+        self._start()
+
+    def close(self) -> None:
+        """Ends everything."""
+        with suppress(Exception):
+            self.runner.run(self._lifespan.__aexit__(None, None, None))
+        self.runner.close()
+        for each in self._times:
+            each.stop()
+
+    def ask(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[HttpAnswer, Expected]:
+        """Asks both, and compares."""
+        self.drawn.clear()
+        answer = self.real.ask(method, path, raw=body, token=token)
+        ANSWERS[answer.status] += 1
+        expected = self.model.answer(method, path, body, token, self.clock(), self.drawn)
+        try:
+            self._compare(expected, answer.status, answer.headers, answer.body)
+        except AssertionError as error:
+            raise AssertionError(f"{method} {path}: {error}; it answered {answer}") from error
+        return HttpAnswer(answer.status, answer.body), expected
+
+    def _compare(self, expected: Expected, status: int, headers: dict[str, str], raw: bytes) -> None:
+        assert status == expected.status, f"status {status}, not {expected.status} {expected.code}"
+        if status >= 400:
+            assert headers["content-type"] == "application/problem+json", "a problem is a problem document"
+        if expected.etag:
+            assert headers["etag"] == expected.etag, "the tag is the head"
+            found: Any = {"lines": [json.loads(line) for line in raw.splitlines()]}
+        else:
+            found = json.loads(raw) if raw else {}
+        for name, value in (expected.body or {}).items():
+            shown = {"text": found[name]["text"]} if name == "view" else found[name]
+            if name == "earlier":
+                _compare_keys(shown, value)
+            else:
+                assert shown == value, f"{name} is {shown}, not {value}"
+        for name, value in (expected.shown or {}).items():
+            assert found["state"][name] == value, f"state has {name} {found['state'][name]}, not {value}"
+        if expected.legal is not None:
+            assert len(found["legal"]) == len(expected.legal), "a move is listed twice or missing"
+            assert set(found["legal"]) == expected.legal, "the legal moves"
+        if expected.lines is not None:
+            self._compare_lines(expected.lines, [found["line"]] if "line" in found else found["lines"])
+        if "receipt" in found:
+            assert found["receipt"] == found["lines"][0]["receipt"], "the receipt is that of the first line"
+
+    def _compare_lines(self, wanted: list[tuple[str, str]], lines: list[Any]) -> None:
+        assert [line["entry"] for line in lines] == [text for text, _ in wanted], "the entries"
+        assert [line["receipt"]["text"] for line in lines] == [receipt for _, receipt in wanted], "the receipts"
+        for line in lines:
+            self._check_signatures(line)
+
+    def _check_signatures(self, line: Any) -> None:  # Any: JSON
+        """Each line's signatures once; after that they must stay the same."""
+        entry = json.loads(line["entry"])
+        made = (line["entry"], line["sig"], line["receipt"]["sig"])
+        game = self.model.games[entry["game"]]
+        place = f"{entry['game']} {entry['seq']}"
+        if self.checked.get(place) != hash(made):
+            assert place not in self.checked, "a line has changed"
+            by_server = entry["by"] == "server"
+            key = self.model.key if by_server else game.key_at(game.names.index(entry["by"]), entry["seq"])
+            space = "hkoji.server.v1" if by_server else "hkoji.entry.v1"
+            assert key is not None
+            assert log.signature_holds(key, space, line["entry"], line["sig"]), "the entry's signature"
+            text, sig = line["receipt"]["text"], line["receipt"]["sig"]
+            assert log.signature_holds(self.model.key, "hkoji.receipt.v1", text, sig), "the receipt's signature"
+            self.checked[place] = hash(made)
+
+
+def _compare_keys(shown: Any, wanted: Any) -> None:  # Any: JSON
+    """Earlier keys are in order of time, and two may be of one second."""
+    assert [each["until"] for each in shown] == sorted(each["until"] for each in wanted), "the order of earlier keys"
+    for each in wanted:
+        assert each in shown, "an earlier key"
+
+
+@dataclass
+class Device:
+    """A home of player `name`, and the client over it."""
+
+    world: World
+    name: str
+    home: Home
+    trace: list[Asked] = field(default_factory=list)
+    """What the operation that is running has asked."""
+    lost: str = ""
+    """The request, or the answer, if this operation has lost one."""
+    lost_path: str = ""
+    """Where that was asked, or was to be."""
+    waits: dict[str, bytes] = field(default_factory=dict)
+    """For each game the submission that had no answer: what has to be sent next, byte for byte."""
+    fault: tuple[str, int] | None = None
+    """What to lose in the next operation: `request` or `answer`, and of which request."""
+    bare: bool = False
+    """Whether this operation sends what is not its own to keep: an entry that was signed for later."""
+    meanwhile: Callable[[], object] | None = None
+    """What happens between the next submission's signing and its arrival."""
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._draw = inside.drawn(str(self.home.path.name))
+        self.reread()
+
+    @property
+    def key(self) -> PrivateKey:
+        """The key that the player plays with."""
+        return PrivateKey.from_openssh(load(self.home).file.read_bytes())
+
+    def key_in(self, game: NaiveGame) -> PrivateKey:
+        """The key that counts for the player in a game, or would."""
+        seat = game.seat_of(self.name)
+        own = load(self.home)
+        named = next((each for each in own.keys if seat is not None and each.public.text == game.keys[seat]), own.own)
+        return PrivateKey.from_openssh(named.file.read_bytes())
+
+    def reread(self) -> None:
+        """Forgets what is in memory: a new process over the same files."""
+        self.client = Client(self.home, entropy=self._draw, connect=lambda url: Wire(url, self), say=self.said.append)
+
+    def begin(self) -> None:
+        """An operation begins."""
+        self.trace, self.lost = [], ""
+
+    def kept_texts(self, game: str) -> list[str]:
+        """The entries of the log in the home's files."""
+        file = self.home.game_folder(game) / "log.jsonl"
+        if not file.exists():
+            return []
+        return [json.loads(line)["entry"] for line in file.read_text().splitlines()]
+
+
+class Wire(Transport):
+    """What a client's requests go through."""
+
+    def __init__(self, url: str, device: Device) -> None:
+        super().__init__(url)
+        self._device = device
+
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
+        """A request to the service and to the model."""
+        device, sent = self._device, body or b""
+        game = path.split("/")[3] if path.endswith("/entries") else None
+        kept = game is not None and not device.bare
+        if game is not None and kept:
+            outbox = device.home.game_folder(game) / "outbox.json"
+            assert not outbox.exists() or outbox.read_bytes() == sent, "what is sent is on disk before"
+            if game in device.waits:
+                assert device.waits[game] == sent, "a retry sends the stored bytes"
+            if device.meanwhile is not None:
+                happens, device.meanwhile = device.meanwhile, None
+                happens()
+        fault = device.fault
+        if fault is not None:
+            device.fault = (fault[0], fault[1] - 1) if fault[1] else None
+            if fault[1] == 0:
+                device.lost, device.lost_path = fault[0], path
+                if game is not None and kept:
+                    assert outbox.exists(), "an entry without an answer is kept"
+                    device.waits[game] = sent
+                if fault[0] == "answer":
+                    _, expected = device.world.ask(method, path, sent, token)
+                    device.trace.append(Asked(method, path, sent, expected))
+                raise NetworkError(self.url, "the wire is cut")
+        if game is not None and kept:
+            device.waits.pop(game, None)
+        answer, expected = device.world.ask(method, path, sent, token)
+        device.trace.append(Asked(method, path, sent, expected))
+        return answer

@@ -1,0 +1,250 @@
+"""The shell script of the specification: it finds what `hkoji audit` finds, and treats a log as data.
+
+A sample; `python -m tests.lab.two_audits.measure` compares the two on as many logs as one likes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hkoji.audit.keyring import Pins
+from hkoji.game.replay import replay
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.line import parse_log
+from hkoji.log.private_key import PrivateKey
+from tests.lab.two_audits.damaged_logs import BYTES, FORGERIES, Case, cases, golden, tables
+from tests.support.drafts import Draft, draft, pins, seal
+from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, missing_tools, run
+from tests.support.table import Table
+
+NOBODY: Pins = {}
+
+
+@pytest.fixture(autouse=True)
+def _tools() -> None:
+    if missing := missing_tools():
+        pytest.fail(missing)
+
+
+def _differences(logs: list[Case], folder: Path) -> list[str]:
+    def compare(number: int) -> str:
+        case = logs[number]
+        path = folder / f"{number}.jsonl"
+        path.write_bytes(case.log)
+        script, hkoji = by_script(path, case.pins), by_hkoji(case.log, case.pins)
+        return "" if script.agrees(hkoji) else f"{case.name}: the script says {script}, hkoji says {hkoji}"
+
+    with ThreadPoolExecutor(4) as pool:
+        return [words for words in pool.map(compare, range(len(logs))) if words]
+
+
+def test_it_is_short_enough_to_be_read() -> None:
+    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 100
+    assert max(map(len, lines)) <= 120
+
+
+def test_it_agrees_on_every_fourth_sort_of_damage(tmp_path: Path) -> None:
+    logs = list(cases(random.Random(3)))
+    assert len(logs) == len(BYTES) + len(FORGERIES) + 1
+    assert _differences(logs[::4], tmp_path) == []
+
+
+def test_a_second_key_that_is_refused_takes_nothing_from_the_first(tmp_path: Path) -> None:
+    drafts = draft(tables()[2])
+    drafts[2].value["by"] = "server"
+    case = Case("a second key of the service", seal(drafts), pins(tables()[2]))
+    (tmp_path / "log").write_bytes(case.log)
+    assert by_script(tmp_path / "log", NOBODY).found == ((3, 2),)
+    assert _differences([case], tmp_path) == []
+
+
+def test_it_finds_what_is_wrong_where_keys_change(tmp_path: Path) -> None:
+    """A proof or revocation by another key, a key that did not count, and signatures by the one of before or after."""
+    rekeyed, revoked = tables()[5], tables()[6]
+    stranger = PrivateKey.from_seed(b"\x07" * 32)
+    cases_: list[Case] = []
+
+    def case(name: str, table: Table, kind: str, change: Callable[[Draft], None], behind: int = 0) -> None:
+        drafts = draft(table)
+        number = next(n for n, it in enumerate(drafts) if it.kind == kind)
+        change(drafts[number + behind])
+        cases_.append(Case(name, seal(drafts[: number + 2]), pins(table)))
+
+    def proved_by_another(it: Draft) -> None:
+        it.prover = stranger
+
+    def revoked_by_another(it: Draft) -> None:
+        it.body["revocation"]["sig"] = encode_base64(stranger.sign(sshsig.REVOKE, b"{}\n"))
+
+    def of_another(it: Draft) -> None:
+        it.body["old"] = stranger.public.text
+
+    def signed_by_the_new(it: Draft) -> None:
+        assert it.prover is not None
+        it.signer = it.prover
+
+    old = draft(rekeyed)[next(n for n, it in enumerate(draft(rekeyed)) if it.kind == "rekey")].signer
+
+    def signed_by_the_old(it: Draft) -> None:
+        it.signer = old
+
+    for table, kind in ((rekeyed, "rekey"), (revoked, "revoke")):
+        case("as it was", table, kind, lambda _: None)
+        case("proved by another", table, kind, proved_by_another)
+        case("of another key", table, kind, of_another)
+    case("revoked by another", revoked, "revoke", revoked_by_another)
+    case("signed by the new key", rekeyed, "rekey", signed_by_the_new)
+    case("the next by the old key", rekeyed, "rekey", signed_by_the_old, 1)
+    steps = []
+    for each in cases_:
+        (tmp_path / "log").write_bytes(each.log)
+        said = by_script(tmp_path / "log", each.pins)
+        assert said.agrees(by_hkoji(each.log, each.pins)), each.name
+        steps.append([step for step, _ in said.found])
+    assert steps == [[], [4], [3], [], [4], [3], [4], [4], [4]]
+
+
+def test_it_agrees_on_a_game_cut_anywhere(tmp_path: Path) -> None:
+    logs = [case for case in golden() if case.name.endswith("of resigned.jsonl")]
+    assert len(logs) > 10
+    assert _differences(logs[::4], tmp_path) == []
+
+
+@pytest.mark.parametrize("table", [tables()[0], tables()[4]], ids=["hanamikoji", "geishas-road"])
+def test_it_deals_the_cards_that_the_replay_deals(tmp_path: Path, table: Table) -> None:
+    path = tmp_path / "game.jsonl"
+    path.write_text(table.text)
+    done = run(path, pins(table))
+    assert done.returncode == 0, done
+    course = replay(parse_log(table.text)).course
+    assert course is not None
+    width = course.setup.ruleset.pack.width
+    rounds = [line for line in done.stdout.splitlines() if line.startswith("7 round")]
+    assert len(rounds) == len(course.dealt)
+    for line, dealt in zip(rounds, course.dealt, strict=True):
+        said = line.split("aside ", 1)[1].split(", ")
+        hands = dict(words.split(" ") for words in said[1:3])
+        first, drawn = said[3].split(" first ")
+        names = ("alice", "bob") if first == "alice" else ("bob", "alice")
+        draws = [drawn[at : at + width] for at in range(0, len(drawn), width)]
+        for name, cards in zip(("alice", "bob"), dealt, strict=True):
+            everything = hands[name] + "".join(draws[names.index(name) :: 2])
+            assert everything.startswith(cards), (name, line)
+        assert len(draws) == 8
+
+
+def test_what_a_log_says_is_never_run_printed_as_a_format_or_expanded(tmp_path: Path) -> None:
+    drafts = draft(tables()[2])
+    texts = [
+        "$(touch pwned)",
+        "`touch pwned`",
+        "%s%n%99999999d",
+        "-n hkoji",
+        "; touch pwned #",
+        "*",
+        "a[$(touch pwned)]",
+    ]
+    drafts[1].body["ext"] = {"comment": texts}
+    for it, text in zip(drafts[5:], texts, strict=False):
+        it.body["action"] = text
+    log = tmp_path / "log"
+    log.write_bytes(seal(drafts))
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    done = subprocess.run(
+        ["bash", str(SCRIPT), str(log)], cwd=folder, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done
+    assert not done.stderr
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        b"\x00\x00\n",
+        b"\x00" * 5000,
+        b"\xff\xfe\n",
+        b"{}\r\n",
+        b"[" * 100_000 + b"\n",
+        b'{"entry":' + b'{"a":' * 50_000 + b"\n",
+        b'{"entry":"' + b"9" * 2_200_000 + b'","sig":"AAAA"}\n',
+        b'{"entry":"' + b'\\"' * 900_000 + b'","sig":"AAAA"}\n',
+        b'{"entry":"' + b"[" * 900_000 + b'","sig":"AAAA"}\n',
+        b'{"entry":"' + b"9" * 900_000 + b'","sig":"' + b"A" * 1_000_000 + b'"}\n',
+        b"a" * 10_000_000,
+    ],
+    ids=["NULs", "only NULs", "no UTF-8", "CR", "deep", "deeper", "long", "quotes", "nested", "digits", "10 MB"],
+)
+def test_hostile_bytes_are_a_finding_like_any_other(tmp_path: Path, log: bytes) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(log)
+    script = by_script(path, NOBODY)
+    assert script.found == ((1, 0),)
+    assert script.agrees(by_hkoji(log, NOBODY))
+
+
+def test_usage(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(tables()[2].text.encode())
+    weak = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA" + "A" * 41
+    for arguments in (
+        [],
+        [tmp_path],
+        [tmp_path / "none"],
+        [path, "alice"],
+        [path, "alice=nothing"],
+        [path, f"a={weak}"],
+    ):
+        done = subprocess.run(["bash", SCRIPT, *arguments], capture_output=True, encoding="utf-8", check=False)
+        assert done.returncode == 2, done
+        assert done.stderr.startswith("audit.sh: ")
+        assert not done.stdout
+    key = tmp_path / "alice.pub"
+    key.write_text(f"{tables()[2].keys[0].public.text} alice@home\n")
+    done = subprocess.run(["bash", SCRIPT, path, f"alice={key}"], capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done
+    assert "alice as expected" in done.stdout
+
+
+def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(tables()[0].text.encode())
+    for tool in ("jq", "openssl", "ssh-keygen", "sha256sum", "od"):
+        broken = tmp_path / tool
+        broken.mkdir()
+        (broken / tool).write_text("#!/bin/sh\necho a reason >&2\nexit 1\n")
+        (broken / tool).chmod(0o755)
+        path = f"{broken}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", SCRIPT, log], env={**os.environ, "PATH": path}, capture_output=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == 2, (tool, done)
+        assert "FINDING" not in done.stdout, (tool, done)
+
+
+@pytest.mark.parametrize("name", ["jq", "unset", "exit", "compgen"])
+def test_a_function_that_the_caller_has_exported_takes_the_place_of_nothing(tmp_path: Path, name: str) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(BYTES["the first line twice"](random.Random(1), tables()[2].text.encode()))
+    environment = {**os.environ, f"BASH_FUNC_{name}%%": "() { exit 0 ; }"}
+    done = subprocess.run(["bash", SCRIPT, log], env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 1, done
+    assert "2 chain        FINDING at entry 1: it does not follow" in done.stdout
+
+
+def test_a_tool_that_is_missing_is_no_audit(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["/bin/bash", SCRIPT, SCRIPT], env={"PATH": str(tmp_path)}, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 2, done
+    assert "jq is missing" in done.stderr
