@@ -6,6 +6,7 @@ A `Ruleset` is one game with its options fixed. A `State` is a position as one o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
@@ -75,6 +76,10 @@ class State(Protocol):
     def deck(self) -> str:
         """The cards still to be drawn, in order."""
 
+    @property
+    def wins(self) -> tuple[int, int] | None:
+        """The rounds that each seat has won; None in a game whose rounds are not won."""
+
     def legal_actions(self) -> tuple[str, ...]:
         """The decisions open to the actor, canonical, sorted; empty when no decision is due.
 
@@ -110,6 +115,10 @@ class Ruleset(Protocol):
     @property
     def name(self) -> str:
         """The game's name in the log."""
+
+    @property
+    def action_names(self) -> Mapping[str, str]:
+        """The name of each action, by the first character of its notation."""
 
     @property
     def markers(self) -> tuple[str, ...]:

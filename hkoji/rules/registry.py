@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from hkoji.errors import MalformedError, NotUnderstoodError
@@ -16,6 +17,10 @@ from hkoji.rules.protocol import Json, Ruleset
 
 class RulesetType(Protocol):
     """A game before its options are fixed."""
+
+    @property
+    def action_names(self) -> Mapping[str, str]:
+        """As in `Ruleset`: the same whatever the options."""
 
     @property
     def reasons(self) -> frozenset[str]:

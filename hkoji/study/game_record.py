@@ -1,16 +1,16 @@
 """What counts of one game for statistics: a small value made from its replay, and nothing of any card.
 
 Generic over games: an action's kind is the first character of its notation, the starting player of a round whoever
-acts first in it. Only who has won a round is a game's own affair, and not every game has such a thing.
+acts first in it, its winner the seat whose count of won rounds (`State.wins`) has grown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from hkoji.game.replay import Replay
 from hkoji.rules.events import DECISIONS, Act, Answer, Deal, Event, Order, Seat
-from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due, State
 
 
@@ -67,8 +67,8 @@ def record(replay: Replay, ruleset: str, seconds: int | None = None) -> GameReco
     # A round that another one follows has been scored; the last one, if the rules ended it and nothing else did.
     scored = course.state.due is Due.DEAL or (outcome is not None and outcome.reason in course.setup.ruleset.reasons)
     counted = [each.done(scored=scored or each is not rounds[-1]) for each in rounds]
-    for number, winner in enumerate(round_winners([step.course.state for step in replay.steps])):
-        counted[number] = counted[number]._replace(winner=winner)
+    for number, winner in _round_winners(step.course.state for step in replay.steps).items():
+        counted[number - 1] = counted[number - 1]._replace(winner=winner)
     finished = course.finished
     return GameRecord(
         game=course.setup.game,
@@ -83,13 +83,14 @@ def record(replay: Replay, ruleset: str, seconds: int | None = None) -> GameReco
     )
 
 
-def round_winners(states: list[State]) -> list[Seat]:
-    """Who won each scored round of a game whose rounds are won; empty for the others."""
-    found: list[Seat] = []
+def _round_winners(states: Iterable[State]) -> dict[int, Seat]:
+    """Who won each round, by its number; without rounds that are shared, or that this game does not count as won."""
+    found: dict[int, Seat] = {}
+    before = (0, 0)
     for state in states:
-        if isinstance(state, GeishasRoadState) and sum(state.wins) > len(found):
-            assert state.loser is not None
-            found.append(1 - state.loser)
+        if state.wins is not None and state.wins != before:
+            found[state.round] = int(state.wins[1] > before[1])
+            before = state.wins
     return found
 
 

@@ -8,6 +8,7 @@ starting player alternates.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -41,6 +42,7 @@ class Showdown:
 
     name: ClassVar[str] = NAME
     pack: ClassVar[Pack] = PACK
+    action_names: ClassVar[Mapping[str, str]] = {"H": "hide", "O": "offer"}
     markers: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[frozenset[str]] = frozenset({"points"})
 

@@ -15,7 +15,7 @@ from hkoji.bots.hanamikoji.model import KINDS, Lead, leads
 from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import CHARM
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.hanamikoji.position import HanamikojiOptions
 
 MOVES: Final = {2: (0.31, 0.33), 3: (0.44, 0.37), 4: (0.32, 0.36), 5: (0.26, 0.29)}
 """By charm: how often a round's starter has more of a geisha's items, and how often the other player."""
@@ -85,7 +85,7 @@ def code_of(markers: str, seat: Seat) -> int:
 class HanamikojiRoundWorth(dict[Lead, float]):
     """By a seat's lead at the end of the current round: its chance to win the game. Filled as it is asked."""
 
-    def __init__(self, ruleset: Hanamikoji, markers: str, seat: Seat, first: Seat, number: int) -> None:
+    def __init__(self, ruleset: HanamikojiOptions, markers: str, seat: Seat, first: Seat, number: int) -> None:
         """`markers` as they lie before round `number`, which seat `first` has started, is scored."""
         super().__init__()
         to_go = ruleset.max_rounds - number if ruleset.max_rounds else SETTLED

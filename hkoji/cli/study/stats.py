@@ -12,8 +12,7 @@ from hkoji.cli.output import CommandOutput, TextStyle
 from hkoji.cli.study.game_records import UnreadableLog, read_games
 from hkoji.errors import HkojiError, StorageError
 from hkoji.messages.text import plural, tell
-from hkoji.rules.geishas_road import actions as geishas_road
-from hkoji.rules.hanamikoji import actions as hanamikoji
+from hkoji.rules.registry import RULESETS
 from hkoji.show.drawings.charts import Bar, Chart, draw_charts
 from hkoji.study.shares import Share, Spread
 from hkoji.study.tally import GameTally, Group
@@ -22,10 +21,6 @@ _NAMED: Final = 1000
 """So many problems are kept by name; all are counted."""
 _SHOWN: Final = 20
 _BAR: Final = 30
-_ACTIONS: Final = {
-    "hanamikoji": {str(number): name for number, name in hanamikoji.NAMES.items()},
-    "geishas-road": geishas_road.NAMES,
-}
 
 
 class UncountedLogs(NamedTuple):
@@ -197,7 +192,7 @@ def _places(group: Group, style: TextStyle) -> Iterator[str]:
     """Which action is taken when, and how often who took it then has won."""
     if not group.kinds():
         return
-    names = _ACTIONS.get(group.name.partition("/")[0], {})
+    names = RULESETS[group.name.partition("/")[0]].action_names
     titles = _titles(group)
     if style.plain:
         for kind in group.kinds():
@@ -277,7 +272,7 @@ def _charts(tally: GameTally) -> Iterator[Chart]:
         yield Chart(_("Who won"), tuple(_bar(label, each) for label, each in wins if each.total), half=True)
         rounds = ((str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds))
         yield Chart(_("Rounds"), tuple(_bar(label, each) for label, each in rounds))
-        names = _ACTIONS.get(name.partition("/")[0], {})
+        names = RULESETS[name.partition("/")[0]].action_names
         for place, title in enumerate(_titles(group)):
             yield Chart(
                 _("Actions taken {place}, and how often who did has won", place=title),

@@ -6,6 +6,7 @@ suggests drawing them in a first game).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -34,6 +35,7 @@ class GeishasRoad:
 
     name: ClassVar[str] = NAME
     pack: ClassVar[Pack] = actions.PACK
+    action_names: ClassVar[Mapping[str, str]] = actions.NAMES
     markers: ClassVar[tuple[str, ...]] = tuple(actions.COLOURS)
     reasons: ClassVar[frozenset[str]] = frozenset({"rounds"})
 

@@ -1,9 +1,7 @@
-"""The machine: one position of Geisha's Road as one observer knows it, and what each event makes of it.
+"""The machine of Geisha's Road: what each event makes of a position.
 
-The table `_MACHINE` says which event may come when; everything else raises and changes nothing. Hands and face-down
-cards may be unknown here; the road, the tableaus and all that follows from them are public, so answers and orders
-are the same for every observer. It does not know where cards come from: dealing and drawing are events. Kept in one
-module, though long, because it is one table with its steps.
+The table `_MACHINE` says which event may come when; everything else raises and changes nothing. It does not know where
+cards come from: dealing and drawing are events.
 
 Source: rulebook (2021), "Gameplay", "Round End", "Preparing for the Next Round".
 """
@@ -11,18 +9,16 @@ Source: rulebook (2021), "Gameplay", "Round End", "Preparing for the Next Round"
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
-from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
+from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError
 from hkoji.messages.text import any_of, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.closing import close
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Order, Outcome, Pick, Reveal, Seat
-from hkoji.rules.geishas_road import notation, plain, refusals, scoring
+from hkoji.rules.geishas_road import refusals, scoring
 from hkoji.rules.geishas_road.actions import (
     ALL_USED,
-    BITS,
-    CODES,
     COLOURS,
     COMPETITION,
     GIFT,
@@ -30,17 +26,13 @@ from hkoji.rules.geishas_road.actions import (
     NAMES,
     PACK,
     REVEAL,
-    SIZES,
-    actions,
     all_differ,
     read,
 )
+from hkoji.rules.geishas_road.position import GeishasRoadOptions, GeishasRoadPosition
 from hkoji.rules.geishas_road.road import Road, answers
-from hkoji.rules.pairs import Pair, hide_others, put
-from hkoji.rules.protocol import Due, Json
-
-if TYPE_CHECKING:
-    from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.pairs import Pair, put
+from hkoji.rules.protocol import Due
 
 HAND, DRAWS = 6, 8
 _X: Final = PACK.unknown
@@ -48,96 +40,10 @@ _BOTH: Final = 0b11
 _START: Final = Road()
 
 
-class GeishasRoadState(NamedTuple):
-    """A position. Pairs are by seat; multisets are numbers of `actions.PACK`; no card is in two places."""
+class GeishasRoadState(GeishasRoadPosition):
+    """A position that events are applied to."""
 
-    ruleset: GeishasRoad
-    round: int
-    first: Seat | None
-    """Who starts the current round (before the first deal: the first one); None until chance or the loser has said."""
-    due: Due
-    actor: Seat | None
-    hands: tuple[Cards, Cards]
-    used: tuple[int, int]
-    """Actions taken this round, a bit each."""
-    tableaus: tuple[Cards, Cards]
-    """Cards played, on each side."""
-    intrigues: tuple[Cards, Cards]
-    """The intrigue's card that was kept, face down until the round's end; then it is in the tableau."""
-    discards: tuple[Cards, Cards]
-    """The intrigue's card that was discarded."""
-    offer: str
-    """The gift or competition that waits for an answer; else empty."""
-    left: str
-    """The two cards of an answered offer of which the order is due; else empty."""
-    deck: str
-    """The cards to be drawn, in order."""
-    road: Road
-    markers: str
-    """As in `scoring`."""
-    counted: str
-    """The markers as they counted in a round that has been scored since; empty until then."""
-    revealed: int
-    """Seats whose intrigue has been revealed this round, a bit each."""
-    wins: tuple[int, int]
-    """Rounds won."""
-    loser: Seat | None
-    """Who lost the round before; None in the first one."""
-    outcome: Outcome | None
-
-    # --- what can be done -----------------------------------------------------------------------------------------
-
-    def legal_actions(self) -> tuple[str, ...]:
-        """The decisions open to the actor, canonical and sorted; empty when no decision is due.
-
-        Raises `UnknownHandError` when an action is due from a hand that is not fully known here. Everything else
-        depends on public things only.
-        """
-        match self.due:
-            case Due.ACT:
-                assert self.actor is not None
-                hand = self.hands[self.actor]
-                if hand >= _X:
-                    raise UnknownHandError(self.actor)
-                return actions(hand, self.used[self.actor])
-            case Due.ANSWER:
-                return answers(self.offer, self.road)
-            case Due.ORDER:
-                return tuple(f">{a}{b}" for a, b in self.road.orders(self._left()))
-            case Due.PICK:
-                return self._picks()
-        return ()
-
-    def shape(self) -> tuple[str, ...]:
-        """What a legal decision looks like now, `?` for each character of a card: public, whatever the hand."""
-        if self.due is not Due.ACT:
-            return self.legal_actions()
-        assert self.actor is not None
-        return tuple(code + "??" * SIZES[code] for code in CODES if not self.used[self.actor] & BITS[code])
-
-    def parse_action(self, text: str) -> str:
-        """Lenient text to canonical notation. Raises `NotationError`; legality is not asked."""
-        return notation.parse(text, due=self.due)
-
-    def due_reveals(self) -> tuple[Seat, ...]:
-        """The seats whose intrigue must be revealed now, the starting player's first."""
-        if self.due is not Due.REVEAL:
-            return ()
-        first = self.first or 0
-        return tuple(seat for seat in (first, 1 - first) if not self.revealed & (1 << seat))
-
-    def influence(self, seat: Seat) -> tuple[int, ...]:
-        """A seat's influence on each geisha in half points; of a scored round with the markers as they counted."""
-        return scoring.influence(self.tableaus[seat], self.counted or self.markers, seat)
-
-    def _picks(self) -> tuple[str, ...]:
-        return ("^0", "^1") if self.round > 1 else tuple(f"!{colour}" for colour in scoring.free(self.markers))
-
-    def _left(self) -> tuple[str, str]:
-        first, second = PACK.split(self.left)
-        return first, second
-
-    # --- what happens ---------------------------------------------------------------------------------------------
+    __slots__ = ()
 
     def apply(self, event: Event) -> GeishasRoadState:
         """The position after `event`. Raises `IllegalError` or `NotationError`; `self` never changes."""
@@ -356,28 +262,6 @@ class GeishasRoadState(NamedTuple):
     def _contradiction(self, reason: str) -> IllegalEventError:
         return IllegalEventError(reason, due=self.due.value)
 
-    # --- what others know -----------------------------------------------------------------------------------------
-
-    def project(self, seat: Seat | None) -> GeishasRoadState:
-        """The position as `seat` (None: a spectator) knows it: hands, face-down cards and the deck of others are X.
-
-        An intrigue that has been revealed is open, also while the other one is still awaited.
-        """
-        intrigues = tuple(
-            cards if owner == seat or self.revealed & (1 << owner) else PACK.hide(cards)
-            for owner, cards in enumerate(self.intrigues)
-        )
-        return self._replace(
-            hands=hide_others(PACK, self.hands, seat),
-            intrigues=(intrigues[0], intrigues[1]),
-            discards=hide_others(PACK, self.discards, seat),
-            deck=UNKNOWN * PACK.count(PACK.encode(self.deck)),
-        )
-
-    def to_json(self) -> dict[str, Json]:
-        """The position as plain data, as `plain.describe` says; equal states give equal data."""
-        return plain.describe(self)
-
 
 def _lay(tableaus: Pair, seat: Seat, cards: tuple[str, ...]) -> Pair:
     """Cards from a hand or an offer into a tableau."""
@@ -406,7 +290,7 @@ _MACHINE: Final[dict[Due, dict[type, _Step]]] = {
 }
 
 
-def initial(ruleset: GeishasRoad, first: Seat | None) -> GeishasRoadState:
+def initial(ruleset: GeishasRoadOptions, first: Seat | None) -> GeishasRoadState:
     """The position before any event; `first` is None when chance decides who starts."""
     return GeishasRoadState(
         ruleset=ruleset,

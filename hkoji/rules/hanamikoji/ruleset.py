@@ -5,6 +5,7 @@ Options of all editions: who starts the first round, a limit of rounds (0 for no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -35,6 +36,7 @@ class Hanamikoji:
 
     name: ClassVar[str] = NAME
     pack: ClassVar[Pack] = actions.PACK
+    action_names: ClassVar[Mapping[str, str]] = {str(number): name for number, name in actions.NAMES.items()}
     markers: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[frozenset[str]] = frozenset({"charm", "geisha", "limit"})
 

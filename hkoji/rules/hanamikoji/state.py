@@ -1,114 +1,44 @@
-"""The machine: one position of Hanamikoji as one observer knows it, and what each event makes of it.
+"""The machine of Hanamikoji: what each event makes of a position.
 
-The table `_MACHINE` says which event may come when; everything else raises and changes nothing. A hand, a row, a
-face-down card is a multiset that may hold unknown cards, so the same code referees (all known), shows a player's
-view and a spectator's. It does not know where cards come from: dealing and drawing are events.
-
-Source: rulebooks, "Sequence of play". A `NamedTuple` rather than a dataclass because a position is made for every
-event of a replay, and a frozen dataclass of this size takes four times as long to make.
+The table `_MACHINE` says which event may come when; everything else raises and changes nothing. It does not know where
+cards come from: dealing and drawing are events. Source: rulebooks, "Sequence of play".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
-from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError, UnknownHandError
+from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError
 from hkoji.messages.text import all_of, any_of, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.closing import close
-from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Outcome, Reveal, Seat
-from hkoji.rules.hanamikoji import notation, plain, scoring
+from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Reveal, Seat
+from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import (
     ALL_USED,
     NAMES,
-    NUMBERS,
     PACK,
     SECRET,
     TRADE_OFF,
-    actions,
     answers,
-    bit,
     choice_set,
     read,
     taken,
 )
-from hkoji.rules.pairs import Pair, hide_others, put
-from hkoji.rules.protocol import Due, Json
-
-if TYPE_CHECKING:
-    from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.hanamikoji.position import HanamikojiOptions, HanamikojiPosition
+from hkoji.rules.pairs import Pair, put
+from hkoji.rules.protocol import Due
 
 HAND, DRAWS, ASIDE = 6, 8, 1
 _X: Final = PACK.unknown
 _BOTH: Final = 0b11
 
 
-class HanamikojiState(NamedTuple):
-    """A position. Pairs are by seat; multisets are numbers of `actions.PACK`; no card is in two places."""
+class HanamikojiState(HanamikojiPosition):
+    """A position that events are applied to."""
 
-    ruleset: Hanamikoji
-    round: int
-    first: Seat | None
-    """Who starts the current round (before the first deal: the first one); None until chance has said."""
-    due: Due
-    actor: Seat | None
-    hands: tuple[Cards, Cards]
-    used: tuple[int, int]
-    """Actions taken this round, a bit each."""
-    rows: tuple[Cards, Cards]
-    """Cards at the geisha, on each side."""
-    secrets: tuple[Cards, Cards]
-    """The face-down secret until it is revealed; then it is in the row."""
-    trade_offs: tuple[Cards, Cards]
-    offer: str
-    """The gift or competition that waits for an answer; else empty."""
-    deck: str
-    """The cards to be drawn, in order."""
-    aside: Cards
-    """The card removed from the round."""
-    markers: str
-    """As in `scoring`."""
-    revealed: int
-    """Seats whose secret has been revealed this round, a bit each."""
-    outcome: Outcome | None
-
-    # --- what can be done -----------------------------------------------------------------------------------------
-
-    def legal_actions(self) -> tuple[str, ...]:
-        """The decisions open to the actor, canonical and sorted; empty when no decision is due.
-
-        Raises `UnknownHandError` when an action is due from a hand that is not fully known here. An answer depends on
-        open cards only and is always known.
-        """
-        if self.due is Due.ACT:
-            seat = self.actor
-            assert seat is not None
-            hand = self.hands[seat]
-            if hand >= _X:
-                raise UnknownHandError(seat)
-            return actions(hand, self.used[seat])
-        return answers(self.offer) if self.due is Due.ANSWER else ()
-
-    def shape(self) -> tuple[str, ...]:
-        """What a legal decision looks like now, `?` for a card: public, whatever the hand."""
-        if self.due is Due.ACT:
-            assert self.actor is not None
-            return tuple(f"{n}{'?' * n}" for n in NUMBERS if not self.used[self.actor] & bit(n))
-        return answers(self.offer) if self.due is Due.ANSWER else ()
-
-    def parse_action(self, text: str) -> str:
-        """Lenient text to canonical notation. Raises `NotationError`; legality is not asked."""
-        return notation.parse(text, offer=self.offer)
-
-    def due_reveals(self) -> tuple[Seat, ...]:
-        """The seats whose secret must be revealed now, the starting player's first."""
-        if self.due is not Due.REVEAL:
-            return ()
-        first = self.first or 0
-        return tuple(seat for seat in (first, 1 - first) if not self.revealed & (1 << seat))
-
-    # --- what happens ---------------------------------------------------------------------------------------------
+    __slots__ = ()
 
     def apply(self, event: Event) -> HanamikojiState:
         """The position after `event`. Raises `IllegalError` or `NotationError`; `self` never changes."""
@@ -162,24 +92,7 @@ class HanamikojiState(NamedTuple):
             drawn = PACK.encode(card)
             self._check_copies(drawn)
         hands = put(self.hands, seat, self.hands[seat] + drawn)
-        return HanamikojiState(
-            self.ruleset,
-            self.round,
-            self.first,
-            Due.ACT,
-            seat,
-            hands,
-            self.used,
-            self.rows,
-            self.secrets,
-            self.trade_offs,
-            "",
-            self.deck[1:],
-            self.aside,
-            self.markers,
-            0,
-            None,
-        )
+        return self._replace(due=Due.ACT, hands=hands, deck=self.deck[1:])
 
     def _act(self, event: Act) -> HanamikojiState:
         seat, action = event.seat, event.action
@@ -213,23 +126,14 @@ class HanamikojiState(NamedTuple):
             offer = action
         all_used = put(self.used, seat, used | mask)
         due, actor = (Due.ANSWER, 1 - seat) if offer else _next(all_used, seat)
-        after = HanamikojiState(
-            self.ruleset,
-            self.round,
-            self.first,
-            due,
-            actor,
-            put(self.hands, seat, hand),
-            all_used,
-            self.rows,
-            secrets,
-            trade_offs,
-            offer,
-            self.deck,
-            self.aside,
-            self.markers,
-            0,
-            None,
+        after = self._replace(
+            due=due,
+            actor=actor,
+            hands=put(self.hands, seat, hand),
+            used=all_used,
+            secrets=secrets,
+            trade_offs=trade_offs,
+            offer=offer,
         )
         if self.hands[seat] >= _X:
             after._replace(due=self.due)._check_copies()  # an error tells what is due here
@@ -252,24 +156,7 @@ class HanamikojiState(NamedTuple):
         rows = self.rows
         rows = (rows[0] + took, rows[1] + left) if seat == 0 else (rows[0] + left, rows[1] + took)
         due, actor = _next(self.used, 1 - seat)
-        return HanamikojiState(
-            self.ruleset,
-            self.round,
-            self.first,
-            due,
-            actor,
-            self.hands,
-            self.used,
-            rows,
-            self.secrets,
-            self.trade_offs,
-            "",
-            self.deck,
-            self.aside,
-            self.markers,
-            0,
-            None,
-        )
+        return self._replace(due=due, actor=actor, rows=rows, offer="")
 
     def _reveal(self, event: Reveal) -> HanamikojiState:
         seat = event.seat
@@ -324,22 +211,6 @@ class HanamikojiState(NamedTuple):
             else tell("unknown cards cannot be played from it")
         )
 
-    # --- what others know -----------------------------------------------------------------------------------------
-
-    def project(self, seat: Seat | None) -> HanamikojiState:
-        """The position as `seat` (None: a spectator) knows it: hands, face-down cards and the deck of others are X."""
-        return self._replace(
-            hands=hide_others(PACK, self.hands, seat),
-            secrets=hide_others(PACK, self.secrets, seat),
-            trade_offs=hide_others(PACK, self.trade_offs, seat),
-            deck=UNKNOWN * len(self.deck),
-            aside=PACK.hide(self.aside),
-        )
-
-    def to_json(self) -> dict[str, Json]:
-        """The position as plain data, as `plain.describe` says; equal states give equal data."""
-        return plain.describe(self)
-
 
 def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:
     """What follows a completed action of seat `acted`: the other seat's turn, or the reveal."""
@@ -363,7 +234,7 @@ _MACHINE: Final[dict[Due, dict[type, _Step]]] = {
 }
 
 
-def initial(ruleset: Hanamikoji, first: Seat | None) -> HanamikojiState:
+def initial(ruleset: HanamikojiOptions, first: Seat | None) -> HanamikojiState:
     """The position before any event; `first` is None when chance decides who starts."""
     return HanamikojiState(
         ruleset=ruleset,

@@ -1,0 +1,144 @@
+"""A position of Hanamikoji as one observer knows it: where the cards are, what can be done, what others may see of it.
+
+A hand, a row, a face-down card is a multiset that may hold unknown cards, so the same code referees (all known), shows
+a player's view and a spectator's. What each event makes of a position is in `state`.
+
+Source: rulebooks, "Sequence of play". A `NamedTuple` rather than a dataclass because a position is made for every
+event of a replay, and a frozen dataclass of this size takes four times as long to make.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, Protocol, Self
+
+from hkoji.errors import UnknownHandError
+from hkoji.rules.cards import UNKNOWN, Cards
+from hkoji.rules.events import Outcome, Seat
+from hkoji.rules.hanamikoji import notation, scoring
+from hkoji.rules.hanamikoji.actions import NUMBERS, PACK, actions, answers, bit
+from hkoji.rules.pairs import hide_others
+from hkoji.rules.protocol import Due, Json, Ruleset
+
+_X: Final = PACK.unknown
+
+
+class HanamikojiOptions(Ruleset, Protocol):
+    """The ruleset, with the options that the rules ask for."""
+
+    @property
+    def max_rounds(self) -> int:
+        """The limit of rounds; 0 for none."""
+
+    @property
+    def tiebreak(self) -> str:
+        """What decides at the limit: `geisha` or `charm`."""
+
+
+class HanamikojiPosition(NamedTuple):
+    """A position. Pairs are by seat; multisets are numbers of `actions.PACK`; no card is in two places."""
+
+    ruleset: HanamikojiOptions
+    round: int
+    first: Seat | None
+    """Who starts the current round (before the first deal: the first one); None until chance has said."""
+    due: Due
+    actor: Seat | None
+    hands: tuple[Cards, Cards]
+    used: tuple[int, int]
+    """Actions taken this round, a bit each."""
+    rows: tuple[Cards, Cards]
+    """Cards at the geisha, on each side."""
+    secrets: tuple[Cards, Cards]
+    """The face-down secret until it is revealed; then it is in the row."""
+    trade_offs: tuple[Cards, Cards]
+    offer: str
+    """The gift or competition that waits for an answer; else empty."""
+    deck: str
+    """The cards to be drawn, in order."""
+    aside: Cards
+    """The card removed from the round."""
+    markers: str
+    """As in `scoring`."""
+    revealed: int
+    """Seats whose secret has been revealed this round, a bit each."""
+    outcome: Outcome | None
+
+    # --- what can be done -----------------------------------------------------------------------------------------
+
+    def legal_actions(self) -> tuple[str, ...]:
+        """The decisions open to the actor, canonical and sorted; empty when no decision is due.
+
+        Raises `UnknownHandError` when an action is due from a hand that is not fully known here. An answer depends on
+        open cards only and is always known.
+        """
+        if self.due is Due.ACT:
+            seat = self.actor
+            assert seat is not None
+            hand = self.hands[seat]
+            if hand >= _X:
+                raise UnknownHandError(seat)
+            return actions(hand, self.used[seat])
+        return answers(self.offer) if self.due is Due.ANSWER else ()
+
+    def shape(self) -> tuple[str, ...]:
+        """What a legal decision looks like now, `?` for a card: public, whatever the hand."""
+        if self.due is Due.ACT:
+            assert self.actor is not None
+            return tuple(f"{n}{'?' * n}" for n in NUMBERS if not self.used[self.actor] & bit(n))
+        return answers(self.offer) if self.due is Due.ANSWER else ()
+
+    def parse_action(self, text: str) -> str:
+        """Lenient text to canonical notation. Raises `NotationError`; legality is not asked."""
+        return notation.parse(text, offer=self.offer)
+
+    def due_reveals(self) -> tuple[Seat, ...]:
+        """The seats whose secret must be revealed now, the starting player's first."""
+        if self.due is not Due.REVEAL:
+            return ()
+        first = self.first or 0
+        return tuple(seat for seat in (first, 1 - first) if not self.revealed & (1 << seat))
+
+    @property
+    def wins(self) -> None:
+        """Rounds are not won in this game: they leave markers."""
+
+    # --- what others know -----------------------------------------------------------------------------------------
+
+    def project(self, seat: Seat | None) -> Self:
+        """The position as `seat` (None: a spectator) knows it: hands, face-down cards and the deck of others are X."""
+        return self._replace(
+            hands=hide_others(PACK, self.hands, seat),
+            secrets=hide_others(PACK, self.secrets, seat),
+            trade_offs=hide_others(PACK, self.trade_offs, seat),
+            deck=UNKNOWN * len(self.deck),
+            aside=PACK.hide(self.aside),
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """The position as plain data; equal positions give equal data.
+
+        Cards are text, lists of two are by seat, lists of seven by geisha.
+        `used` holds action numbers, `markers` 0, 1 or null, `charm` and `geisha` the totals on each side.
+        """
+        outcome: Json = None
+        if self.outcome is not None:
+            outcome = {"reason": self.outcome.reason, "winner": self.outcome.winner}
+        return {
+            "ruleset": self.ruleset.to_json(),
+            "round": self.round,
+            "first": self.first,
+            "due": self.due.value,
+            "actor": self.actor,
+            "hands": [PACK.decode(c) for c in self.hands],
+            "used": [[n for n in NUMBERS if mask & bit(n)] for mask in self.used],
+            "rows": [PACK.decode(c) for c in self.rows],
+            "secrets": [PACK.decode(c) for c in self.secrets],
+            "trade_offs": [PACK.decode(c) for c in self.trade_offs],
+            "offer": self.offer or None,
+            "deck": self.deck,
+            "removed": PACK.decode(self.aside),
+            "markers": [None if m == scoring.NEUTRAL else int(m) for m in self.markers],
+            "charm": [scoring.charm(self.markers, seat) for seat in (0, 1)],
+            "geisha": [scoring.geisha(self.markers, seat) for seat in (0, 1)],
+            "outcome": outcome,
+        }
