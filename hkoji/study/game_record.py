@@ -89,7 +89,9 @@ def _round_winners(states: Iterable[State]) -> dict[int, Seat]:
     before = (0, 0)
     for state in states:
         if state.wins is not None and state.wins != before:
-            found[state.round] = int(state.wins[1] > before[1])
+            # The entry that scores a round brings the next deal with it, if there is one.
+            scored = state.round if state.due is Due.OVER else state.round - 1
+            found[scored] = int(state.wins[1] > before[1])
             before = state.wins
     return found
 

@@ -140,9 +140,9 @@ class GeishasRoadPosition(NamedTuple):
     def to_json(self) -> dict[str, Json]:
         """The position as plain data; equal positions give equal data.
 
-        Cards are text, lists of two are by seat, lists of five by colour. `used` holds action letters, `markers` 0, 1 or
-        null; `places` steps from home, `homes` homecomings and `lanterns` prestige of each geisha this round; `light` and
-        `dark` the lanterns that are left; `influence` is in half points.
+        Cards are text, lists of two are by seat, lists of five by colour. `used` holds action letters, `markers` 0, 1
+        or null; `places` steps from home, `homes` homecomings and `lanterns` prestige of each geisha this round;
+        `light` and `dark` the lanterns that are left; `influence` is in half points.
         """
         outcome: Json = None
         if self.outcome is not None:
