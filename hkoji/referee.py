@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hkoji.errors import CommitmentError, ConflictError, GameOverError, MalformedError
+from hkoji.audit.checks import require_receipt, verify_new_salt, verify_signatures
+from hkoji.errors import ConflictError, GameOverError, MalformedError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer_terms import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import begin, parse_body
-from hkoji.game.entry_kinds.key_changes import Revoke, verify_entry_and_proofs
+from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.openings import Opening, verify_openings
 from hkoji.game.submission import Submission
@@ -70,7 +71,7 @@ def resume(lines: Iterable[Line], seed: str, openings: tuple[Opening, ...]) -> R
     iterator = iter(lines)
     first = next(iterator)
     course = begin(first.entry, parse_body(first.entry.kind, first.entry.body))
-    hosted = RefereedGame(course, _time(first), seed, openings)
+    hosted = RefereedGame(course, require_receipt(first).receipt.at, seed, openings)
     return catch_up(hosted, iterator, openings)
 
 
@@ -80,7 +81,7 @@ def catch_up(hosted: RefereedGame, lines: Iterable[Line], openings: tuple[Openin
     knowledge = _knowledge(hosted.seed, openings)
     for line in lines:
         course, _ = course.apply(line.entry, parse_body(line.entry.kind, line.entry.body), knowledge)
-        at = _time(line)
+        at = require_receipt(line).receipt.at
     return RefereedGame(course, at, hosted.seed, openings)
 
 
@@ -101,7 +102,7 @@ def accept(hosted: RefereedGame, submission: Submission, *, signer: Signer, at: 
     if course.finished:
         raise GameOverError(entry.game)
     key = course.signer(entry, body)
-    verify_entry_and_proofs(entry, submission.sig, key, body)
+    verify_signatures(entry, submission.sig, key, body)
     openings = _keep(hosted, submission, body)
     at = max(at, hosted.at)
     knowledge = _knowledge(hosted.seed, openings)
@@ -139,7 +140,7 @@ def revoke(hosted: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> Ac
     at = max(at, hosted.at)
     line = _server_line(hosted._replace(at=at), body, signer)
     accepted = Accepted((line,), catch_up(hosted, (line,), hosted.openings))
-    verify_entry_and_proofs(line.entry, line.sig, signer.public, body)
+    verify_signatures(line.entry, line.sig, signer.public, body)
     return accepted
 
 
@@ -177,9 +178,7 @@ def _keep(hosted: RefereedGame, submission: Submission, body: entry_kinds.EntryB
     verify_openings(entry.game, submission.opening, commit)
     salts = {opening.salt for opening in hosted.openings}
     for opening in submission.opening:
-        if opening.salt in salts:
-            raise CommitmentError(tell("the salt has been used in this game"), seq=opening.seq, part=opening.part)
-        salts.add(opening.salt)
+        verify_new_salt(opening, salts)
     return hosted.openings + submission.opening
 
 
@@ -225,9 +224,3 @@ def _server_line(hosted: RefereedGame, body: entry_kinds.EntryBody, signer: Sign
 def _receipted(entry: Entry, sig: bytes, signer: Signer, at: str) -> Line:
     receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
     return Line(entry, sig, SignedReceipt(receipt, signer.sign(sshsig.RECEIPT, receipt.message)))
-
-
-def _time(line: Line) -> str:
-    if line.receipt is None:
-        raise MalformedError(tell("stored line"), tell("it has no receipt"))
-    return line.receipt.receipt.at

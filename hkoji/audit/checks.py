@@ -1,23 +1,212 @@
-"""Since when a seat has been owing its entry: the one thing about clocks that a log can show.
+"""The rules of the log format that a log can break, each worded in one function.
 
-docs/spec/log.md, "Kinds" (`timeout`). How long a seat may take is not in the log and not known here.
+docs/spec/log.md; each function names its section there. The audit of a log, the audit of evidence, the client's
+incremental check and the referee call these functions. A `verify_` function returns None or raises an error, whose
+text is the finding. To add a rule, add a function here and call it in the step of `log_audit` that it belongs to.
+
+`Course.apply` and the kinds of entry (hkoji/game/entry_kinds/) word the rules of play: who may append what and when, and
+which moves are legal. They cannot import this module, which stands above them. So the rules that they share with the
+audit stand below it, also once each:
+
+    Canonical text, Files     hkoji/log/canonical.py, text_form.py, line.py
+    Entries (the chain)       hkoji/log/chain.py
+    Keys (weak keys)          hkoji/log/public_key.py
+    Signatures (their form)   hkoji/log/sshsig.py
+    Kinds (bodies)            hkoji/game/entry_kinds/
+    Other keys (`old`)        hkoji/game/setup.py
+    Commitments               hkoji/game/openings.py (entropy, cards), hkoji/game/dealer_terms.py (seed)
+    Deal (chance)             hkoji/game/entry_kinds/setting_up.py, `ChanceBody.verify`
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
-from hkoji.errors import IllegalError
+from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
 from hkoji.game.entry_kinds import Timeout
-from hkoji.log.line import Line
-from hkoji.messages.text import tell
+from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
+from hkoji.game.openings import Opening
+from hkoji.log import sshsig
+from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.line import Line, SignedReceipt, entry_namespace
+from hkoji.log.public_key import PublicKey
+from hkoji.log.receipt import Receipt
+from hkoji.messages.text import any_of, tell
+
+# --- keys ---------------------------------------------------------------------------------------------------------
+
+
+def verify_expected_key(name: str, key: PublicKey, expected: Collection[PublicKey], *, vouched: bool = False) -> None:
+    """Checks that a key which the log names for `name` is one of those expected from outside; with none, any is.
+
+    `vouched` says that the key came by a `revoke`. "Audit", step 3. Raises `HkojiError`.
+    """
+    if not expected or key in expected:
+        return
+    fingerprints = any_of(sorted(each.fingerprint for each in expected))
+    if vouched:
+        raise HkojiError(
+            tell(
+                "the server alone says that {fingerprint} is now the key of {name}; expected is {expected}",
+                fingerprint=key.fingerprint,
+                name=name,
+                expected=fingerprints,
+            )
+        )
+    raise HkojiError(
+        tell(
+            "the log names {fingerprint} as the key of {name}; expected is {expected}",
+            fingerprint=key.fingerprint,
+            name=name,
+            expected=fingerprints,
+        )
+    )
+
+
+def verify_first_key(name: str, named: Collection[str]) -> None:
+    """Checks that an offer, `open` or `join` names the first key of `name`; `named` are the names that have one.
+
+    "Audit", step 3. Raises `HkojiError`.
+    """
+    if name in named:
+        raise HkojiError(tell("the log names a key of {name} twice", name=name))
+
+
+def verify_key_changer(entry: Entry, body: KeyChange) -> None:
+    """Checks that a player has written a `rekey`, or the service a `revoke` of a player's key.
+
+    "Other keys". Raises `HkojiError`.
+    """
+    name = changed_name(entry, body)
+    if (entry.by == SERVER_NAME) != isinstance(body, Revoke) or name == SERVER_NAME:
+        raise HkojiError(tell("the key of {name} is not for {by} to change", name=name, by=entry.by))
+
+
+def verify_key_named(name: str, key: PublicKey | None) -> None:
+    """Checks that the log has named a key for an author. "Audit", step 4. Raises `SignatureError`."""
+    if key is None:
+        raise SignatureError(name, tell("the log names no key for that name"))
+
+
+# --- signatures ---------------------------------------------------------------------------------------------------
+
+
+class SignatureCheck(NamedTuple):
+    """One signature to verify: the SSHSIG blob that `key` made of `message` in `namespace`, as the log claims.
+
+    `signer` is the name of its owner. The check is a value, so that an audit can hand it to another core.
+    """
+
+    sig: bytes
+    key: PublicKey
+    namespace: str
+    message: bytes
+    signer: str
+
+    def verify(self) -> None:
+        """Raises `SignatureError` if the signature does not verify."""
+        sshsig.verify(self.sig, self.key, self.namespace, self.message, self.signer)
+
+
+def signatures(entry: Entry, sig: bytes, key: PublicKey, body: object) -> tuple[SignatureCheck, ...]:
+    """The signatures of an entry: by its author, and by the keys that a change of keys names.
+
+    `key` is the one that counts for the author there, `body` what the entry says. "Signatures" and "Other keys".
+    """
+    own = SignatureCheck(sig, key, entry_namespace(entry), entry.message, entry.by)
+    if not isinstance(body, Rekey | Revoke):
+        return (own,)
+    name = changed_name(entry, body)
+    inner = (SignatureCheck(each.sig, each.key, each.namespace, each.message, name) for each in proofs(entry, body))
+    return (own, *inner)
+
+
+def verify_signatures(entry: Entry, sig: bytes, key: PublicKey, body: object) -> None:
+    """Verifies all signatures of an entry, as `signatures` lists them. Raises `SignatureError`."""
+    for check in signatures(entry, sig, key, body):
+        check.verify()
+
+
+# --- receipts -----------------------------------------------------------------------------------------------------
+
+
+def require_receipt(line: Line) -> SignedReceipt:
+    """The receipt of a line that must have one. "Receipts". Raises `MalformedError`."""
+    if line.receipt is None:
+        raise MalformedError(tell("line"), tell("it has no receipt"))
+    return line.receipt
+
+
+def verify_receipts_complete(line: Line) -> None:
+    """Checks that a line has a receipt where other lines of its file have one. "Files". Raises `MalformedError`."""
+    if line.receipt is None:
+        raise MalformedError(tell("log"), tell("some entries have a receipt and this one has none"))
+
+
+def receipt_signature(signed: SignedReceipt, server: PublicKey) -> SignatureCheck:
+    """The signature of a receipt: the service's. "Receipts"."""
+    return SignatureCheck(signed.sig, server, sshsig.RECEIPT, signed.receipt.message, SERVER_NAME)
+
+
+def verify_receipt_entry(receipt: Receipt, entry: Entry) -> None:
+    """Checks that a receipt is for `entry`. "Receipts". Raises `IllegalError`."""
+    if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
+        raise IllegalError(tell("the receipt is for another entry"))
+
+
+def verify_receipt(signed: SignedReceipt, entry: Entry, server: PublicKey) -> None:
+    """Checks that `signed` is the service's receipt for `entry`. Raises `SignatureError` or `IllegalError`."""
+    receipt_signature(signed, server).verify()
+    verify_receipt_entry(signed.receipt, entry)
+
+
+def verify_receipt_time(receipt: Receipt, before: Receipt) -> None:
+    """Checks that the time of record does not go back from one receipt to a later one. "Receipts".
+
+    Raises `IllegalError`.
+    """
+    if receipt.at < before.at:
+        raise IllegalError(tell("the receipt's time {at} is before {last}", at=receipt.at, last=before.at))
+
+
+def verify_same_receipt(receipt: Receipt, other: Receipt) -> None:
+    """Checks that two receipts for one entry are the same: the service gives one. "Receipts". Raises `IllegalError`."""
+    if receipt != other:
+        raise IllegalError(tell("the service has given two receipts for entry {seq}", seq=receipt.seq))
+
+
+# --- commitments --------------------------------------------------------------------------------------------------
+
+
+def verify_new_salt(opening: Opening, used: set[str]) -> None:
+    """Checks that no earlier opening of the game has this salt, and adds it to those `used`.
+
+    A salt that has been opened lays open whatever else it hides. "Commitments". Raises `CommitmentError`.
+    """
+    if opening.salt in used:
+        raise CommitmentError(tell("its salt has been used before"), seq=opening.seq, part=opening.part)
+    used.add(opening.salt)
+
+
+def verify_all_opened(closed: Iterable[tuple[int, int]]) -> None:
+    """Checks that an `end` leaves no cards face down; `closed` are the groups, by (seq, part), that are.
+
+    "Audit", step 6. Raises `CommitmentError`.
+    """
+    for seq, part in closed:
+        raise CommitmentError(tell("the end leaves it closed"), seq=seq, part=part)
+
+
+# --- clocks -------------------------------------------------------------------------------------------------------
 
 
 def verify_since(timeout: Timeout, lines: Sequence[Line]) -> None:
-    """Checks that a timeout counts from the receipt of the last of the `lines` before it that discharged something: a
-    new key does not stop the clock. Raises `IllegalError`.
+    """Checks that a timeout counts from the receipt that started the clock; `lines` are those before it.
 
-    Without receipts there is nothing to compare with.
+    That is the receipt of the last entry that is no `rekey` or `revoke`: a new key does not stop the clock. Without
+    receipts there is nothing to compare with. How long a seat may take is not in the log. "Kinds" (`timeout`).
+    Raises `IllegalError`.
     """
     before = next(line for line in reversed(lines) if line.entry.kind not in ("rekey", "revoke"))
     if before.receipt is not None and before.receipt.receipt.at != timeout.since:

@@ -6,12 +6,11 @@ stands, or opens what is due there, is the course's to know.
 
 from __future__ import annotations
 
-from hkoji.errors import CommitmentError
+from hkoji.audit.checks import verify_all_opened, verify_new_salt
 from hkoji.game import entry_kinds
 from hkoji.game.dealer_terms import Terms, verify_end, verify_seed
-from hkoji.game.openings import Opening, entropy_commit
+from hkoji.game.openings import Opening, verify_entropy, verify_opening
 from hkoji.log.entry import Entry
-from hkoji.messages.text import tell
 
 
 class Commitments:
@@ -40,8 +39,7 @@ class Commitments:
                 self._entropy[entry.by] = (int(isinstance(body, entry_kinds.Join)), commit)
             case entry_kinds.Seed(value):
                 seat, commit = self._entropy.get(entry.by, (0, ""))
-                if entropy_commit(entry.game, seat, value) != commit:
-                    raise CommitmentError(tell("the entropy does not give its commitment"), seq=entry.seq, part=0)
+                verify_entropy(entry.game, seat, value, commit, entry.seq)
                 self.opened += 1
             case entry_kinds.Move(_, commits):
                 self._commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
@@ -53,8 +51,7 @@ class Commitments:
                 self.sealed = seed is None
                 self.opened += seed is not None
                 self._open(entry.game, openings)
-                for seq, part in self._commits:
-                    raise CommitmentError(tell("the end leaves it closed"), seq=seq, part=part)
+                verify_all_opened(self._commits)
             case entry_kinds.Unseal(seed):
                 if self._terms:
                     verify_seed(self._terms, entry.game, entry.seq, seed)
@@ -65,10 +62,6 @@ class Commitments:
 
     def _open(self, game: str, openings: tuple[Opening, ...]) -> None:
         for opening in openings:
-            place = (opening.seq, opening.part)
-            if self._commits.pop(place, None) != opening.commitment(game):
-                raise CommitmentError(tell("it does not give its commitment"), seq=opening.seq, part=opening.part)
-            if opening.salt in self._salts:
-                raise CommitmentError(tell("its salt has been used before"), seq=opening.seq, part=opening.part)
-            self._salts.add(opening.salt)
+            verify_opening(game, opening, self._commits.pop((opening.seq, opening.part), None))
+            verify_new_salt(opening, self._salts)
             self.opened += 1

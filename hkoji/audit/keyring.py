@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hkoji.errors import HkojiError
+from hkoji.audit.checks import verify_expected_key, verify_first_key, verify_key_changer
 from hkoji.game import entry_kinds
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name
+from hkoji.game.setup import verify_replaced_key
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.private_key import PublicKey
-from hkoji.messages.text import any_of, tell
+from hkoji.messages.text import tell
 
 Pins: TypeAlias = Mapping[str, PublicKey | Collection[PublicKey]]
 """The keys expected from outside: of each name one, or any of several."""
@@ -77,44 +78,22 @@ class Keyring:
                 self._change(number, entry, body)
 
     def _first(self, name: str, key: PublicKey, number: int) -> None:
-        if expected := self._unexpected(name, key):
-            raise HkojiError(
-                tell(
-                    "the log names {fingerprint} as the key of {name}; expected is {expected}",
-                    fingerprint=key.fingerprint,
-                    name=name,
-                    expected=expected,
-                )
-            )
-        if name in self._by_name:
-            raise HkojiError(tell("the log names a key of {name} twice", name=name))
+        verify_expected_key(name, key, self._pins.get(name, ()))
+        verify_first_key(name, self._by_name.keys())
         self._add(Party(name, key, name in self._pins, number))
 
     def _change(self, number: int, entry: Entry, body: KeyChange) -> None:
+        verify_key_changer(entry, body)
         name = changed_name(entry, body)
-        if (entry.by == SERVER_NAME) != isinstance(body, Revoke) or name == SERVER_NAME:
-            raise HkojiError(tell("the key of {name} is not for {by} to change", name=name, by=entry.by))
         before = self.party(name, number)
-        if before is None or before.key != body.old:
-            raise HkojiError(tell("it replaces a key that is not the one of {name}", name=name))
+        verify_replaced_key(name, body.old, before.key if before else None)
+        assert before is not None
         vouched = isinstance(body, Revoke)
-        if vouched and (expected := self._unexpected(name, body.key)):
-            raise HkojiError(
-                tell(
-                    "the server alone says that {fingerprint} is now the key of {name}; expected is {expected}",
-                    fingerprint=body.key.fingerprint,
-                    name=name,
-                    expected=expected,
-                )
-            )
+        if vouched:
+            verify_expected_key(name, body.key, self._pins.get(name, ()), vouched=True)
         pinned = name in self._pins
         self._add(Party(name, body.key, pinned, number + 1, vouched or (before.vouched and not pinned)))
 
     def _add(self, party: Party) -> None:
         self._by_name.setdefault(party.name, []).append(party)
         self.parties.append(party)
-
-    def _unexpected(self, name: str, key: PublicKey) -> str:
-        """The keys that were expected of `name` in place of `key`, for people; empty if it is one of them."""
-        expected = self._pins.get(name)
-        return any_of(sorted(each.fingerprint for each in expected)) if expected and key not in expected else ""

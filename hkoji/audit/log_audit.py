@@ -11,22 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, ParamSpec
 
-from hkoji.audit.checks import verify_since
+from hkoji.audit.checks import (
+    SignatureCheck,
+    receipt_signature,
+    signatures,
+    verify_key_named,
+    verify_receipt_entry,
+    verify_receipt_time,
+    verify_receipts_complete,
+    verify_since,
+)
 from hkoji.audit.commitments import Commitments
 from hkoji.audit.keyring import Keyring, Party, Pins
-from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
+from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
-from hkoji.game.entry_kinds.key_changes import Rekey, Revoke, changed_name, proofs
 from hkoji.game.replay import revealed
-from hkoji.log import sshsig
 from hkoji.log.chain import verify_link, verify_start
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.line import Line, parse_lines
-from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Outcome
 
@@ -47,6 +53,7 @@ class AuditStep(IntEnum):
     """Not of a log: what is beside it in a file of evidence (hkoji.audit.evidence_audit)."""
 
 
+_P = ParamSpec("_P")
 LOG_STEPS: Final = tuple(step for step in AuditStep if step is not AuditStep.EVIDENCE)
 CONVICTING: Final = frozenset(
     {AuditStep.RECEIPTS, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
@@ -110,7 +117,7 @@ class _Work:
             del self.bodies[entry:]
 
 
-Each = Callable[[Callable[["_Check"], HkojiError | None], Iterable["_Check"]], Iterable[HkojiError | None]]
+Each = Callable[[Callable[[SignatureCheck], HkojiError | None], Iterable[SignatureCheck]], Iterable[HkojiError | None]]
 """Something like `map`: an executor's, to verify signatures on several cores."""
 
 
@@ -217,19 +224,14 @@ def _named(parties: Sequence[Party]) -> str:
     return text
 
 
-class _Check(NamedTuple):
-    """One signature to verify."""
-
-    sig: bytes
-    key: PublicKey
-    namespace: str
-    message: bytes
-    signer: str
+def _verify(check: SignatureCheck) -> HkojiError | None:
+    return _error(check.verify)
 
 
-def _verify(check: _Check) -> HkojiError | None:
+def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> HkojiError | None:
+    """What `verify` raises; None if it raises nothing."""
     try:
-        sshsig.verify(check.sig, check.key, check.namespace, check.message, check.signer)
+        verify(*args, **kwargs)
     except HkojiError as error:
         return error
     return None
@@ -239,19 +241,14 @@ def _signatures(work: _Work, each: Each) -> None:
     """4: every entry is signed by the key that counts for its author there, and so are the proofs of new keys."""
     places: list[int] = []
 
-    def checks() -> Iterator[_Check]:
+    def checks() -> Iterator[SignatureCheck]:
         for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
-            entry = line.entry
-            party = work.keyring.party(entry.by, number)
+            party = work.keyring.party(line.entry.by, number)
             if party is None:
                 return
-            namespace = sshsig.SERVER if entry.by == SERVER_NAME else sshsig.ENTRY
-            places.append(number)
-            yield _Check(line.sig, party.key, namespace, entry.message, entry.by)
-            if isinstance(body, Rekey | Revoke):
-                for proof in proofs(entry, body):
-                    places.append(number)
-                    yield _Check(proof.sig, proof.key, proof.namespace, proof.message, changed_name(entry, body))
+            for check in signatures(line.entry, line.sig, party.key, body):
+                places.append(number)
+                yield check
 
     done = 0
     for done, error in enumerate(each(_verify, checks()), 1):
@@ -260,8 +257,9 @@ def _signatures(work: _Work, each: Each) -> None:
             return
     number = places[-1] + 1 if places else 0
     if number < len(work.lines):
-        author = work.lines[number].entry.by
-        work.fail(AuditStep.SIGNATURES, number, SignatureError(author, tell("the log names no key for that name")))
+        unnamed = _error(verify_key_named, work.lines[number].entry.by, None)
+        assert unnamed
+        work.fail(AuditStep.SIGNATURES, number, unnamed)
     else:
         work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=done)
 
@@ -272,36 +270,36 @@ def _receipts(work: _Work, each: Each) -> None:
     if server is None:
         return
 
-    def checks() -> Iterator[_Check]:
+    def checks() -> Iterator[SignatureCheck]:
         for line in work.lines:
             if line.receipt is None:
                 return
-            yield _Check(line.receipt.sig, server.key, sshsig.RECEIPT, line.receipt.receipt.message, SERVER_NAME)
+            yield receipt_signature(line.receipt, server.key)
 
     if all(line.receipt is None for line in work.lines):
         work.notes[AuditStep.RECEIPTS] = tell("the log has none")
         return
-    number, at = -1, ""
+    number, before = -1, None
     for number, (line, forged) in enumerate(zip(work.lines, each(_verify, checks()), strict=False)):
         assert line.receipt
         receipt, entry = line.receipt.receipt, line.entry
         if forged:
             work.fail(AuditStep.RECEIPTS, number, forged)
             return
-        if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
-            # Whoever holds the file can put true receipts beside other entries. Only two words for one place convict.
+        if error := _error(verify_receipt_entry, receipt, entry):
+            # Anybody who holds the file can put true receipts beside other entries. Only two statements about one
+            # place convict the service.
             twice = (receipt.game, receipt.seq) == (entry.game, entry.seq) and _taken(work.lines, number)
-            error = HkojiError(tell("the receipt is for another entry"))
             work.fail(AuditStep.RECEIPTS, number, error, *((SERVER_NAME,) if twice else ()))
             return
-        if receipt.at < at:
-            error = HkojiError(tell("the receipt's time {at} is before {last}", at=receipt.at, last=at))
+        if before and (error := _error(verify_receipt_time, receipt, before)):
             work.fail(AuditStep.RECEIPTS, number, error, SERVER_NAME)
             return
-        at = receipt.at
+        before = receipt
     if number + 1 < len(work.lines):
-        reason = tell("some entries have a receipt and this one has none")
-        work.fail(AuditStep.RECEIPTS, number + 1, MalformedError(tell("log"), reason))
+        incomplete = _error(verify_receipts_complete, work.lines[number + 1])
+        assert incomplete
+        work.fail(AuditStep.RECEIPTS, number + 1, incomplete)
         return
     work.notes[AuditStep.RECEIPTS] = tell("{n} receipts", n=len(work.lines))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from hkoji.audit.checks import verify_receipt_time, verify_same_receipt
 from hkoji.audit.evidence_file import ShownView
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
@@ -186,14 +187,14 @@ class ServiceStatements:
     def _receipts(self) -> Iterator[StatementFault]:
         before: Receipt | None = None
         for receipt in sorted(self.receipts.values(), key=lambda each: each.seq):
-            if before is not None and before.seq == receipt.seq:
-                reason = tell("gave two receipts for entry {seq}", seq=receipt.seq)
-                yield StatementFault(receipt.seq, reason)
-                return
-            if before is not None and receipt.at < before.at:
-                reason = tell("the receipt's time {at} is before {last}", at=receipt.at, last=before.at)
-                yield StatementFault(receipt.seq, reason)
-                return
+            if before is not None:
+                try:
+                    if receipt.seq == before.seq:
+                        verify_same_receipt(receipt, before)
+                    verify_receipt_time(receipt, before)
+                except HkojiError as error:
+                    yield StatementFault(receipt.seq, error.message)
+                    return
             before = receipt
 
     def _after_the_end(self) -> Iterator[StatementFault]:

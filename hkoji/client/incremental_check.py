@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hkoji.audit.checks import verify_since
-from hkoji.errors import CommitmentError, HkojiError, TrustError
+from hkoji.audit.checks import (
+    require_receipt,
+    verify_new_salt,
+    verify_receipt,
+    verify_receipt_time,
+    verify_same_receipt,
+    verify_signatures,
+    verify_since,
+)
+from hkoji.errors import HkojiError, TrustError
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
 from hkoji.game.openings import Opening
 from hkoji.game.replay import Replay
@@ -42,9 +50,6 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
 
     Raises `TrustError`.
     """
-    from hkoji.game.entry_kinds.key_changes import verify_entry_and_proofs
-    from hkoji.log.line import verify_receipt
-
     first = len(lines) - new
     if first == 0 and result.steps[0].course.setup.server_key != server:
         raise TrustError(
@@ -59,15 +64,14 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
         step = result.steps[number]
         before = result.steps[number - 1].course if number else step.course
         try:
-            verify_entry_and_proofs(line.entry, line.sig, before.signer(step.entry, step.body), step.body)
-            if line.receipt is None:
-                raise TrustError(tell("it has no receipt"))
-            verify_receipt(line.receipt, line.entry, server)
-            if number:
-                _verify_time(line, lines[number - 1])
+            verify_signatures(line.entry, line.sig, before.signer(step.entry, step.body), step.body)
+            verify_receipt(require_receipt(line), line.entry, server)
+            if number and (earlier := lines[number - 1].receipt):
+                verify_receipt_time(require_receipt(line).receipt, earlier.receipt)
             if isinstance(step.body, Timeout):
                 verify_since(step.body, lines[:number])
-            _verify_salts(step.body, salts)
+            for opening in _opened(step.body):
+                verify_new_salt(opening, salts)
         except HkojiError as error:
             raise TrustError(
                 tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),
@@ -88,33 +92,16 @@ def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
                 tell("the service's log has no entry {seq} as it has just confirmed it", seq=seq), hint=_EVIDENCE
             )
         given, again = line.receipt, then.receipt
-        # One for another entry does not hold, which has been said.
-        if given and again and given.receipt != again.receipt and given.receipt.head == line.entry.head:
-            raise TrustError(tell("the service has given two receipts for entry {seq}", seq=seq), hint=_EVIDENCE)
-
-
-def _verify_time(line: Line, before: Line) -> None:
-    """The time of record does not go back. Raises `TrustError`."""
-    if line.receipt and before.receipt and line.receipt.receipt.at < before.receipt.receipt.at:
-        raise TrustError(
-            tell(
-                "the receipt's time {at} is before {last}",
-                at=line.receipt.receipt.at,
-                last=before.receipt.receipt.at,
-            )
-        )
+        # A receipt for another entry does not hold, and `verify_lines` reports it.
+        if given and again and given.receipt.head == line.entry.head:
+            try:
+                verify_same_receipt(given.receipt, again.receipt)
+            except HkojiError as error:
+                raise TrustError(error.message, hint=_EVIDENCE) from error
 
 
 def _opened(body: EntryBody) -> tuple[Opening, ...]:
     return body.openings if isinstance(body, RevealBody | End) else ()
-
-
-def _verify_salts(body: EntryBody, salts: set[str]) -> None:
-    """A salt that has been opened lays open what else it hides. Raises `CommitmentError`."""
-    for opening in _opened(body):
-        if opening.salt in salts:
-            raise CommitmentError(tell("its salt has been used before"), seq=opening.seq, part=opening.part)
-        salts.add(opening.salt)
 
 
 def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:

@@ -130,7 +130,7 @@ class Service:
             raise TrustError(
                 tell("the service's receipt is not for what was sent"), hint=tell("the entry is kept; try again")
             )
-        from hkoji.log.line import verify_receipt
+        from hkoji.audit.checks import verify_receipt
 
         try:
             verify_receipt(first.receipt, entry, self.key)

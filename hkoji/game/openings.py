@@ -91,8 +91,19 @@ def parse_openings(value: JsonValue) -> tuple[Opening, ...]:
     return openings
 
 
+def verify_entropy(game: str, seat: int, entropy: str, commit: str | None, seq: int) -> None:
+    """Checks the entropy (64 hex digits) that a seat reveals at entry `seq`. Raises `CommitmentError`."""
+    if entropy_commit(game, seat, entropy) != commit:
+        raise CommitmentError(tell("the entropy does not give its commitment"), seq=seq, part=0)
+
+
+def verify_opening(game: str, opening: Opening, commit: str | None) -> None:
+    """Checks that an opening gives its commitment (None: there is none in its place). Raises `CommitmentError`."""
+    if opening.commitment(game) != commit:
+        raise CommitmentError(tell("it does not give its commitment"), seq=opening.seq, part=opening.part)
+
+
 def verify_openings(game: str, openings: Iterable[Opening], commits: Iterable[str]) -> None:
     """Checks openings against as many commitments, in the same order. Raises `CommitmentError`."""
     for opening, commit in zip(openings, commits, strict=True):
-        if opening.commitment(game) != commit:
-            raise CommitmentError(tell("cards and salt do not give the commitment"), seq=opening.seq, part=opening.part)
+        verify_opening(game, opening, commit)

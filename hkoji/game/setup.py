@@ -71,12 +71,17 @@ class Setup(NamedTuple):
     def change_key(self, replaced: Replaced, key: PublicKey) -> Setup:
         """The same with `key` in the place of a seat's old key. Raises `IllegalError`."""
         seat = replaced.seat
-        if replaced.old != self.keys[seat]:
-            raise IllegalError(tell("the key that is to be replaced is not the one that counts"))
+        verify_replaced_key(self.names[seat] or "", replaced.old, self.keys[seat])
         if key in (self.server_key, *self.all_keys(0), *self.all_keys(1)):
             raise IllegalError(tell("the new key is, or was, a key of this game already"))
         keys = (key, self.keys[1]) if seat == 0 else (self.keys[0], key)
         return self._replace(keys=keys, replaced=(*self.replaced, replaced))
+
+
+def verify_replaced_key(name: str, old: PublicKey, counting: PublicKey | None) -> None:
+    """Checks that a change of keys names the key that counts so far for `name`. Raises `IllegalError`."""
+    if old != counting:
+        raise IllegalError(tell("it replaces a key that is not the one of {name}", name=name))
 
 
 class FaceDown(NamedTuple):

@@ -5,7 +5,6 @@ docs/spec/log.md, "Chain". Signatures are not in the chain, since a signer can m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from hkoji.errors import MalformedError
@@ -37,14 +36,3 @@ def verify_link(entry: Entry, seq: int, head: str, game: str) -> None:
         raise MalformedError(
             tell("chain"), tell("prev of entry {seq} is not the hash of entry {before}", seq=entry.seq, before=seq)
         )
-
-
-def verify_chain(entries: Iterable[Entry]) -> None:
-    """Checks a whole log from its first entry on; no entries at all are a chain. Raises `MalformedError`."""
-    before: Entry | None = None
-    for entry in entries:
-        if before is None:
-            verify_start(entry)
-        else:
-            verify_link(entry, before.seq, before.head, before.game)
-        before = entry

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError
+from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, fields, message
 from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
-from hkoji.log.private_key import PublicKey, Signer
+from hkoji.log.private_key import Signer
 from hkoji.log.receipt import Receipt, parse_receipt
 from hkoji.messages.text import tell
 
@@ -77,19 +77,6 @@ def entry_namespace(entry: Entry) -> str:
 def sign_entry(entry: Entry, signer: Signer) -> bytes:
     """The SSHSIG blob of an entry."""
     return signer.sign(entry_namespace(entry), entry.message)
-
-
-def verify_entry(entry: Entry, sig: bytes, author: PublicKey) -> None:
-    """Checks that `sig` is its author's signature of `entry`. Raises `SignatureError`."""
-    sshsig.verify(sig, author, entry_namespace(entry), entry.message, entry.by)
-
-
-def verify_receipt(signed: SignedReceipt, entry: Entry, server: PublicKey) -> None:
-    """Checks that `signed` is the service's receipt for `entry`. Raises `SignatureError`."""
-    receipt = signed.receipt
-    if (receipt.game, receipt.seq, receipt.head) != (entry.game, entry.seq, entry.head):
-        raise SignatureError(SERVER_NAME, tell("the receipt is not for this entry {seq}", seq=entry.seq))
-    sshsig.verify(signed.sig, server, sshsig.RECEIPT, receipt.message, SERVER_NAME)
 
 
 def line_to_json(line: Line, *, receipts: bool = True) -> dict[str, JsonValue]:

@@ -216,7 +216,7 @@ def test_a_receipt_for_another_entry_is_refused(alice: Seat, bob: Seat, desk: De
     receipt = make_receipt(at=AT, game=game, head="0" * 64, seq=6)
     wrong = SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message))
     forge(desk, game, lambda line: line._replace(receipt=wrong))
-    refused(alice, game, "receipt is not for this entry")
+    refused(alice, game, "the receipt is for another entry")
 
 
 def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(

@@ -142,10 +142,10 @@ def test_a_game_begins_with_the_services_offer_at_entry_0() -> None:
     fields = {name: getattr(offer, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")}
     second = make_entry(**{**fields, "seq": 1})
     after = make_entry(**{**fields, "prev": "ab" * 32})
-    for entry, why in ((second, "begin with entry 0"), (after, "begin with entry 0")):
+    for entry, why in ((second, "begins with entry 1"), (after, "prev of entry 0 is not 64 zeros")):
         with pytest.raises(errors.MalformedError, match=why) as error:
             begin(entry, body)
-        assert error.value.what == "log"
+        assert error.value.what == "chain"
     by_alice = make_entry(**{**fields, "by": "alice"})
     for entry, said in ((by_alice, body), (offer, entry_kinds.Resign())):
         with pytest.raises(errors.MalformedError, match="its first entry is not the service's offer") as error:

@@ -222,7 +222,7 @@ def test_receipts_that_contradict() -> None:
     def with_receipt(number: int, receipt: SignedReceipt) -> EvidenceFile:
         return EvidenceFile(table.game, {}, table.text, (), (table.lines[number]._replace(receipt=receipt),))
 
-    convicts(with_receipt(6, _receipt(table, 6, late)), table, "gave two receipts for entry 6")
+    convicts(with_receipt(6, _receipt(table, 6, late)), table, "the service has given two receipts for entry 6")
     convicts(with_receipt(6, _receipt(table, 6, head="ab" * 32)), table, "has put two different entries in place 6")
     early = table.lines[6]._replace(receipt=_receipt(table, 7, EARLIER))
     made = EvidenceFile(table.game, {}, format_log(table.lines[:6]), (), (early,))

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from hkoji.errors import MalformedError
 from hkoji.log.canonical import encode
-from hkoji.log.chain import GENESIS, verify_chain, verify_link, verify_start
+from hkoji.log.chain import GENESIS, verify_link, verify_start
 from hkoji.log.entry import Entry, make_entry
 from tests.log.samples import AT, LOG
 
 ENTRIES = [line.entry for line in LOG]
+
+
+def verify_chain(entries: Sequence[Entry]) -> None:
+    """Checks all entries of a log, as an audit does."""
+    for number, entry in enumerate(entries):
+        if number:
+            verify_link(entry, entries[number - 1].seq, entries[number - 1].head, entries[number - 1].game)
+        else:
+            verify_start(entry)
 
 
 def _with(entry: Entry, *, seq: int | None = None, prev: str | None = None, game: str | None = None) -> Entry:

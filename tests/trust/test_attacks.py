@@ -302,7 +302,7 @@ def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Se
 )
 def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    reason = "an entry 7 that does not hold: .* the receipt is not for this entry"
+    reason = "an entry 7 that does not hold: the receipt is for another entry"
     caught(desk, alice, lambda: alice.client.position(game), reason, receipt_of(7, 6))
     assert proven(desk, alice, game) == set()
     table = whole_game(3)
@@ -571,7 +571,7 @@ def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     assert isinstance(reveal, entry_kinds.RevealBody)
     one, *rest = reveal.openings
     forged = one._replace(cards="A" if one.cards != "A" else "B")
-    reason = f"entry {number} of the log does not hold: .* do not give the commitment"
+    reason = f"entry {number} of the log does not hold: .* does not give its commitment"
     lie = instead_of(number, entry_kinds.RevealBody((forged, *rest)))
     caught(desk, alice, lambda: alice.client.position(game), reason, lie)
     assert proven(desk, alice, game) == {"server"}

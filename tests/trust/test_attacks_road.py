@@ -108,7 +108,7 @@ def test_intrigues_commitments_exchanged_and_taken(tmp_path: Path) -> None:
     assert isinstance(commits, list)
     forged = rewritten(table, changed_body(table, number, commit=commits[::-1]))
     found = (AuditStep.COMMITMENTS, reveal, "server")
-    refuted(tmp_path / "x", table, forged, found, f"entry {reveal} of the log does not hold: .* do not give the commit")
+    refuted(tmp_path / "x", table, forged, found, f"entry {reveal} of the log does not hold: .* not give its commit")
 
 
 @attack("Intrigue's discarded card opened for the kept one", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)

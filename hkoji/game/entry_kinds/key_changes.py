@@ -16,7 +16,6 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.entry import Entry, is_name, is_time
 from hkoji.log.key_statements import Proof, make_revocation, proof_message
-from hkoji.log.line import verify_entry
 from hkoji.log.private_key import PublicKey
 from hkoji.log.text_form import is_origin
 from hkoji.messages.text import tell
@@ -118,17 +117,6 @@ def proofs(entry: Entry, body: KeyChange) -> tuple[Proof, ...]:
     at, origin, sig = body.revocation
     revocation = make_revocation(at=at, key=body.old, name=name, origin=origin)
     return proof, Proof(body.old, sshsig.REVOKE, sig, revocation.message)
-
-
-def verify_entry_and_proofs(entry: Entry, sig: bytes, key: PublicKey, body: object) -> None:
-    """Checks that `key` has signed an entry, and the keys that a change of keys names the proofs in it.
-
-    Raises `SignatureError`.
-    """
-    verify_entry(entry, sig, key)
-    if isinstance(body, Rekey | Revoke):
-        for proof in proofs(entry, body):
-            sshsig.verify(proof.sig, proof.key, proof.namespace, proof.message, changed_name(entry, body))
 
 
 def _changed(course: Course, entry: Entry, body: KeyChange, *, vouched: bool) -> Applied:

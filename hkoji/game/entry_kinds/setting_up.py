@@ -14,10 +14,10 @@ from hkoji.game.body_fields import exactly, read_fields, read_hex, read_key
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.dealer_terms import Terms, parse_terms
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.openings import entropy_commit
+from hkoji.game.openings import verify_entropy
 from hkoji.game.setup import Invite, Setup
 from hkoji.log.canonical import JsonValue
-from hkoji.log.chain import GENESIS
+from hkoji.log.chain import verify_start
 from hkoji.log.entry import SERVER_NAME, Entry, is_name
 from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
@@ -58,8 +58,7 @@ class Offer(NamedTuple("Offer", [("terms", Terms), ("ruleset", Ruleset), ("serve
 
 def begin(entry: Entry, body: EntryBody) -> Course:
     """The course after a game's first entry. Raises `MalformedError` if it is not the service's offer at seq 0."""
-    if entry.seq != 0 or entry.prev != GENESIS:
-        raise MalformedError(tell("log"), tell("it does not begin with entry 0"))
+    verify_start(entry)
     if not isinstance(body, Offer) or entry.by != SERVER_NAME:
         raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
     setup = Setup(entry.game, body.ruleset, body.terms, body.server_key)
@@ -181,8 +180,7 @@ class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
         course.expect(self.KIND, Stage.GUEST_SEED, Stage.HOST_SEED)
         setup, seat = course.setup, course.seed_seat
         assert seat is not None
-        if entropy_commit(setup.game, seat, self.entropy) != setup.entropy_commits[seat]:
-            raise CommitmentError(tell("the entropy does not give the commitment"), seq=entry.seq, part=0)
+        verify_entropy(setup.game, seat, self.entropy, setup.entropy_commits[seat], entry.seq)
         host, guest = setup.entropy
         setup = setup._replace(entropy=(self.entropy, guest) if seat == 0 else (host, self.entropy))
         if seat == 1:

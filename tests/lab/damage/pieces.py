@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji import referee
+from hkoji.audit.checks import verify_receipt, verify_signatures
 from hkoji.audit.log_audit import Audit, audit
 from hkoji.cli.audit.expected_keys import read_expected_keys
 from hkoji.errors import HkojiError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.line import Line, parse_log, read_signed, read_signed_receipt, verify_entry, verify_receipt
+from hkoji.log.line import Line, parse_log, read_signed, read_signed_receipt
 from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.public_key import decode_public_key
 from hkoji.log.statement import parse_view
@@ -67,7 +68,7 @@ def pieces(folder: Path) -> Iterator[Piece]:
 
 def _signatures(name: str, line: Line, key: PublicKey) -> Iterator[Piece]:
     def verify(blob: bytes) -> str:
-        verify_entry(line.entry, blob, key)
+        verify_signatures(line.entry, blob, key, None)
         return HOLDS
 
     def encoded(data: bytes) -> str:
