@@ -4,9 +4,9 @@ docs/spec/log.md; each function names its section there. The audit of a log, the
 incremental check and the referee call these functions. A `verify_` function returns None or raises an error, whose
 text is the finding. To add a rule, add a function here and call it in the step of `log_audit` that it belongs to.
 
-`Course.apply` and the kinds of entry (hkoji/game/entry_kinds/) word the rules of play: who may append what and when, and
-which moves are legal. They cannot import this module, which stands above them. So the rules that they share with the
-audit stand below it, also once each:
+`Course.apply` and the kinds of entry (hkoji/game/entry_kinds/) word the rules of play: who may append what and when,
+and which moves are legal. They cannot import this module, which stands above them. So the rules that they share with
+the audit stand below it, also once each:
 
     Canonical text, Files     hkoji/log/canonical.py, text_form.py, line.py
     Entries (the chain)       hkoji/log/chain.py
