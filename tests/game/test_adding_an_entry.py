@@ -1,0 +1,84 @@
+"""The example of docs/adding-an-entry.md is a kind of entry: refereed, replayed by everybody, audited."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from unittest.mock import patch
+
+import pytest
+
+from hkoji.audit.log_audit import AuditStep, audit
+from hkoji.errors import ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
+from hkoji.game.course import EntryBody
+from hkoji.game.entry_kinds import KINDS, parse_body
+from hkoji.game.replay import replay
+from tests.support.docs import DOCS
+from tests.support.table import Table, new_game
+
+PAGE = DOCS / "adding-an-entry.md"
+
+
+@pytest.fixture
+def remark(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[EntryBody]]:
+    """The class of the page, among the kinds."""
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    module = ModuleType("remark_example")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(example, str(PAGE), "exec"), module.__dict__)
+    kind: type[EntryBody] = module.Remark
+    with patch.dict(KINDS, {kind.KIND: kind}):
+        yield kind
+
+
+def played(kind: type[EntryBody]) -> Table:
+    """A game in which the host has remarked something out of turn."""
+    table = new_game(5).play(3)
+    table.send(table.entry(1 - (table.course.actor or 0), kind.parse({"text": "well played"})))
+    return table
+
+
+def test_it_is_refereed_replayed_and_audited(remark: type[EntryBody]) -> None:
+    table = played(remark)
+    before = table.course
+    assert before.last_kind == "remark"
+    table.play()
+    found = audit(table.text)
+    assert (found.ok, found.finished) == (True, True), found.findings
+    assert [step.entry.kind for step in replay(table.lines).steps].count("remark") == 1
+    body = remark.parse({"text": "x"})
+    assert parse_body(remark.KIND, body.to_json()) == body
+
+
+def test_what_the_page_says_is_refused_is_refused(remark: type[EntryBody]) -> None:
+    table = Table(seed=5)
+    with pytest.raises((IllegalError, ForbiddenError)):
+        table.send(table.entry(0, remark.parse({"text": "too early"})))
+    table.begin()
+    course = table.course
+    for wrong in ({"text": ""}, {"text": "x" * 201}, {"text": 7}, {}):
+        with pytest.raises(MalformedError):
+            parse_body(remark.KIND, wrong)  # type: ignore[arg-type] # wrong on purpose
+    with pytest.raises(NotUnderstoodError):
+        parse_body(remark.KIND, {"text": "x", "to": "bob"})
+    assert table.course is course
+
+
+def test_a_program_without_it_does_not_understand_the_log(remark: type[EntryBody]) -> None:
+    text = played(remark).text
+    seq = len(text.splitlines()) - 1
+    with patch.dict(KINDS):
+        del KINDS[remark.KIND]
+        (finding,) = audit(text).findings
+    assert (finding.step, finding.entry, finding.signer, finding.understood) == (AuditStep.PARSE, seq, None, False)
+
+
+def test_the_page_names_files_that_are_there_and_every_kind() -> None:
+    page = PAGE.read_text()
+    named = set(re.findall(r"`((?:hkoji|tests|scripts|docs)/[\w./-]+)`", page))
+    assert {name for name in named if not (DOCS.parent / name).exists()} == set()
+    for kind, each in KINDS.items():
+        family = each.__module__.rpartition(".")[2]
+        assert re.search(rf"\| `{family}\.py` \|.*`{kind}`", page), (kind, family)
