@@ -78,7 +78,7 @@ def report(name: str, counts: Counter[str]) -> None:
     lines = {
         "offers after which an order is decided": (counts["orders"], offers),
         "answers to a competition with both orders open": (counts["answered pairs"], counts["competitions"]),
-        "competitions with such a pair on offer": (counts["competitions with such a pair"], counts["competitions"]),
+        "competitions with such a pair": (counts["competitions with such a pair"], counts["competitions"]),
     }
     for what, (number, of) in lines.items():
         rate = f"one in {of / number:.1f}" if number else "never"
