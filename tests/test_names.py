@@ -1,12 +1,10 @@
-"""One meaning for each name: of a class in the product, of a word in the glossary; and files import in one direction."""
+"""One meaning for each name: of a class in the product, of a word in the glossary."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,17 +23,6 @@ def modules() -> dict[str, ast.Module]:
 MODULES = modules()
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
-    """The product's modules that a module imports anywhere in it, for type checking too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in MODULES)
-        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if inner in MODULES else node.module
-
-
 def test_a_class_name_is_defined_once() -> None:
     places = defaultdict(list)
     for module, tree in MODULES.items():
@@ -43,13 +30,6 @@ def test_a_class_name_is_defined_once() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
-
-
-def test_no_files_import_each_other_in_a_circle() -> None:
-    try:
-        TopologicalSorter({module: set(imported(tree)) for module, tree in MODULES.items()}).prepare()
-    except CycleError as error:
-        raise AssertionError(f"a circle of imports: {' <- '.join(error.args[1])}") from None
 
 
 def test_a_word_of_the_glossary_has_one_row() -> None:
