@@ -1,11 +1,11 @@
-"""The player's side as a library: `Client` does what the commands do, and is what programs import.
+"""The player's side as a library: `Client` does what the commands do. docs/library.md.
 
-Light to import on purpose; it knows no command line.
+Light to import; it knows no command line.
 """
 
 from hkoji.client.client import Client
-from hkoji.client.game import Made
+from hkoji.client.game import ClientGame, MadeMove
 from hkoji.client.home import Home
 from hkoji.game.position import Position
 
-__all__ = ["Client", "Home", "Made", "Position"]
+__all__ = ["Client", "ClientGame", "Home", "MadeMove", "Position"]

@@ -1,17 +1,18 @@
-"""What a player can do, as a library: the commands are thin over `Client`.
+"""A player's client as a library: the commands are thin over `Client`. docs/library.md.
 
 docs/spec/log.md, "Client rules". Everything that is signed is on disk before it is sent; everything that is received
-is verified before it is kept. Not for use by several threads at once; several processes may use one home.
+is verified before it is kept. One thread at a time may use a client; several processes may use one home.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Self
 
 from hkoji.client.files import locked
-from hkoji.client.game import ClientGame, Made
+from hkoji.client.game import ClientGame
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, load
 from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
@@ -34,9 +35,6 @@ from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
-if TYPE_CHECKING:
-    from hkoji.client.watching import Happened
-
 _LISTED: Final = 8
 
 
@@ -45,9 +43,9 @@ def _silent(_: str) -> None:
 
 
 class Client:
-    """One player's client over the files of `home`. `say` gets short remarks for people.
+    """One player's client over the files of `home`. As a context manager it closes its connections at the end.
 
-    `entropy` gives random bytes, `connect` a transport for a URL.
+    `say` gets short remarks for people, `entropy` returns random bytes, and `connect` a transport for a URL.
     """
 
     def __init__(
@@ -61,13 +59,20 @@ class Client:
         self.home: Final = home or Home()
         self._entropy = entropy
         self._connect = connect
-        self._say = say
+        self.say = say
         self._identity: Identity | None = None
         self._services: dict[str, Service] = {}
-        self._tables: dict[str, ClientGame] = {}
+        self._games: dict[str, ClientGame] = {}
+        self._locked: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
-        """Closes connections."""
+        """Closes the connections; the next request opens one again."""
         for service in self._services.values():
             service.close()
 
@@ -94,7 +99,7 @@ class Client:
         """A service by its URL; by default the player's own."""
         url = parse_url(server) if server else self.server
         if url not in self._services:
-            self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self._say)
+            self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
         return self._services[url]
 
     def register(self, server: str) -> Service:
@@ -107,21 +112,17 @@ class Client:
 
     @property
     def keys(self) -> KeyChanges:
-        """How the player comes to another key. What this client has read of the old one it reads anew."""
+        """The player's key changes. This client forgets what it has read with the old key, and reads it again."""
         self._identity = None
-        self._tables.clear()
+        self._games.clear()
         return KeyChanges(self.home, self.service, self._entropy)
-
-    def trust(self, name: str, fingerprint: str) -> None:
-        """Keeps that a key is a player's, because the user says so."""
-        self.service().pins.trust(name, fingerprint)
 
     def server_of(self, game: str) -> str:
         """The URL of the service that keeps a game."""
         return self._vault(game).server or self.server
 
     def pins(self, server: str) -> dict[str, tuple[PublicKey, ...]]:
-        """All pinned keys of a service's world, by name; `server` is its own."""
+        """All keys pinned for a service: the players' by name, and its own under `server`."""
         pins = self.service(server).pins
         found = pins.every
         if pins.server_key is not None:
@@ -131,13 +132,13 @@ class Client:
     # --- lists ----------------------------------------------------------------------------------------------------
 
     def games(self, *, everybody: bool = False, status: str | None = None) -> list[dict[str, Any]]:  # Any: JSON
-        """The own games, or everybody's, most recently changed first."""
+        """Returns the player's games, or everybody's, most recently changed first."""
         if everybody:
             return self.service().list_games(status=status)
         return self._own_games(status=status)
 
     def waiting(self) -> list[dict[str, Any]]:  # Any: JSON
-        """The games whose next entry this player owes, invitations included."""
+        """Returns the games whose next entry this player owes, invitations included."""
         return self._own_games(waiting="true")
 
     def _own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
@@ -147,19 +148,20 @@ class Client:
         return service.own_games(**filters) if revealed else found
 
     def _reveal(self, summary: dict[str, Any]) -> bool:  # Any: JSON
-        """Whether a game waited for the own entropy and has it now."""
+        """Returns whether a game waited for the player's entropy and has it now."""
         starts = summary["status"] == "playing" and summary["round"] == 0
         if not starts or summary["to_move"] != self.identity.name or not self._vault(summary["game"]).exists:
             return False
         try:
-            self.position(summary["game"])
+            with self.game(summary["game"]) as game:
+                game.current()
         except HkojiError as error:
-            self._say(tell("game {game}: {reason}", game=summary["game"][:8], reason=error))
+            self.say(tell("game {game}: {reason}", game=summary["game"][:8], reason=error))
             return False
         return True
 
     def find(self, prefix: str) -> str:
-        """The full id of a game from a unique prefix. Raises `NotFoundError` or `UsageError`."""
+        """Returns the full id of a game from a unique prefix. Raises `NotFoundError` or `UsageError`."""
         wanted = prefix.lower()
         if not wanted or wanted.strip("0123456789abcdef") or len(wanted) > 32:
             raise NotFoundError(
@@ -184,12 +186,12 @@ class Client:
         return found.pop()
 
     def _here(self, prefix: str) -> set[str]:
-        """The games known here whose id begins so, also those of which everything was refused."""
+        """Returns the games known here whose id begins with `prefix`, also those of which everything was refused."""
         refused = {file.parent.name for file in self.home.path.glob("games/*/refused*.signed")}
         return {game for game in (*self.home.games(), *refused) if game.startswith(prefix)}
 
     def _known(self) -> str:
-        """The candidates, for a hint."""
+        """Returns the games known here, for a hint."""
         games = [game[:8] for game in self.home.games()]
         if not games:
             return tell("list games with `hkoji games` or `hkoji games --open`")
@@ -205,7 +207,7 @@ class Client:
     # --- playing --------------------------------------------------------------------------------------------------
 
     def new(self, ruleset: Ruleset, invite: entry_kinds.Invite | None = None) -> Position:
-        """Offers a game and opens it; or brings the same to its receipt if the last command could not."""
+        """Offers a game and opens it; or finishes that, if the last command for the same game broke off."""
         service = self.service()
         wanted = {
             "server": service.url,
@@ -218,52 +220,37 @@ class Client:
             if game is None or started != wanted or not self._vault(game).exists:
                 line = service.offer(ruleset)
                 game = line.entry.game
-                table = self._table(game)
-                with table.vault.locked():
-                    offered = table.take_offer(line)
+                with self._hold(self._game(game)) as held:
+                    offered = held.take_offer(line)
                 if offered.course.setup.ruleset != ruleset:
                     raise TrustError(
                         tell("the service offered another game than was asked for"), hint=tell("nothing was signed")
                     )
                 self.home.set_started({**wanted, "game": game})
-            table = self._table(game)
-            with table.vault.locked():
-                position = table.open(invite)
+            with self._hold(self._game(game)) as held:
+                position = held.open(invite)
             self.home.set_started({})
         return position
 
-    def join(self, game: str) -> Position:
-        """Joins a game, and reveals the own entropy on the join's receipt."""
-        _ = self.identity
-        table = self._existing(game)
-        with table.vault.locked():
-            return table.join()
+    @contextmanager
+    def game(self, game: str) -> Iterator[ClientGame]:
+        """Gives a game by its full id. While the block runs no other command changes the game's files.
 
-    def position(self, game: str) -> Position:
-        """A game as it stands now: fetched, verified, and the own entropy revealed if that is due."""
-        table = self._existing(game)
-        with table.vault.locked():
-            return table.current()
+        Raises `NotFoundError` if neither this home nor the service has the game, and `RuntimeError` for a game that
+        this client holds already.
+        """
+        found = self._game(game)
+        if not found.vault.exists:
+            found.service.log(game, 0)  # a game that the service does not have leaves no folder here
+        with self._hold(found) as held:
+            yield held
 
     def stored(self, game: str) -> Position:
-        """A game as it was seen last, without asking the service. Raises `NotFoundError` if it never was."""
-        return self._table(game).stored()
-
-    def move(self, game: str, notation: str) -> Made:
-        """Makes a move. Everything is checked here first; the service checks it again."""
-        table = self._existing(game)
-        with table.vault.locked():
-            return table.move(notation)
-
-    def sign(self, game: str, notation: str) -> Submission:
-        """Signs a move without sending it, from what was seen last. The openings are kept here."""
-        table = self._table(game)
-        table.stored()
-        with table.vault.locked():
-            return table.sign(notation)
+        """Returns a game as it was seen last, without asking the service. Raises `NotFoundError` if it never was."""
+        return self._game(game).stored()
 
     def submit(self, submission: Submission, server: str | None = None) -> tuple[Line, ...]:
-        """Sends a signed move, of whomever it is, and checks its receipt. Works without an identity."""
+        """Sends a signed move of any player and checks its receipt. Needs no identity."""
         vault = self._vault(submission.entry.game)
         service = self.service(server or vault.server or self.server)
         lines = service.submit(submission)
@@ -276,34 +263,15 @@ class Client:
             raise
         return lines
 
-    def resign(self, game: str) -> Made:
-        """Gives a game up."""
-        table = self._existing(game)
-        with table.vault.locked():
-            return table.leave(entry_kinds.Resign())
-
-    def cancel(self, game: str) -> Made:
-        """Takes back a game that nobody has joined."""
-        table = self._existing(game)
-        with table.vault.locked():
-            return table.leave(entry_kinds.Cancel())
-
-    def log(self, game: str) -> tuple[Line, ...]:
-        """The public log as it stands now, verified."""
-        table = self._existing(game)
-        with table.vault.locked():
-            table.current()
-            return table.lines()
-
     def kept(self, game: str) -> tuple[Line, ...]:
-        """The public log as it is kept here, as far as it can be read. Asks no service. Raises `NotFoundError`."""
+        """Returns the log kept here, as far as it can be read. Asks no service. Raises `NotFoundError`."""
         vault = self._vault(game)
         if not vault.exists:
             raise NotFoundError(tell("game"), game, hint=self._known())
         return vault.readable_lines()
 
     def evidence(self, game: str, *, cards: bool = False) -> WrittenEvidence:
-        """What is kept of a game as a file for others; while it runs with the views only if `cards` are wanted.
+        """Returns what is kept of a game as a file of evidence; while the game runs, with the views only if `cards`.
 
         Asks no service. Raises `NotFoundError`.
         """
@@ -312,48 +280,29 @@ class Client:
         vault = self._vault(game)
         return write_evidence(vault, self.service(self.server_of(game)).pins, cards=cards)
 
-    def wait(self, game: str, timeout: float | None = None) -> Position:
-        """Returns when it is this player's turn or the game is over; raises `CancelledError` after `timeout` s.
-
-        Once it has begun to wait, a service that cannot be reached is tried again for a minute.
-        """
-        from hkoji.client.waiting import wait
-
-        return wait(self, game, timeout)
-
-    def watch(self, game: str, after: int | None = None) -> Generator[Happened, None, None]:
-        """What happens in a game until it is over, from now on or after an entry: each entry once, verified.
-
-        Does not end when the service cannot be reached, but tries again.
-        """
-        from hkoji.client.watching import watch_game
-
-        return watch_game(self, game, after, self._say)
-
-    def watch_all(self) -> Generator[Happened, None, None]:
-        """What happens in all of the player's games that are not over, from now on, new ones included. Never ends."""
-        from hkoji.client.watching import watch_all
-
-        return watch_all(self, self._say)
-
-    # --- tables ---------------------------------------------------------------------------------------------------
+    # --- games ----------------------------------------------------------------------------------------------------
 
     def _vault(self, game: str) -> Vault:
         return Vault(self.home.game_folder(game))
 
-    def _table(self, game: str) -> ClientGame:
-        if game not in self._tables:
+    def _game(self, game: str) -> ClientGame:
+        if game not in self._games:
             try:
                 identity = self.identity
             except LoginError:
                 identity = None
             service = self.service(self.server_of(game))
-            self._tables[game] = ClientGame(self._vault(game), service, identity, self._entropy, self._say)
-        return self._tables[game]
+            self._games[game] = ClientGame(self._vault(game), service, identity, self._entropy, self.say)
+        return self._games[game]
 
-    def _existing(self, game: str) -> ClientGame:
-        """The table of a game that is here, or else at the service: nothing is kept of one that is not."""
-        table = self._table(game)
-        if not table.vault.exists:
-            table.service.log(game, 0)
-        return table
+    @contextmanager
+    def _hold(self, found: ClientGame) -> Iterator[ClientGame]:
+        game = found.vault.game
+        if game in self._locked:  # the second lock would wait for the first for ever
+            raise RuntimeError(f"this client holds game {game} already")
+        with found.vault.locked():
+            self._locked.add(game)
+            try:
+                yield found
+            finally:
+                self._locked.discard(game)

@@ -1,6 +1,6 @@
-"""One game of one player: fetching and believing what is new, and bringing own entries to their receipts.
+"""One game of one player: fetches and verifies what is new, and brings own entries to their receipts.
 
-docs/spec/log.md, "Client rules". Every method that sends is to be called with the vault locked.
+docs/spec/log.md, "Client rules". `Client.game` gives it with its folder locked; every method that sends relies on that.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from hkoji.errors import (
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer_terms import SERVER_V1
+from hkoji.game.draft import draft_entry, draft_move
 from hkoji.game.entry_kinds.key_changes import Rekey
-from hkoji.game.openings import Opening
 from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission
 from hkoji.log.key_statements import proof_message
@@ -38,24 +38,26 @@ from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
-from hkoji.rules.protocol import Due
 
-SEED_STAGES: Final = {Stage.GUEST_SEED: 1, Stage.HOST_SEED: 0}
 _TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
 _EITHER: Final = tell(
     "you have signed another entry for this place before; either of them may become the one that counts"
 )
 
 
-class Made(NamedTuple):
-    """A position, and the number of the own entry in the log that has just been brought to its receipt."""
+class MadeMove(NamedTuple):
+    """The position after an own entry has its receipt, and the number of that entry in the log."""
 
     position: Position
     seq: int
 
 
 class ClientGame:
-    """The game of `vault` at `service`. `identity` is None for a spectator without one."""
+    """The game of `vault` at `service`. `identity` is None for a spectator without one.
+
+    Its methods raise what the service answers, `NetworkError` without an answer, and `TrustError` for an answer that
+    does not hold.
+    """
 
     def __init__(
         self,
@@ -75,16 +77,21 @@ class ClientGame:
     # --- looking --------------------------------------------------------------------------------------------------
 
     def stored(self) -> Position:
-        """The game as it was seen last. Raises `NotFoundError` if it never was."""
+        """Returns the game as it was seen last. Raises `NotFoundError` if it never was."""
         return self.record.require().position
 
     def lines(self) -> tuple[Line, ...]:
-        """The verified log as it was seen last."""
+        """Returns the verified log as it was seen last."""
         known = self.record.known()
         return known.lines if known else ()
 
+    def log(self) -> tuple[Line, ...]:
+        """Returns the log as it stands now, verified."""
+        self.current()
+        return self.lines()
+
     def current(self) -> Position:
-        """The game as it stands now: what waits is sent, what is new is fetched, the own entropy is revealed if due."""
+        """Sends what waits here, fetches what is new, reveals the own entropy if due, and returns the game."""
         try:
             self._deliver_pending()
         except REFUSALS as error:
@@ -94,7 +101,7 @@ class ClientGame:
     def _settle(self) -> Position:
         known = self._bring_key(self.record.refresh())
         course, seat = known.position.course, known.seat
-        if seat is None or SEED_STAGES.get(course.stage) != seat:
+        if seat is None or course.seed_seat != seat:
             return known.position
         entropy = self.vault.entropy(seat, course.setup.entropy_commits[seat])
         if entropy is None:
@@ -110,7 +117,7 @@ class ClientGame:
         return self._fresh().position
 
     def _bring_key(self, known: Known) -> Known:
-        """The own new key takes the place of an earlier or lost one, when this player owes the next entry."""
+        """Puts the player's new key in the place of an earlier or lost one, when this player owes the next entry."""
         position, course, seat = known.position, known.position.course, known.seat
         if self._identity is None or seat is None or course.actor != seat:
             return known
@@ -160,7 +167,7 @@ class ClientGame:
     # --- own entries ----------------------------------------------------------------------------------------------
 
     def take_offer(self, line: Line) -> Position:
-        """Keeps a new game's first line. Raises `TrustError` if the game was there before, or its cards are chosen."""
+        """Keeps a new game's first line. Raises `TrustError` if the game exists here or its cards can be chosen."""
         if self.record.known() is not None:
             raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
         with self.record.refusals.kept_if_refused((), (line,)):
@@ -169,7 +176,7 @@ class ClientGame:
         return position
 
     def open(self, invite: entry_kinds.Invite | None) -> Position:
-        """Opens the offered game, unless that has been done."""
+        """Opens the offered game, unless it is open already."""
         self._deliver_pending()
         known = self.record.require()
         if known.position.course.stage is Stage.OPEN:
@@ -179,7 +186,11 @@ class ClientGame:
         return self._fresh().position
 
     def join(self) -> Position:
-        """Joins the game, unless that has been done, and reveals the own entropy."""
+        """Joins the game, unless the player has joined already, and reveals the own entropy.
+
+        Raises `LoginError` if there is no player here, `ConflictError` if somebody else has joined.
+        """
+        self._player()
         self._deliver_pending()
         known = self.record.refresh()
         course = known.position.course
@@ -198,51 +209,53 @@ class ClientGame:
             self._post(course, entry_kinds.Join(commit, key))
         return self._settle()
 
-    def move(self, notation: str) -> Made:
-        """Makes a move. Everything is checked here first; the service checks it again.
+    def move(self, notation: str) -> MadeMove:
+        """Makes a move. It is checked here first, and again by the service.
 
-        If the last command broke off, its move is sent first; when that is this very move, it is the one that is made.
+        If the last command broke off, its move is sent first; if that is the same move, no other is made.
+        Raises what `Position.choose` raises, and `ConflictError` if another move was waiting and has arrived now.
         """
         pending = self.vault.outbox()
         position = self.current()
         done = self._arrived(pending, "move")
         if done is not None:
             return self._made_before(position, done, notation)
-        action = position.choose(notation)
-        submission = self._make_move(position.course, action)
+        submission = self._make_move(position, notation)
         self._send(submission)
-        return Made(self._fresh().position, submission.entry.seq)
+        return MadeMove(self._fresh().position, submission.entry.seq)
 
-    def leave(self, body: entry_kinds.Resign | entry_kinds.Cancel) -> Made:
-        """Resigns, or takes an open game back."""
-        kind = body.KIND
+    def resign(self) -> MadeMove:
+        """Gives the game up. Raises `IllegalError` before anyone has joined."""
         pending = self.vault.outbox()
         position = self.current()
-        done = self._arrived(pending, kind)
+        done = self._arrived(pending, "resign")
         if done is not None:
-            return Made(position, done)
-        course = position.course
-        if position.over:
-            raise GameOverError(course.setup.game)
-        if position.seat is None:
-            raise NotYourTurnError(
-                tell("you do not play in this game"), actor=course.actor, hint=tell("nothing was sent")
-            )
-        if kind == "resign" and course.stage is Stage.JOIN:
+            return MadeMove(position, done)
+        self._verify_player(position)
+        if position.course.stage is Stage.JOIN:
             raise IllegalError(
                 tell("nobody has joined yet"),
                 hint=tell("take it back with `hkoji cancel {short}`", short=position.short),
             )
-        if kind == "cancel" and (course.stage is not Stage.JOIN or position.seat != 0):
+        return self._leave(position.course, entry_kinds.Resign())
+
+    def cancel(self) -> MadeMove:
+        """Takes back a game that nobody has joined. Raises `IllegalError` for any other."""
+        pending = self.vault.outbox()
+        position = self.current()
+        done = self._arrived(pending, "cancel")
+        if done is not None:
+            return MadeMove(position, done)
+        self._verify_player(position)
+        if position.course.stage is not Stage.JOIN or position.seat != 0:
             hint = tell("nothing was sent; you can give the game up with `hkoji resign {short}`", short=position.short)
             raise IllegalError(tell("a game can be cancelled only by its host, and before anyone joins"), hint=hint)
-        self._post(course, body)
-        return Made(self._fresh().position, course.seq + 1)
+        return self._leave(position.course, entry_kinds.Cancel())
 
     def sign(self, notation: str) -> Submission:
-        """Signs a move without sending it; openings and entry are kept here.
+        """Signs a move without sending it, and keeps the entry and what opens its commitments.
 
-        From what was seen last, and without the service; only when there was nothing to decide then is it asked.
+        Goes by what was seen last; asks the service only if no move was due then.
         """
         position = self.stored()
         if not position.legal and not position.over:
@@ -250,7 +263,7 @@ class ClientGame:
                 position = self.current()
             except NetworkError as error:
                 self._say(tell("{reason}; going by what was seen last", reason=error))
-        submission = self._make_move(position.course, position.choose(notation))
+        submission = self._make_move(position, notation)
         self._warn(submission)
         self.vault.keep_signed(submission)
         return submission
@@ -273,42 +286,39 @@ class ClientGame:
         self.vault.keep_entropy(entropy)
         return entropy_commit(self.vault.game, seat, entropy)
 
-    def _make_move(self, course: Course, action: str) -> Submission:
-        ruleset, seq = course.setup.ruleset, course.seq + 1
-        hidden = ruleset.hidden(action) if course.state.due is Due.ACT else ()
-        openings = tuple(Opening(seq, part, group.cards, self._entropy(32).hex()) for part, group in enumerate(hidden))
-        commits = tuple(opening.commitment(course.setup.game) for opening in openings)
-        return self._sign(course, entry_kinds.Move(ruleset.public(action) if hidden else action, commits), openings)
+    def _verify_player(self, position: Position) -> None:
+        """Checks that this player plays in a game that goes on. Raises `GameOverError` or `NotYourTurnError`."""
+        course = position.course
+        if position.over:
+            raise GameOverError(course.setup.game)
+        if position.seat is None:
+            raise NotYourTurnError(
+                tell("you do not play in this game"), actor=course.actor, hint=tell("nothing was sent")
+            )
 
-    def _sign(self, course: Course, body: entry_kinds.EntryBody, openings: tuple[Opening, ...] = ()) -> Submission:
-        from hkoji.log.entry import make_entry
-        from hkoji.log.line import sign_entry
+    def _leave(self, course: Course, body: entry_kinds.Resign | entry_kinds.Cancel) -> MadeMove:
+        self._post(course, body)
+        return MadeMove(self._fresh().position, course.seq + 1)
 
-        player = self._player()
-        entry = make_entry(
-            at=utc_now(),
-            body=body.to_json(),
-            by=player.name,
-            game=course.setup.game,
-            kind=body.KIND,
-            prev=course.head,
-            seq=course.seq + 1,
-        )
-        return Submission(entry, sign_entry(entry, player.signer_of(self._counting(course, body))), openings)
+    def _make_move(self, position: Position, notation: str) -> Submission:
+        short, course = position.short, position.course
+        action = position.choose(notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}")
+        draft = draft_move(course, action, self._entropy, by=self._player().name, at=utc_now())
+        return draft.sign(self._player().signer_of(self._counting_key(course)))
 
-    def _counting(self, course: Course, body: entry_kinds.EntryBody) -> PublicKey:
-        """The own key that has to sign the next entry of a game."""
-        if isinstance(body, entry_kinds.Open | entry_kinds.Join):
-            return body.key
+    def _counting_key(self, course: Course) -> PublicKey:
+        """Returns the player's key that counts in a game."""
         seat = course.setup.seat_of(self._player().name)
         key = None if seat is None else course.setup.keys[seat]
         return key or self._my_key()
 
     def _post(self, course: Course, body: entry_kinds.EntryBody) -> None:
-        self._send(self._sign(course, body))
+        player = self._player()
+        draft = draft_entry(course, body, by=player.name, at=utc_now())
+        self._send(draft.sign(player.signer_of(body.newcomer_key() or self._counting_key(course))))
 
     def _send(self, submission: Submission) -> None:
-        """Keeps, then sends. Without an answer the submission stays in the outbox, for the next command to send."""
+        """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""
         self._warn(submission)
         self.vault.keep_outbox(submission)
         self._deliver(submission)
@@ -319,7 +329,7 @@ class ClientGame:
             self._deliver(pending)
 
     def _deliver(self, submission: Submission) -> None:
-        """Sends the stored bytes. A refusal empties the outbox, but the entry is not forgotten: it exists."""
+        """Sends the stored bytes. A refusal empties the outbox, but the entry is remembered: its signature exists."""
         try:
             lines = self.service.submit(submission)
         except REFUSALS as error:
@@ -337,7 +347,8 @@ class ClientGame:
         try:
             self.record.accept(known, new, None)
         except TrustError as error:
-            # The entry has brought cards that only the view shows; if that is not it, the same is found out again.
+            # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
+            # there again.
             if not isinstance(error, NotShownError):
                 self.record.refusals.keep(error, kept, lines)
                 self._say(tell("warning: {reason}", reason=error))
@@ -346,7 +357,7 @@ class ClientGame:
         self.vault.clear_outbox()
 
     def _fresh(self) -> Known:
-        """What is known; with the view as of now if new cards may have come to this player since the last one."""
+        """Returns what is known, with a new view if this player may have got cards since the last one."""
         known = self.record.require()
         view, course = known.view, known.position.course
         if known.seat is not None and (view is None or (known.position.mine and view.seq != course.seq)):
@@ -354,19 +365,19 @@ class ClientGame:
         return known
 
     def _arrived(self, pending: Submission | None, kind: str) -> int | None:
-        """The number of a submission that waited and is in the log now."""
+        """Returns the number of a submission that waited and is in the log now; None if it is not."""
         if pending is None or pending.entry.kind != kind:
             return None
         lines = self.lines()
         seq = pending.entry.seq
         return seq if seq < len(lines) and lines[seq].entry.text == pending.entry.text else None
 
-    def _made_before(self, position: Position, seq: int, notation: str) -> Made:
-        """The move of a command that broke off has arrived now: it must be the one that was asked for."""
+    def _made_before(self, position: Position, seq: int, notation: str) -> MadeMove:
+        """Checks that the move of a command that broke off, which has arrived now, is the one that is asked for."""
         steps = position.replay.steps
         made = action_of(steps[seq])
         if steps[seq - 1].course.state.parse_action(notation) == made:
-            return Made(position, seq)
+            return MadeMove(position, seq)
         raise ConflictError(
             position.course.setup.game,
             seq=position.course.seq,
@@ -381,7 +392,7 @@ class ClientGame:
 
 
 def refuse_chosen_cards(course: Course) -> None:
-    """Raises `TrustError` unless the player has a part in the shuffle: a service may not choose the dealer either."""
+    """Raises `TrustError` unless the player has a part in the shuffle: a service must not choose the dealer either."""
     dealer = course.setup.terms.name
     if dealer != SERVER_V1:
         raise TrustError(

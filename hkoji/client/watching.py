@@ -1,8 +1,8 @@
-"""Watching games: every entry told once, in order, and verified, whatever becomes of connection, service and machine.
+"""Waits for a player's turn, and watches games: reports each entry once, in order and verified.
 
-What a service sends as events is believed no more than anything else. An event says that it is time to look; what is
-told is what the log has then, verified and kept as every command does it. So events that are false, doubled, late or
-left out change nothing of what is told; without any, it is looked now and then.
+Connections, the service and this machine may fail meanwhile. A service's events are not believed: an event is only a
+reason to look. What is reported is what the log has then, verified and kept as by every command. So false, doubled,
+late or missing events change nothing; without any, the log is still read now and then.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hkoji.client.events import Event
 from hkoji.errors import (
     BusyError,
+    CancelledError,
     HkojiError,
     InvalidError,
     NetworkError,
@@ -36,51 +37,57 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 _AWAY: Final = (NetworkError, ServiceError, BusyError, TooManyError)
-"""What passes, or may: it is tried again."""
+"""Errors that may pass: the service is asked again."""
 _LOOK: Final = 300.0
-"""After so many seconds without an event it is looked all the same."""
+"""After so many seconds without an event the log is read all the same."""
 _WHILE: Final = 10.0
 _FIRST: Final = 0.5
 _LONGEST: Final = 30.0
 _ASKED: Final = 50
+"""For so many seconds the service may wait before it answers: proxies cut silent connections, often after 60."""
+_FASTEST: Final = 0.2
+_SLOWEST: Final = 2.0
+_PATIENCE: Final = 60.0
 
 
 class Happened(NamedTuple):
-    """An entry that has come, by its number in the log of `position`, which is later than it if more have come."""
+    """An entry that has come, by its number in the log of `position`, which may have later entries already."""
 
     position: Position
     seq: int
 
     @property
     def step(self) -> Step:
-        """The entry, what it says, and the game after it."""
+        """The entry, what it brings, and the game after it."""
         return self.position.replay.steps[self.seq]
 
 
 class _Pauses:
-    """Between tries: longer each time, and never the same for two clients that lost one service together."""
+    """The pauses between attempts: longer each time, and random, so that the clients of a service that has stopped do
+    not all come back at once.
+    """
 
     def __init__(self) -> None:
         self._next = _FIRST
         self._chance: Final = secrets.SystemRandom()
 
     def again(self, least: float = 0.0) -> None:
-        """Sleeps, at least for what the service has asked for (but not for ever)."""
+        """Sleeps, for at least the `least` seconds that the service has asked for, within a limit."""
         time.sleep(max(min(least, 2 * _LONGEST), self._next * self._chance.uniform(0.5, 1.0)))
         self._next = min(self._next * 2, _LONGEST)
 
     def begin(self) -> None:
-        """All is well: the next pause is a short one."""
+        """Makes the next pause a short one again."""
         self._next = _FIRST
 
     def since(self, began: float) -> None:
-        """So too if it has been well for a while."""
+        """Makes the next pause a short one if the connection that `began` then lasted for a while."""
         if time.monotonic() - began > _WHILE:
             self.begin()
 
 
 class _Link:
-    """Whether the service answers, told when it changes."""
+    """Whether the service answers; `say` gets a remark when that changes."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -88,22 +95,68 @@ class _Link:
         self.pauses = _Pauses()
 
     def lost(self, error: HkojiError) -> None:
-        """It does not; returns when it may be tried again."""
+        """Notes that the service does not answer, and returns when it may be asked again."""
         if not self._lost:
             self._say(tell("{reason}; trying again until it answers", reason=error))
         self._lost = True
         self.pauses.again(float(getattr(error, "retry_after", 0)))
 
     def found(self) -> None:
-        """It does."""
+        """Notes that the service answers."""
         if self._lost:
             self._say(tell("the service answers again"))
         self._lost = False
 
 
-def watch_game(client: Client, game: str, after: int | None, say: Say) -> Generator[Happened, None, None]:
-    """`Client.watch`."""
-    position = client.position(game)
+def _position(client: Client, game: str) -> Position:
+    with client.game(game) as held:
+        return held.current()
+
+
+def wait(client: Client, game: str, timeout: float | None = None) -> Position:
+    """Returns the game when the player owes the next entry, or when it is over.
+
+    Raises `CancelledError` after `timeout` seconds. Once it waits, it asks a service that does not answer again for a
+    minute, and then raises `NetworkError`.
+    """
+    end = None if timeout is None else time.monotonic() + timeout
+    position = _position(client, game)
+    pause, asked = _FASTEST, _ASKED
+    silent_since: float | None = None
+    while not (position.over or position.mine):
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left <= 0:
+            raise CancelledError(
+                tell("still waiting in game {game}", game=game[:8]), hint=tell("give a longer --timeout, or none")
+            )
+        began, seq = time.monotonic(), position.course.seq
+        seconds = asked if left is None else min(asked, int(left))
+        try:
+            if client.service(client.server_of(game)).log(game, seq, seconds):
+                position = _position(client, game)
+            asked, silent_since = _ASKED, None
+        except (BusyError, TooManyError) as error:
+            asked, pause = 0, max(_SLOWEST, min(error.retry_after, _PATIENCE))
+        except NetworkError:
+            silent_since = silent_since or began
+            if time.monotonic() - silent_since > _PATIENCE:
+                raise
+        if position.course.seq > seq:
+            pause = _FASTEST
+        elif time.monotonic() - began < seconds / 2 or not seconds:
+            # The service did not wait: it cannot, or is stopping, or has announced an entry that it does not show.
+            left = pause if end is None else end - time.monotonic()
+            time.sleep(max(0.0, min(pause, left)))
+            pause = min(pause * 1.5, _SLOWEST)
+    return position
+
+
+def watch_game(client: Client, game: str, after: int | None = None) -> Generator[Happened, None, None]:
+    """Yields each entry of a game until it is over, from now on or after an entry.
+
+    Goes on when the service cannot be reached, and asks again.
+    """
+    position = _position(client, game)
     told = position.course.seq if after is None else after
     if told > position.course.seq:
         raise UsageError(
@@ -112,14 +165,14 @@ def watch_game(client: Client, game: str, after: int | None, say: Say) -> Genera
         )
     yield from _since(position, told)
     told = max(told, position.course.seq)
-    link, able = _Link(say), True
+    link, able = _Link(client.say), True
     while not position.over:
         began = time.monotonic()
         try:
             signs = _signs_of(client, game, told) if able else _polled(client, game, told)
             with closing(signs):
                 for _ in signs:
-                    position = client.position(game)
+                    position = _position(client, game)
                     link.found()
                     if position.course.seq > told:
                         link.pauses.begin()
@@ -130,16 +183,16 @@ def watch_game(client: Client, game: str, after: int | None, say: Say) -> Genera
             link.pauses.since(began)
             link.pauses.again()
         except NotFoundError:
-            able = False  # an older service: the game is there, and events are not
+            able = False  # an older service: it has the game, and no events
         except _AWAY as error:
             link.lost(error)
 
 
-def watch_all(client: Client, say: Say) -> Generator[Happened, None, None]:
-    """`Client.watch_all`."""
-    watched = _All(client, say)
+def watch_all(client: Client) -> Generator[Happened, None, None]:
+    """Yields each entry of all of the player's games that go on, from now on, new games included. Does not end."""
+    watched = _AllGames(client)
     watched.start()
-    link, able = _Link(say), True
+    link, able = _Link(client.say), True
     while True:
         began = time.monotonic()
         try:
@@ -165,7 +218,7 @@ def _since(position: Position, told: int) -> Iterator[Happened]:
 
 
 def _signs_of(client: Client, game: str, told: int) -> Generator[None, None, None]:
-    """One when the stream is open, and then one for each reason to look. Ends when the stream ends."""
+    """Yields once when the stream is open, and then for each reason to look. Ends when the stream ends."""
     service = client.service(client.server_of(game))
     with closing(service.api.game_events(game, told)) as events:
         yield
@@ -179,29 +232,29 @@ def _signs_of(client: Client, game: str, told: int) -> Generator[None, None, Non
 
 
 def _polled(client: Client, game: str, told: int) -> Generator[None, None, None]:
-    """One sign if there is something new in the log."""
+    """Yields once if there is something new in the log."""
     if client.service(client.server_of(game)).log(game, told, _ASKED):
         yield
 
 
-class _All:
-    """All games of a player: `told` has for each the number of the last entry told, and None for those not watched."""
+class _AllGames:
+    """All games of a player: `told` has for each the number of the last reported entry, None if it is not watched."""
 
-    def __init__(self, client: Client, say: Say) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._say = say
+        self._say = client.say
         self._told: dict[str, int | None] = {}
         self._heads: dict[str, str] = {}
         self._place: str | None = None
 
     def start(self) -> None:
-        """Begins with the games that go on, from now on."""
+        """Starts with the games that go on, from now on."""
         for summary in self._listed():
             position = self._position(summary["game"])
             self._told[summary["game"]] = position.course.seq if position and not position.over else None
 
     def signs(self) -> Generator[str, None, None]:
-        """Which game is to be looked at, or `""` for all: when the stream is open, and then for each reason."""
+        """Yields a game to look at, or `""` for all: when the stream is open, and then for each reason."""
         with closing(self._open()) as events:
             yield ""
             looked = time.monotonic()
@@ -215,20 +268,20 @@ class _All:
                     looked = time.monotonic()
                     yield ""
                 if event is not None and event.place is not None:
-                    self._place = event.place  # what it says has been told now
+                    self._place = event.place  # what the event announced has been reported by now
 
     def _open(self) -> Generator[Event | None, None, None]:
         service = self._client.service()
         try:
             return service.own_events(self._place)
-        except InvalidError:  # a place that means nothing to the service: all is looked at anyway
+        except InvalidError:  # the service does not know the place: all games are looked at anyway
             if self._place is None:
                 raise
             self._place = None
             return service.own_events(None)
 
     def look(self, game: str) -> Iterator[Happened]:
-        """What has come in a game, or in any."""
+        """Yields what has come in a game, or for `""` in any."""
         if game:
             yield from self._look(game)
             return
@@ -250,9 +303,9 @@ class _All:
         self._told[game] = None if position.over else max(told, position.course.seq)
 
     def _position(self, game: str) -> Position | None:
-        """A game as it stands now; None for one that does not hold, which is said."""
+        """Returns a game as it stands now; None, after a remark, for one that does not hold."""
         try:
-            position = self._client.position(game)
+            position = _position(self._client, game)
         except _AWAY:
             raise
         except HkojiError as error:
@@ -268,7 +321,7 @@ class _All:
 
 
 def _entry_of(event: Event, game: str | None = None) -> tuple[str, int]:
-    """The game and number of the entry that an event tells of; number -1 if it is another's, or tells of none."""
+    """Returns the game and number of the entry in an event; the number is -1 for another game's entry, or for none."""
     if event.name != "entry":
         return "", -1
     try:

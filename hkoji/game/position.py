@@ -1,8 +1,11 @@
-"""A game as its player knows it, and what they may do in it."""
+"""A game as its player knows it, and what they may do in it.
+
+Knows no command line: the commands that its hints name are the caller's.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hkoji.errors import GameOverError, IllegalActionError, NotYourTurnError
 from hkoji.game.course import Course, Stage
@@ -11,11 +14,14 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS, Event, Seat
 from hkoji.rules.protocol import DECISION_KINDS
 
+_NOT_SENT: Final = tell("nothing was sent")
+
 
 class Position(NamedTuple):
-    """A game as one player knows it: `seat` is None for a spectator; `legal` is empty when no move is due here.
+    """A game as one player knows it.
 
-    `studied` is a position of the past that somebody looks at through the eyes of `seat`: nobody is to move.
+    `seat` is None for a spectator. `legal` has the moves in canonical notation; it is empty unless this player must
+    move. `studied` marks a position of the past, seen through the eyes of `seat`: no move is due in it.
     """
 
     course: Course
@@ -26,9 +32,20 @@ class Position(NamedTuple):
     studied: bool = False
 
     @property
+    def game(self) -> str:
+        """The game's id."""
+        return self.course.setup.game
+
+    @property
     def short(self) -> str:
         """Enough of the game's id to name it in a command."""
         return self.course.setup.game[:8]
+
+    @property
+    def hand(self) -> str:
+        """The player's own hand as text, a letter for each card; empty for a spectator."""
+        course = self.course
+        return "" if self.seat is None else course.setup.ruleset.pack.decode(course.state.hands[self.seat])
 
     @property
     def over(self) -> bool:
@@ -40,9 +57,10 @@ class Position(NamedTuple):
         """Whether this player owes the next entry."""
         return self.seat is not None and self.course.actor == self.seat
 
-    def choose(self, notation: str) -> str:
-        """The canonical form of a move, if it can be made now.
+    def choose(self, notation: str, *, wait: str = "", show: str = "") -> str:
+        """Returns the canonical form of a move that can be made now.
 
+        `wait` and `show` are the commands that hints name: to wait for one's turn, and to see the legal moves.
         Raises `GameOverError`, `NotYourTurnError`, `NotationError` or `IllegalActionError`.
         """
         course = self.course
@@ -56,27 +74,28 @@ class Position(NamedTuple):
             else:
                 name = course.setup.names[course.actor]
                 reason = tell("it is not your turn: the game waits for {name}", name=name)
-            raise NotYourTurnError(
-                reason,
-                actor=course.actor,
-                hint=tell("nothing was sent; wait for your turn with `hkoji wait {game}`", game=self.short),
-            )
+            hint = tell("nothing was sent; wait for your turn with `{command}`", command=wait) if wait else _NOT_SENT
+            raise NotYourTurnError(reason, actor=course.actor, hint=hint)
         action = course.state.parse_action(notation)
         if action not in self.legal:
-            raise self._illegal(action)
+            raise self._illegal(action, show)
         return action
 
-    def _illegal(self, action: str) -> IllegalActionError:
+    def _illegal(self, action: str, show: str) -> IllegalActionError:
         state, seat = self.course.state, self.seat
-        near = [each for each in self.legal if each[0] == action[0]][:4]
-        if near:
+        near = " ".join([each for each in self.legal if each[0] == action[0]][:4])
+        if near and show:
             hint = tell(
-                "nothing was sent; legal now are for example {moves}; see all with `hkoji show {game}`",
-                moves=" ".join(near),
-                game=self.short,
+                "nothing was sent; legal now are for example {moves}; see all with `{command}`",
+                moves=near,
+                command=show,
             )
+        elif near:
+            hint = tell("nothing was sent; legal now are for example {moves}", moves=near)
+        elif show:
+            hint = tell("nothing was sent; see all with `{command}`", command=show)
         else:
-            hint = tell("nothing was sent; see all with `hkoji show {game}`", game=self.short)
+            hint = _NOT_SENT
         try:
             assert seat is not None
             state.apply(DECISION_KINDS[state.due](seat, action))
@@ -86,17 +105,17 @@ class Position(NamedTuple):
 
 
 def read_position(replay: Replay, seat: Seat | None) -> Position:
-    """The position at the end of `replay`, which is how `seat` knows the game."""
+    """Returns the position at the end of `replay`, which is how `seat` knows the game."""
     course = replay.steps[-1].course
     mine = seat is not None and course.stage is Stage.PLAY and course.actor == seat
     return Position(course, seat, replay.events, course.state.legal_actions() if mine else (), replay)
 
 
 def studied_position(replay: Replay, seat: Seat | None) -> Position:
-    """The position at the end of `replay`, which is what the eyes of `seat` saw, to look at and not to move in."""
+    """Returns the position at the end of `replay` as `seat` saw it, to look at: no move is due in it."""
     return Position(replay.steps[-1].course, seat, replay.events, (), replay, studied=True)
 
 
 def action_of(step: Step) -> str:
-    """A move's action, with the hidden cards that are known."""
+    """Returns a move's action, with the hidden cards that are known."""
     return next(event.action for event in step.events if isinstance(event, DECISIONS))

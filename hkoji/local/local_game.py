@@ -1,4 +1,4 @@
-"""One local game with the player at it: whatever the bot owes it does, before the player is asked again."""
+"""Bots at games: what a bot owes in a game that a client plays, and a local game with a bot in the other seat."""
 
 from __future__ import annotations
 
@@ -6,16 +6,45 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hkoji.bots.protocol import Bot
+from hkoji.bots.protocol import Bot, see
 from hkoji.bots.registry import make_bot
-from hkoji.client import Client, Position
+from hkoji.client import Client, MadeMove, Position
 from hkoji.client.files import make_folder
-from hkoji.errors import StorageError, UsageError
-from hkoji.local.bot_seat import step
-from hkoji.local.local_games import LocalGames, LocalSeats
+from hkoji.errors import NotYourTurnError, StorageError, UsageError
+from hkoji.game.course import Stage
 from hkoji.messages.text import tell
+
+if TYPE_CHECKING:  # `hkoji bot run` needs no local service
+    from hkoji.local.local_games import LocalGames, LocalSeats
+
+
+def decide(bot: Bot, position: Position) -> str:
+    """Returns what `bot` would play in a position in which its seat must decide. Raises what the bot raises."""
+    assert position.seat is not None
+    return bot.decide(see(position.course.setup.ruleset, position.events, position.seat))
+
+
+def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
+    """Does what this player owes: joins, reveals the own entropy, or moves as `bot` decides. None if no move was due.
+
+    Signs only legal moves: a bot that fails leaves the game as it was. Raises what the bot raises, and
+    `NotYourTurnError` in a game of others.
+    """
+    with client.game(game) as held:
+        position = held.current()
+        if position.course.stage is Stage.JOIN and position.seat is None:
+            position = held.join()
+    if position.seat is None and not position.over:
+        raise NotYourTurnError(
+            tell("you do not play in this game"), actor=position.course.actor, hint=tell("nothing was sent")
+        )
+    if not position.legal:
+        return None
+    notation = decide(bot, position)  # can take long: other commands may use the game meanwhile
+    with client.game(game) as held:
+        return held.move(notation)
 
 
 class LocalGame:
@@ -38,7 +67,7 @@ class LocalGame:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """While this lasts nobody else sits here, in whichever terminal. Raises `UsageError` if somebody does."""
+        """Keeps the game to one terminal while the block runs. Raises `UsageError` if another one has it."""
         file = self.house.lock_file(self.game)
         make_folder(file.parent)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -55,20 +84,20 @@ class LocalGame:
             os.close(handle)
 
     def close(self) -> None:
-        """Lets the bot go."""
+        """Closes the bot."""
         if self._bot is not None:
             self._bot.close()
             self._bot = None
 
     def wait(self) -> Position:
-        """The game once the player has something to decide, or its end. Raises what the bot raises."""
-        position = self.client.position(self.game)
+        """Returns the game once the player must decide, or its end. Raises what the bot raises."""
+        position = self._position()
         while not (position.over or position.legal):
             if self._bot is None:
                 self._bot = make_bot(self.seating.bot, self.seating.seed)
             self._thinking()
             step(self.house.opponent(self.seating), self._bot, self.game)
-            before, position = position, self.client.position(self.game)
+            before, position = position, self._position()
             if position.course.seq == before.course.seq:
                 raise StorageError(
                     tell(
@@ -79,3 +108,7 @@ class LocalGame:
                     hint=tell("restore it from a backup, or begin another game with `hkoji play --new`"),
                 )
         return position
+
+    def _position(self) -> Position:
+        with self.client.game(self.game) as held:
+            return held.current()

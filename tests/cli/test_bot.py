@@ -39,9 +39,9 @@ def playing(desk: Desk, player: Shell, game: str) -> Iterator[None]:
         if busy:
             return
         busy = True
-        position = player.seat.client.position(game)
+        position = player.seat.position(game)
         if position.legal:
-            player.seat.client.move(game, position.legal[-1])
+            player.seat.move(game, position.legal[-1])
         busy = False
 
     desk.before = move

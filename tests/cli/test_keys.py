@@ -30,9 +30,9 @@ def players(hall: Hall, tmp_path: Path) -> tuple[Guest, Guest]:
 def begin(players: tuple[Guest, Guest]) -> str:
     alice, bob = players
     game = alice.client.new(Hanamikoji()).course.setup.game
-    bob.client.join(game)
-    alice.client.position(game)
-    bob.client.position(game)
+    bob.join(game)
+    alice.position(game)
+    bob.position(game)
     return game
 
 

@@ -318,9 +318,9 @@ def test_a_game_by_correspondence(alice: Shell, bob: Shell, desk: Desk) -> None:
         if busy:
             return
         busy = True
-        position = bob.seat.client.position(game)
+        position = bob.seat.position(game)
         if position.legal:
-            bob.seat.client.move(game, position.legal[0])
+            bob.seat.move(game, position.legal[0])
         busy = False
 
     assert bob("join", game).code == 0

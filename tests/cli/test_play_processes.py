@@ -19,6 +19,7 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.local.local_games import LocalGames
+from tests.support.commands import current
 from tests.support.service import HKOJI, serving
 from tests.support.shell import run
 
@@ -109,7 +110,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
         if game["status"] == "finished":
             break
         house = LocalGames(home / "local")
-        events = house.player.position(str(game["game"])).events
+        events = current(house.player, str(game["game"])).events
         own = [event.action for event in events if getattr(event, "seat", None) == 0 and hasattr(event, "action")]
         left = iter(own)
         assert all(move in left for move in acknowledged), (own, acknowledged)

@@ -60,7 +60,7 @@ def signed(shown: ShownView) -> SignedEntry:
 def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 9)
-    alice.client.position(game)  # the other's last move may have brought cards
+    alice.position(game)  # the other's last move may have brought cards
     kept = KeptEvidence(alice.folder(game)).views()
     assert len(kept) > 2
     for shown in kept:
@@ -70,7 +70,7 @@ def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDe
         assert before.view.seq < after.view.seq
         assert before.view.dealt != after.view.dealt
     data = (alice.folder(game) / "views.signed").read_bytes()
-    alice.client.position(game)
+    alice.position(game)
     assert (alice.folder(game) / "views.signed").read_bytes() == data
     assert proven(desk, alice, game) == set()
     assert not refused_by(alice)
@@ -94,9 +94,9 @@ def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(desk: Hostile
         (alice.folder(game) / name).unlink()
     other = cards[:-1] + next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
     with lying(desk, hand(other)), pytest.raises(TrustError, match="other cards in round 1 before"):
-        alice.client.position(game)
+        alice.position(game)
     assert proven(desk, alice, game) == {"server"}
-    assert alice.client.position(game).course.dealt[0][0] == cards
+    assert alice.position(game).course.dealt[0][0] == cards
 
 
 # --- what was refused -------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(desk: Hostile
 
 def fork(desk: HostileDesk, alice: Seat, game: str) -> TrustError:
     with lying(desk, instead_of(4, entry_kinds.Timeout(1, AT))), pytest.raises(TrustError) as refusal:
-        alice.client.position(game)
+        alice.position(game)
     return refusal.value
 
 
@@ -114,17 +114,17 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(desk: HostileDesk, alice
     assert f"is proof: `hkoji evidence {game[:8]} --with-cards` makes a file of it" in error.hint  # it is a view
     assert proven(desk, alice, game) == {"server"}
     with lying(desk, added(entry_kinds.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
-        bob.client.position(game)
+        bob.position(game)
     assert f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in other.value.hint
     with lying(desk, ends_at(3), hand(desk.games[game].hosted.course.dealt[0][1])), pytest.raises(TrustError):
-        bob.client.position(game)
+        bob.position(game)
 
 
 def test_what_nobody_has_signed_is_not_kept(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     true, desk.key = desk.key, KEY
     with lying(desk, added(entry_kinds.Timeout(0, AT))), pytest.raises(TrustError) as refusal:
-        alice.client.position(game)
+        alice.position(game)
     assert "hkoji evidence" not in refusal.value.hint
     assert not refused_by(alice)
     desk.key = true
@@ -133,8 +133,8 @@ def test_what_nobody_has_signed_is_not_kept(desk: HostileDesk, alice: Seat, bob:
 def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """The answer brings bob a card, so he asks for his view; and there another entry stands in the place of his."""
     game = begin(alice, bob)
-    alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "3"))
-    answer = bob.client.position(game).legal[0]
+    alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
+    answer = bob.position(game).legal[0]
     reason = "the service's log has no entry 6 as it has just confirmed it"
     instead = instead_of(6, entry_kinds.Timeout(1, AT))
 
@@ -143,17 +143,17 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, al
             instead(telling)
 
     with lying(desk, once_it_has_the_answer), pytest.raises(TrustError, match=reason):
-        bob.client.move(game, answer)
+        bob.move(game, answer)
     assert proven(desk, bob, game) == {"server"}
-    assert bob.client.move(game, answer).seq == 6
+    assert bob.move(game, answer).seq == 6
     assert proven(desk, bob, game) == {"server"}
 
 
 def test_a_receipt_is_the_same_in_the_log_that_follows(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """The same entries, and another time for one of them than the service has just given."""
     game = begin(alice, bob)
-    alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "3"))
-    answer = bob.client.position(game).legal[0]
+    alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
+    answer = bob.position(game).legal[0]
 
     def later(telling: Telling) -> None:
         if len(desk.games[game].lines) > 6 and not telling.brought:
@@ -164,9 +164,9 @@ def test_a_receipt_is_the_same_in_the_log_that_follows(desk: HostileDesk, alice:
             telling.lines[number] = line._replace(receipt=signed)
 
     with lying(desk, later), pytest.raises(TrustError, match="has given two receipts for entry 6"):
-        bob.client.move(game, answer)
+        bob.move(game, answer)
     assert proven(desk, bob, game) == {"server"}
-    assert bob.client.move(game, answer).seq == 6
+    assert bob.move(game, answer).seq == 6
 
 
 def test_an_answer_that_is_better_the_second_time_is_kept_and_said(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
@@ -181,7 +181,7 @@ def test_an_answer_that_is_better_the_second_time_is_kept_and_said(desk: Hostile
             telling.lines[-1] = end._replace(receipt=signed)
 
     with lying(desk, another_receipt):
-        assert alice.client.resign(game).position.over
+        assert alice.resign(game).position.over
     assert any("an entry 6 that does not hold: " in said for said in alice.said)
     assert any(f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in said for said in alice.said)
     assert proven(desk, alice, game) == {"server"}
@@ -189,7 +189,7 @@ def test_an_answer_that_is_better_the_second_time_is_kept_and_said(desk: Hostile
 
 def test_what_is_sent_for_others_is_kept_too(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    submission = alice.client.sign(game, alice.client.position(game).legal[0])
+    submission = alice.sign(game, alice.position(game).legal[0])
     with lying(desk, receipt_of(5, 4)), pytest.raises(TrustError, match="receipt does not hold"):
         alice.client.submit(submission)
     assert refused_by(alice)
@@ -204,7 +204,7 @@ def test_two_words_that_were_refused_at_different_times_convict_together(
     hints = []
     for head in ("ab", "cd"):
         with lying(desk, view_of(seq=40, head=head * 32)), pytest.raises(TrustError) as refusal:
-            alice.client.position(game)
+            alice.position(game)
         hints.append(refusal.value.hint.split("; ")[-1])
     command = f"hkoji evidence {game[:8]}"
     assert hints == [
@@ -246,7 +246,7 @@ def test_a_full_disk_does_not_hide_the_refusal(desk: HostileDesk, alice: Seat, b
         error = fork(desk, alice, game)
     assert "could not be kept: the disk is full" in error.hint
     assert not refused_by(alice)
-    assert alice.client.position(game).course.seq == 4
+    assert alice.position(game).course.seq == 4
 
 
 # --- files that were torn, and processes that were killed -------------------------------------------------------------
@@ -260,13 +260,13 @@ def test_a_torn_line_stands_in_nobodys_way(desk: HostileDesk, alice: Seat, bob: 
     whole = path.read_bytes()
     for cut in (*range(1, len(whole), 97), len(whole) - 1):
         path.write_bytes(whole[:cut])
-        assert alice.client.position(game).course.seq == 4
+        assert alice.position(game).course.seq == 4
         parse_evidence(alice.client.evidence(game, cards=True).text)
     path.write_bytes(b"\xff\x00\n" + whole[:-40])
     fork(desk, alice, game)
     assert proven(desk, alice, game) == {"server"}
     assert path.read_bytes().startswith(b"\xff\x00\n")  # nothing is taken away
-    alice.client.move(game, alice.client.position(game).legal[0])
+    alice.move(game, alice.position(game).legal[0])
 
 
 class KilledError(Exception):
@@ -297,13 +297,13 @@ def test_killed_while_it_keeps_what_it_refuses(desk: HostileDesk, alice: Seat, b
     game = begin(alice, bob)
     forked = instead_of(4, entry_kinds.Timeout(1, AT))
     with lying(desk, forked), killed_before(alice, 1), pytest.raises(KilledError):
-        alice.client.position(game)
+        alice.position(game)
     assert not refused_by(alice)
     with lying(desk, forked), killed_before(alice, 2) as left, pytest.raises(TrustError):
-        alice.client.position(game)
+        alice.position(game)
     assert left == [1]
     assert refused_by(alice)
-    assert alice.client.position(game).course.seq == 4
+    assert alice.position(game).course.seq == 4
     assert proven(desk, alice, game) == {"server"}
 
 
@@ -315,15 +315,15 @@ def test_killed_while_it_keeps_a_view(desk: HostileDesk, alice: Seat, bob: Seat)
         play_on((bob, bob), game, 1)
         with killed_before(alice, at):
             try:
-                alice.client.position(game)
+                alice.position(game)
             except KilledError:
                 count += 1
-        position = alice.client.position(game)
+        position = alice.position(game)
         texts = [shown.view.text for shown in KeptEvidence(alice.folder(game)).views()]
         assert len(set(texts)) == len(texts)
         assert f'"cards":"{position.course.dealt[-1][0]}"' in texts[-1]
         if position.legal:
-            alice.client.move(game, position.legal[0])
+            alice.move(game, position.legal[0])
     assert count > 2
     assert proven(desk, alice, game) == set()
 
@@ -336,13 +336,13 @@ def test_while_the_game_runs_the_file_shows_no_cards_unless_asked_to(
 ) -> None:
     game = begin(alice, bob)
     with lying(desk, hand("ABCDEFG")), pytest.raises(TrustError):
-        alice.client.position(game)
+        alice.position(game)
     written = alice.client.evidence(game)
     assert (written.views, written.refused, written.left_out) == (0, 0, 2)
     assert '"cards' not in written.text.replace("\\", "")
     assert alice.client.evidence(game, cards=True).left_out == 0
-    bob.client.resign(game)
-    alice.client.position(game)
+    bob.resign(game)
+    alice.position(game)
     written = alice.client.evidence(game)
     assert written.left_out == 0
     assert written.views

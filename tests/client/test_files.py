@@ -144,22 +144,22 @@ def test_a_damaged_log_is_not_overwritten(alice: Seat, bob: Seat) -> None:
     for broken in (whole[:-10], whole.replace(b'"seq', b'"sex', 1), b"\n" + whole, whole[len(whole) // 2 :]):
         path.write_bytes(broken)
         with pytest.raises(StorageError) as damaged:
-            alice.client.position(game)
+            alice.position(game)
         assert "away" in damaged.value.hint
         assert path.read_bytes() == broken
     path.write_bytes(whole)
-    assert alice.client.position(game).course.seq == 4
+    assert alice.position(game).course.seq == 4
 
 
 def test_files_that_do_not_go_together_are_said_to_be_so(alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    alice.client.position(game)
+    alice.position(game)
     (alice.folder(game) / "view.json").unlink()
     with pytest.raises(StorageError, match="do not go together") as damaged:
-        alice.client.position(game)
+        alice.position(game)
     assert "fetched and verified anew" in damaged.value.hint
     (alice.folder(game) / "log.jsonl").unlink()
-    assert alice.client.position(game).course.seq == 4
+    assert alice.position(game).course.seq == 4
 
 
 def test_the_vault_forgets_no_entropy_and_no_opening(tmp_path: Path) -> None:

@@ -107,10 +107,10 @@ def test_join(alice: Seat, bob: Seat, desk: Desk) -> None:
         game = alice.client.new(Hanamikoji()).course.setup.game
 
     count = 0
-    for _ in breaks(desk, prepare, lambda: bob.client.join(game)):
+    for _ in breaks(desk, prepare, lambda: bob.join(game)):
         count += 1
         text = _outbox(bob.folder(game))
-        position = bob.client.join(game)
+        position = bob.join(game)
         assert position.seat == 1
         assert desk.games[game].hosted.course.stage is Stage.HOST_SEED
         for kind in ("join", "seed"):
@@ -118,7 +118,7 @@ def test_join(alice: Seat, bob: Seat, desk: Desk) -> None:
         if text:
             assert text in [line.entry.text for line in desk.games[game].lines]
         assert not _outbox(bob.folder(game))
-        assert alice.client.position(game).course.stage is Stage.PLAY  # and the game goes on
+        assert alice.position(game).course.stage is Stage.PLAY  # and the game goes on
     assert count >= 20
 
 
@@ -130,49 +130,49 @@ def test_move(alice: Seat, bob: Seat, desk: Desk, action: str) -> None:
     def prepare() -> None:
         nonlocal game, notation
         game = begin(alice, bob)
-        notation = next(each for each in alice.client.position(game).legal if each[0] == action)
+        notation = next(each for each in alice.position(game).legal if each[0] == action)
 
     count = 0
-    for _ in breaks(desk, prepare, lambda: alice.client.move(game, notation)):
+    for _ in breaks(desk, prepare, lambda: alice.move(game, notation)):
         count += 1
         text = _outbox(alice.folder(game))
-        again = alice.client.move(game, notation) if text or not entries(desk, game, "move") else None
+        again = alice.move(game, notation) if text or not entries(desk, game, "move") else None
         assert len(entries(desk, game, "move")) == 1
         if text:
             assert entries(desk, game, "move") == [text]
             assert again is not None
             assert again.position.replay.steps[again.seq].entry.text == text
         assert desk.games[game].receipts == 5  # open, join, seed, seed, move: nothing was taken twice
-        bob.client.move(game, bob.client.position(game).legal[0])
+        bob.move(game, bob.position(game).legal[0])
     assert count >= 10
 
 
 def test_another_command_delivers_what_waits(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    legal = alice.client.position(game).legal
+    legal = alice.position(game).legal
     _break_post(desk, "after")
     with pytest.raises(NetworkError) as broken:
-        alice.client.move(game, legal[0])
+        alice.move(game, legal[0])
     assert broken.value.reason == "it broke"
     text = _outbox(alice.folder(game))
     desk.after = _quiet
-    assert alice.client.position(game).course.seq == 5
+    assert alice.position(game).course.seq == 5
     assert entries(desk, game, "move") == [text]
     with pytest.raises(NotYourTurnError):
-        alice.client.move(game, legal[1])
+        alice.move(game, legal[1])
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_another_move_instead_is_not_sent(alice: Seat, bob: Seat, desk: Desk, when: str) -> None:
     """What was signed stands; the second move is refused with the news, and neither is lost or doubled."""
     game = begin(alice, bob)
-    legal = alice.client.position(game).legal
+    legal = alice.position(game).legal
     _break_post(desk, when)
     with pytest.raises(NetworkError):
-        alice.client.move(game, legal[0])
+        alice.move(game, legal[0])
     desk.before = desk.after = _quiet
     with pytest.raises(ConflictError) as conflict:
-        alice.client.move(game, legal[-1])
+        alice.move(game, legal[-1])
     assert f"your earlier move {legal[0]} has arrived as entry 5" in conflict.value.hint
     assert len(entries(desk, game, "move")) == 1
 
@@ -181,9 +181,9 @@ def test_resigning_twice_is_once(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
     _break_post(desk, "after")
     with pytest.raises(NetworkError):
-        alice.client.resign(game)
+        alice.resign(game)
     desk.after = _quiet
-    assert alice.client.resign(game).position.over
+    assert alice.resign(game).position.over
     assert len(entries(desk, game, "resign")) == 1
 
 
@@ -195,21 +195,21 @@ def test_a_refused_entry_is_remembered(alice: Seat, bob: Seat, desk: Desk, tmp_p
     def be_faster(method: str, path: str) -> None:
         if method == "POST" and path.endswith("/entries"):
             desk.before = _quiet
-            bob.client.join(game)
+            bob.join(game)
 
     desk.before = be_faster
     with pytest.raises(ConflictError):
-        carol.client.join(game)
+        carol.join(game)
     kept = Vault(carol.folder(game))
     assert kept.outbox() is None
     (text,) = kept.signed(2)
     assert '"by":"carol"' in text
-    assert carol.client.position(game).seat is None
+    assert carol.position(game).seat is None
 
 
 def test_after_a_refusal_another_entry_may_be_signed_and_it_is_said(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    legal = alice.client.position(game).legal
+    legal = alice.position(game).legal
 
     def refuse(method: str, path: str, answer: Any) -> Any:
         if method == "POST" and path.endswith("/entries"):
@@ -220,18 +220,18 @@ def test_after_a_refusal_another_entry_may_be_signed_and_it_is_said(alice: Seat,
     kept = (real.hosted, list(real.lines))
     desk.tamper = refuse
     with pytest.raises(HkojiError, match="no"):
-        alice.client.move(game, legal[0])
+        alice.move(game, legal[0])
     desk.tamper = lambda _m, _p, answer: answer
     real.hosted, real.lines = kept  # it was not taken
     alice.said.clear()
-    alice.client.move(game, legal[-1])
+    alice.move(game, legal[-1])
     assert any("either of them may become the one that counts" in remark for remark in alice.said)
 
 
 @pytest.mark.parametrize("status", [404, 408, 413, 429, 500, 502, 503, 302])
 def test_what_is_no_clear_refusal_leaves_the_entry_waiting(alice: Seat, bob: Seat, desk: Desk, status: int) -> None:
     game = begin(alice, bob)
-    notation = alice.client.position(game).legal[0]
+    notation = alice.position(game).legal[0]
 
     def trouble(method: str, path: str, answer: Any) -> Any:
         if method == "POST" and path.endswith("/entries"):
@@ -240,33 +240,33 @@ def test_what_is_no_clear_refusal_leaves_the_entry_waiting(alice: Seat, bob: Sea
 
     desk.tamper = trouble
     with pytest.raises(HkojiError):
-        alice.client.move(game, notation)
+        alice.move(game, notation)
     text = _outbox(alice.folder(game))
     assert text
     desk.tamper = lambda _m, _p, answer: answer
-    assert alice.client.move(game, notation).seq == 5
+    assert alice.move(game, notation).seq == 5
     assert entries(desk, game, "move") == [text]
 
 
 def test_an_answer_that_is_not_understood_leaves_the_entry_waiting(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    notation = alice.client.position(game).legal[0]
+    notation = alice.position(game).legal[0]
     for body in (b"", b"{}", b"[]", b'{"lines": [{"entry": 1}]}', b'{"lines": 3}', b"\xff", b"[" * 100000):
         desk.tamper = lambda method, _p, answer, body=body: answer._replace(body=body) if method == "POST" else answer  # type: ignore[misc] # a default fixes this turn's body
         with pytest.raises(ServiceError):
-            alice.client.move(game, notation)
+            alice.move(game, notation)
         assert _outbox(alice.folder(game))
     desk.tamper = lambda _m, _p, answer: answer
-    alice.client.move(game, notation)
+    alice.move(game, notation)
     assert len(entries(desk, game, "move")) == 1
 
 
 def test_an_interrupted_reveal_is_sent_by_the_next_command(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
-    bob.client.join(game)
+    bob.join(game)
     _break_post(desk, "before")
     with pytest.raises(NetworkError):
-        alice.client.position(game)
+        alice.position(game)
     text = _outbox(alice.folder(game))
     assert '"kind":"seed"' in text
     desk.before = _quiet
@@ -286,16 +286,16 @@ def test_a_service_that_is_gone_once_it_has_taken_a_move(ruleset: Ruleset, alice
             raise NetworkError(URL, "it is gone")
 
     while not desk.games[game].hosted.course.finished:
-        player = next(each for each in (alice, bob) if each.client.position(game).legal)
+        player = next(each for each in (alice, bob) if each.position(game).legal)
         taken = len(entries(desk, game, "move"))
-        notation = chance.choice(player.client.position(game).legal)
+        notation = chance.choice(player.position(game).legal)
         desk.before = gone
         try:
-            made = player.client.move(game, notation)
+            made = player.move(game, notation)
         except NetworkError:
             broken += 1
             desk.before = _quiet
-            made = player.client.move(game, notation)
+            made = player.move(game, notation)
         desk.before = _quiet
         assert len(entries(desk, game, "move")) == taken + 1
         assert desk.games[game].lines[made.seq].entry.text == entries(desk, game, "move")[-1]

@@ -63,19 +63,19 @@ def bob(hall: Hall, tmp_path: Path) -> Guest:
 
 def begin(alice: Guest, bob: Guest) -> str:
     game = alice.client.new(RULES).course.setup.game
-    bob.client.join(game)
-    alice.client.position(game)
+    bob.join(game)
+    alice.position(game)
     return game
 
 
 def play(players: tuple[Guest, Guest], game: str, moves: int = 1000) -> None:
     chance = random.Random(1)
     for _ in range(moves):
-        positions = [player.client.position(game) for player in players]
+        positions = [player.position(game) for player in players]
         mover = next((n for n, each in enumerate(positions) if each.legal), None)
         if mover is None:
             return
-        players[mover].client.move(game, chance.choice(positions[mover].legal))
+        players[mover].move(game, chance.choice(positions[mover].legal))
 
 
 def key_of(player: Guest) -> PublicKey:
@@ -137,12 +137,12 @@ def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice:
     new = key_of(alice)
     assert registered(hall, "alice")["key"] == new.text
     alice.said.clear()
-    alice.client.position(second)  # bob's turn: nothing happens
+    alice.position(second)  # bob's turn: nothing happens
     assert "rekey" not in kinds(hall, second)
-    assert alice.client.position(first).course.setup.keys[0] == new
+    assert alice.position(first).course.setup.keys[0] == new
     assert any("your new key counts now" in remark for remark in alice.said)
     bob.said.clear()
-    assert bob.client.position(first).course.setup.keys[0] == new
+    assert bob.position(first).course.setup.keys[0] == new
     assert [remark for remark in bob.said if "alice has another key now" in remark]
     for game in (first, second):
         play((alice, bob), game)
@@ -150,11 +150,11 @@ def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice:
         result = audit(format_log(hall.lines(game)), {"alice": old, "bob": key_of(bob)})
         assert result.ok
         assert result.finished
-        assert alice.client.position(game).over
-        assert bob.client.position(game).over
+        assert alice.position(game).over
+        assert bob.position(game).over
     assert bob.client.service().pins.every["alice"] == (new, old)
     third = alice.client.new(RULES).course.setup.game
-    bob.client.join(third)
+    bob.join(third)
     play((alice, bob), third)
     assert "rekey" not in kinds(hall, third)
     evidence = alice.client.evidence(first).text
@@ -171,7 +171,7 @@ def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
         begun = load(Home(alice.path))
         if registered(hall, "alice")["key"] == begun.key_at(URL).text:
             alice.client.games()
-            alice.client.position(game)
+            alice.position(game)
         else:  # it arrived, and the client does not know: it says how to go on
             with pytest.raises(LoginError) as stopped:
                 alice.client.games()
@@ -187,7 +187,7 @@ def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
         if "end" in kinds(hall, game):
             game = begin(alice, bob)
     assert broken >= 8
-    setup = alice.client.position(game).course.setup
+    setup = alice.position(game).course.setup
     assert audit(format_log(hall.lines(game)), {"alice": setup.all_keys(0)[0], "bob": key_of(bob)}).ok
 
 
@@ -199,10 +199,10 @@ def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(hall: Hall, a
         game = begin(alice, bob)
         alice.client.keys.rekey(None)
 
-    for _ in breaks(hall, prepare, lambda: alice.client.position(game)):
+    for _ in breaks(hall, prepare, lambda: alice.position(game)):
         broken += 1
         waiting = vault.Vault(alice.folder(game)).outbox()
-        alice.client.position(game)
+        alice.position(game)
         rekeys = [line.entry.text for line in hall.lines(game) if line.entry.kind == "rekey"]
         assert len(rekeys) == 1
         if waiting:
@@ -212,11 +212,11 @@ def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(hall: Hall, a
 
 def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: Guest, bob: Guest) -> None:
     game = begin(alice, bob)
-    notation = alice.client.position(game).legal[0]
-    submission = alice.client.sign(game, notation)
+    notation = alice.position(game).legal[0]
+    submission = alice.sign(game, notation)
     alice.client.keys.rekey(None)
     alice.said.clear()
-    alice.client.position(game)
+    alice.position(game)
     assert any("would spoil" in remark for remark in alice.said)
     assert "rekey" not in kinds(hall, game)
     alice.client.submit(submission)
@@ -269,12 +269,12 @@ def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signe
 ) -> None:
     """No running game shows the change: the service's record of it does, by both keys' signatures."""
     begun = begin(alice, bob)
-    bob.client.position(begun)
+    bob.position(begun)
     for _ in range(2):
         alice.client.keys.rekey(None)
     game = alice.client.new(RULES).course.setup.game
     bob.said.clear()
-    bob.client.join(game)
+    bob.join(game)
     assert any("alice has another key now" in remark for remark in bob.said)
     assert len(bob.client.service().pins.every["alice"]) == 3
 
@@ -289,7 +289,7 @@ def test_who_knows_only_the_new_key_believes_old_games_where_that_key_has_signed
     for _ in range(2):
         alice.client.keys.rekey(None)
         keys.append(key_of(alice))
-    carol.client.position(alice.client.new(RULES).course.setup.game)
+    carol.position(alice.client.new(RULES).course.setup.game)
     assert carol.client.pins(URL)["alice"] == (keys[2],)
 
     def silent(_: str, path: str) -> None:
@@ -299,11 +299,11 @@ def test_who_knows_only_the_new_key_believes_old_games_where_that_key_has_signed
     hall.before = silent
     pins = (carol.path / "pins.json").read_bytes()
     with pytest.raises(TrustError, match="another key than before"):
-        carol.client.position(old)
+        carol.position(old)
     assert (carol.path / "pins.json").read_bytes() == pins
     assert not (carol.folder(old) / "log.jsonl").exists()
     hall.before = lambda _method, _path: None
-    assert carol.client.position(old).course.setup.keys[0] == keys[0]
+    assert carol.position(old).course.setup.keys[0] == keys[0]
     assert set(carol.client.pins(URL)["alice"]) == set(keys)
     assert carol.client.pins(URL)["alice"][0] == keys[2]  # which one counts has not changed
 
@@ -327,23 +327,23 @@ def test_a_lost_machine_is_replaced_and_the_opponent_compares(
     assert registered(hall, "alice")["key"] == new.text
     assert [each["game"] for each in again.client.games()]
 
-    again.client.position(waiting)  # not her turn: nothing can be done, and nothing is
+    again.position(waiting)  # not her turn: nothing can be done, and nothing is
     assert "revoke" not in kinds(hall, waiting)
-    position = again.client.position(game)
+    position = again.position(game)
     assert position.mine
     assert hall.lines(game)[-1].entry.kind == "revoke"
 
     before = _files(bob)
     for _ in range(2):
         with pytest.raises(TrustError, match="has lost the key") as stopped:
-            bob.client.position(game)
+            bob.position(game)
         assert new.fingerprint in stopped.value.hint
         assert "hkoji trust alice" in stopped.value.hint
         assert {name: data for name, data in _files(bob).items() if "refused" not in name} == before
     with pytest.raises(TrustError, match="which you do not have"):  # and so does the client that has the old key
         _spectated(alice, game)
-    bob.client.trust("alice", new.fingerprint)
-    assert bob.client.position(game).course.setup.keys[0] == new
+    bob.client.service().pins.trust("alice", new.fingerprint)
+    assert bob.position(game).course.setup.keys[0] == new
     play((again, bob), game)
     play((again, bob), waiting)
     for each in (game, waiting):
@@ -356,7 +356,7 @@ def test_a_lost_machine_is_replaced_and_the_opponent_compares(
 def _spectated(player: Guest, game: str) -> None:
     """A client that cannot log in any more still reads the public log: a new line is looked at."""
     client = player.client
-    table = client._table(game)
+    table = client._game(game)
     new = client.service().log(game, len(table.lines()) - 1)
     table.record.accept(table.record.known(), new, None)
 
@@ -396,12 +396,12 @@ def test_an_earlier_key_that_is_revoked_gives_way_by_the_services_word(hall: Hal
     old, game = key_of(alice), begin(alice, bob)
     alice.client.keys.rekey(None)
     alice.client.keys.revoke(alice.client.keys.revocation(URL, old))
-    alice.client.position(game)
+    alice.position(game)
     assert kinds(hall, game)[-1] == "revoke"
     assert hall.lines(game)[-1].entry.body["revocation"] is not None
     with pytest.raises(TrustError):
-        bob.client.position(game)
-    bob.client.trust("alice", key_of(alice).fingerprint)
+        bob.position(game)
+    bob.client.service().pins.trust("alice", key_of(alice).fingerprint)
     play((alice, bob), game)
     assert kinds(hall, game)[-1] == "end"
 
@@ -414,7 +414,7 @@ def test_a_name_is_recovered_into_its_own_home_or_a_new_one(hall: Hall, alice: G
     game = bob.client.new(RULES, entry_kinds.Invite("alice")).course.setup.game
     assert alice.client.keys.recover("alice", URL, code, None).key != old
     assert [own.public for own in load(Home(alice.path)).earlier] == [old]
-    alice.client.join(game)
+    alice.join(game)
     with pytest.raises(LoginError):
         alice.client.identity.signer_of(PrivateKey.from_seed(bytes(32)).public)
 
@@ -449,7 +449,7 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
     hall: Hall, alice: Guest, bob: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)
-    bob.client.position(game)
+    bob.position(game)
     alice.client.keys.rekey(None)
     true = bob.client.service().api.earlier_keys("alice")
     (step,) = true
@@ -464,6 +464,6 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
     ):
         monkeypatch.setattr(Api, "earlier_keys", lambda _, __, changed=changed: (step._replace(**changed),))
         with pytest.raises(TrustError, match="another key than before"):
-            bob.client.join(new_game_)
+            bob.join(new_game_)
     monkeypatch.undo()
-    bob.client.join(new_game_)
+    bob.join(new_game_)

@@ -25,7 +25,7 @@ def plug_in(desk: Desk) -> None:
 
 
 def signed(alice: Seat, game: str, number: int = -1) -> Submission:
-    return alice.client.sign(game, alice.client.stored(game).legal[number])
+    return alice.sign(game, alice.client.stored(game).legal[number])
 
 
 @pytest.mark.parametrize("number", [0, -1])
@@ -41,14 +41,14 @@ def test_a_move_is_signed_offline_and_sent_from_a_machine_that_knows_nothing(
     lines = elsewhere.submit(parse_submission(format_submission(submission)), URL)
     assert lines[0].entry == submission.entry
     assert elsewhere.submit(submission, URL) == lines  # the first receipt again
-    assert alice.client.position(game).course.seq == 5
+    assert alice.position(game).course.seq == 5
     assert desk.games[game].receipts == 5
 
 
 def test_the_game_may_move_on_meanwhile(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
     submission = signed(alice, game)
-    alice.client.move(game, alice.client.stored(game).legal[0])
+    alice.move(game, alice.client.stored(game).legal[0])
     with pytest.raises(ConflictError):
         alice.client.submit(submission)
     assert desk.games[game].receipts == 5
@@ -63,32 +63,32 @@ def test_a_second_signature_for_a_place_is_said_to_be_one(alice: Seat, bob: Seat
     assert any("either of them may become" in remark for remark in alice.said)
     assert Vault(alice.folder(game)).signed(5) == (first.entry.text, second.entry.text)
     alice.said.clear()
-    alice.client.move(game, alice.client.stored(game).legal[0])
+    alice.move(game, alice.client.stored(game).legal[0])
     assert any("either of them may become" in remark for remark in alice.said)
 
 
 def test_only_legal_moves_in_ones_own_turn_are_signed(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    bob.client.position(game)
+    bob.position(game)
     unplug(desk)
     with pytest.raises(NotYourTurnError):
-        bob.client.sign(game, "1A")
+        bob.sign(game, "1A")
     pairs = (f"2{card}{card}" for card in "ABCDEFG")  # no hand of seven has all of them
     with pytest.raises(IllegalActionError):
-        alice.client.sign(game, next(pair for pair in pairs if pair not in alice.client.stored(game).legal))
+        alice.sign(game, next(pair for pair in pairs if pair not in alice.client.stored(game).legal))
     with pytest.raises(NotFoundError, match="no game"):
-        alice.client.sign("0" * 32, "1A")
+        alice.sign("0" * 32, "1A")
     assert not Vault(alice.folder(game)).signed(5)
 
 
 def test_with_a_network_the_news_is_fetched_if_it_was_not_ones_turn(alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    bob.client.position(game)
+    bob.position(game)
     play_on((alice, bob), game, 1)
     assert not bob.client.stored(game).legal
-    submission = bob.client.sign(game, "-A" if bob.client.position(game).legal == ("-A",) else _any(bob, game))
+    submission = bob.sign(game, "-A" if bob.position(game).legal == ("-A",) else _any(bob, game))
     assert submission.entry.seq == 6
 
 
 def _any(player: Seat, game: str) -> str:
-    return player.client.position(game).legal[0]
+    return player.position(game).legal[0]

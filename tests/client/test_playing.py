@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client, Home
+from hkoji.client.watching import wait
 from hkoji.errors import (
     CancelledError,
     ConflictError,
@@ -28,6 +30,7 @@ from hkoji.game.course import Stage
 from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_log
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.commands import current, make_move
 from tests.support.desk import Desk, Seat, begin, play_on, seated
 
 
@@ -36,16 +39,16 @@ def test_a_whole_game_is_the_same_for_both_and_for_the_audit(alice: Seat, bob: S
     game = begin(alice, bob, Hanamikoji(first, 2, "charm"))
     clients = (alice.client, bob.client)
     chance = random.Random(7)
-    while not (positions := tuple(client.position(game) for client in clients))[0].over:
+    while not (positions := tuple(current(client, game) for client in clients))[0].over:
         assert positions[0].course.actor == positions[1].course.actor
         mover = positions[0].course.actor
         assert mover is not None
         assert not positions[1 - mover].legal
-        made = clients[mover].move(game, chance.choice(positions[mover].legal))
+        made = make_move(clients[mover], game, chance.choice(positions[mover].legal))
         assert desk.games[game].lines[made.seq].entry.by == ("alice", "bob")[mover]
     assert positions[0].course == positions[1].course
-    lines = clients[0].log(game)
-    assert lines == clients[1].log(game) == tuple(desk.games[game].lines)
+    lines = alice.log(game)
+    assert lines == bob.log(game) == tuple(desk.games[game].lines)
     pins = clients[0].pins(clients[0].server)
     assert set(pins) == {"alice", "bob", "server"}
     result = audit(format_log(lines).encode(), pins)
@@ -59,7 +62,7 @@ def test_each_player_sees_their_own_hand_and_not_the_other(alice: Seat, bob: Sea
     play_on((alice, bob), game, 5)
     true = desk.games[game].hosted.course.state
     for seat, player in enumerate((alice, bob)):
-        position = player.client.position(game)
+        position = player.position(game)
         assert position.seat == seat
         assert position.course.state == true.project(seat)
         assert true.hands[seat] == position.course.state.hands[seat]
@@ -67,13 +70,13 @@ def test_each_player_sees_their_own_hand_and_not_the_other(alice: Seat, bob: Sea
 
 def test_showing_is_one_request(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    alice.client.position(game)
+    alice.position(game)
     desk.requests.clear()
-    position = alice.client.position(game)
+    position = alice.position(game)
     assert desk.requests == [("GET", f"/v1/games/{game}/view?after={position.course.seq}")]
     bob_sees = bob.client
     desk.requests.clear()
-    bob_sees.position(game)
+    current(bob_sees, game)
     assert len(desk.requests) == 1
 
 
@@ -82,7 +85,7 @@ def test_what_is_stored_is_not_verified_again(
 ) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 4)
-    alice.client.position(game)
+    alice.position(game)
     seen: list[str] = []
     from hkoji.log import sshsig
 
@@ -93,11 +96,11 @@ def test_what_is_stored_is_not_verified_again(
         real(sig, public, namespace, message, signer)  # type: ignore[arg-type] # passed through
 
     monkeypatch.setattr(sshsig, "verify", counting)
-    alice.client.position(game)
+    alice.position(game)
     assert seen == []
     play_on((alice, bob), game, 1)
     seen.clear()
-    alice.client.position(game)
+    alice.position(game)
     assert seen.count(sshsig.VIEW) <= 1
     assert seen.count(sshsig.ENTRY) <= 1
 
@@ -133,13 +136,13 @@ def test_everything_is_on_disk_before_it_is_sent(alice: Seat, bob: Seat, desk: D
     look(alice)
     game = alice.client.new(Hanamikoji()).course.setup.game
     look(bob)
-    bob.client.join(game)
+    bob.join(game)
     look(alice)
-    position = alice.client.position(game)
-    alice.client.move(game, next(action for action in position.legal if action[0] == "2"))
+    position = alice.position(game)
+    alice.move(game, next(action for action in position.legal if action[0] == "2"))
     look(bob)
-    position = bob.client.position(game)
-    bob.client.move(game, position.legal[0])
+    position = bob.position(game)
+    bob.move(game, position.legal[0])
     assert seen == ["open", "join", "seed", "seed", "move", "move"]
     assert desk.bodies
 
@@ -149,12 +152,19 @@ def test_the_guest_reveals_in_the_same_call_and_the_host_on_the_next_one(
     alice: Seat, bob: Seat, desk: Desk, command: str
 ) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
-    bob.client.join(game)
+    bob.join(game)
     assert desk.games[game].hosted.course.stage is Stage.HOST_SEED
-    client = alice.client
-    arguments = {"games": (), "waiting": (), "wait": (game, 0), "move": (game, "5"), "sign": (game, "5")}
+    calls: dict[str, Callable[[], object]] = {
+        "position": lambda: alice.position(game),
+        "games": alice.client.games,
+        "waiting": alice.client.waiting,
+        "wait": lambda: wait(alice.client, game, 0),
+        "move": lambda: alice.move(game, "5"),
+        "log": lambda: alice.log(game),
+        "sign": lambda: alice.sign(game, "5"),
+    }
     try:
-        getattr(client, command)(*arguments.get(command, (game,)))
+        calls[command]()
     except NotationError:
         assert command in ("move", "sign")  # no hand was known when this move was typed
     assert desk.games[game].hosted.course.stage is Stage.PLAY
@@ -162,7 +172,7 @@ def test_the_guest_reveals_in_the_same_call_and_the_host_on_the_next_one(
 
 def test_random_start_is_chosen_by_chance_and_followed(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
-    assert [line.entry.kind for line in alice.client.log(game)] == ["offer", "open", "join", "seed", "seed", "chance"]
+    assert [line.entry.kind for line in alice.log(game)] == ["offer", "open", "join", "seed", "seed", "chance"]
 
 
 def test_an_invited_player_finds_the_game_and_nobody_else_joins(alice: Seat, bob: Seat, tmp_path: Path) -> None:
@@ -171,76 +181,76 @@ def test_an_invited_player_finds_the_game_and_nobody_else_joins(alice: Seat, bob
     assert [each["game"] for each in bob.client.waiting()] == [game]
     before = len(alice.desk.games[game].lines)
     with pytest.raises(IllegalError, match="open only to bob"):
-        carol.client.join(game)
+        carol.join(game)
     assert len(alice.desk.games[game].lines) == before
     assert not (carol.folder(game) / "outbox.json").exists()
-    bob.client.join(game)
+    bob.join(game)
 
 
 def test_the_host_cannot_join_and_a_full_game_is_taken(alice: Seat, bob: Seat, tmp_path: Path) -> None:
     carol = seated(alice.desk, "carol", tmp_path / "carol")
     game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(IllegalError, match="you host"):
-        alice.client.join(game)
-    bob.client.join(game)
+        alice.join(game)
+    bob.join(game)
     with pytest.raises(ConflictError):
-        carol.client.join(game)
-    assert bob.client.join(game).seat == 1  # again: it has been done
+        carol.join(game)
+    assert bob.join(game).seat == 1  # again: it has been done
 
 
 def test_moves_are_refused_here_before_anything_is_sent(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
     game = begin(alice, bob)
-    position = alice.client.position(game)
+    position = alice.position(game)
     # No hand of seven holds two of each geisha's cards.
     absent = next(card for card in "ABCDEFG" if f"2{card}{card}" not in position.legal)
     desk.requests.clear()
     with pytest.raises(IllegalActionError) as illegal:
-        alice.client.move(game, f"2{absent}{absent}")
+        alice.move(game, f"2{absent}{absent}")
     assert illegal.value.shape == ("1?", "2??", "3???", "4????")
     assert "nothing was sent" in illegal.value.hint
     with pytest.raises(NotationError):
-        alice.client.move(game, "5AA")
+        alice.move(game, "5AA")
     with pytest.raises(NotYourTurnError) as turn:
-        bob.client.move(game, "1A")
+        bob.move(game, "1A")
     assert turn.value.actor == 0
     stranger = seated(desk, "carol", tmp_path / "carol")
     with pytest.raises(NotYourTurnError, match="do not play"):
-        stranger.client.move(game, "1A")
+        stranger.move(game, "1A")
     assert not [path for method, path in desk.requests if method == "POST" and path.endswith("entries")]
 
 
 def test_resigning_and_cancelling(alice: Seat, bob: Seat) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(IllegalError, match="nobody has joined") as early:
-        alice.client.resign(game)
+        alice.resign(game)
     assert "hkoji cancel" in early.value.hint
-    cancelled = alice.client.cancel(game).position
+    cancelled = alice.cancel(game).position
     assert cancelled.over
     assert cancelled.course.outcome is not None
     assert cancelled.course.outcome.reason == "cancel"
     with pytest.raises(GameOverError):
-        bob.client.join(game)
+        bob.join(game)
     game = begin(alice, bob)
     with pytest.raises(IllegalError, match="before anyone joins"):
-        alice.client.cancel(game)
-    over = bob.client.resign(game).position
+        alice.cancel(game)
+    over = bob.resign(game).position
     assert over.course.outcome is not None
     assert (over.course.outcome.reason, over.course.outcome.winner) == ("resign", 0)
     with pytest.raises(GameOverError):
-        alice.client.resign(game)
-    assert alice.client.position(game).course.state.hands == over.course.state.hands  # the end opens everything
+        alice.resign(game)
+    assert alice.position(game).course.state.hands == over.course.state.hands  # the end opens everything
 
 
 def test_a_spectator_follows_without_cards(alice: Seat, bob: Seat, tmp_path: Path) -> None:
     carol = seated(alice.desk, "carol", tmp_path / "carol")
     game = begin(alice, bob)
     play_on((alice, bob), game, 3)
-    position = carol.client.position(game)
+    position = carol.position(game)
     assert position.seat is None
     assert position.legal == ()
     assert position.course.state == alice.desk.games[game].hosted.course.state.project(None)
     play_on((alice, bob), game, 2)
-    assert carol.client.position(game).course.seq > position.course.seq
+    assert carol.position(game).course.seq > position.course.seq
 
 
 def test_a_home_that_lost_its_games_gets_them_back(alice: Seat, bob: Seat) -> None:
@@ -248,16 +258,16 @@ def test_a_home_that_lost_its_games_gets_them_back(alice: Seat, bob: Seat) -> No
 
     game = begin(alice, bob)
     play_on((alice, bob), game, 6)
-    before = alice.client.position(game)
+    before = alice.position(game)
     shutil.rmtree(alice.path / "games")
-    assert alice.client.position(game).course == before.course
+    assert alice.position(game).course == before.course
 
 
 def test_an_expired_token_is_renewed(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
     desk.tokens.clear()
     desk.requests.clear()
-    alice.client.position(game)
+    alice.position(game)
     assert [path.split("?")[0].rsplit("/", 1)[-1] for _, path in desk.requests] == [
         "view",
         "challenge",
@@ -287,15 +297,15 @@ def test_games_are_found_by_prefix(alice: Seat, bob: Seat, desk: Desk, tmp_path:
         client.find(games[0][:6])
     assert games[0][:10] in str(many.value)
     with pytest.raises(NotFoundError):
-        client.position("f" * 32)
+        current(client, "f" * 32)
     assert not alice.folder("f" * 32).exists()
 
 
 def test_waiting_ends_at_ones_turn_or_in_vain(alice: Seat, bob: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
     game = begin(alice, bob)
-    assert alice.client.wait(game, 0).mine
+    assert wait(alice.client, game, 0).mine
     with pytest.raises(CancelledError):
-        bob.client.wait(game, 0)
+        wait(bob.client, game, 0)
     slept: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -303,8 +313,8 @@ def test_waiting_ends_at_ones_turn_or_in_vain(alice: Seat, bob: Seat, monkeypatc
         if len(slept) == 8:
             play_on((alice, bob), game, 1)
 
-    monkeypatch.setattr("hkoji.client.waiting.time.sleep", sleep)
-    assert bob.client.wait(game).mine
+    monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
+    assert wait(bob.client, game).mine
     assert slept[0] == pytest.approx(0.2)
     assert slept == sorted(slept)
     assert max(slept) <= 2.0
@@ -329,8 +339,8 @@ def test_one_client_sees_what_another_process_has_done(alice: Seat, bob: Seat) -
     """What a client keeps in memory is not older than the files."""
     game = begin(alice, bob)
     long_lived = alice.client
-    first = long_lived.position(game)
-    alice.client.move(game, first.legal[0])
-    assert long_lived.position(game).course.seq == first.course.seq + 1
+    first = current(long_lived, game)
+    alice.move(game, first.legal[0])
+    assert current(long_lived, game).course.seq == first.course.seq + 1
     play_on((alice, bob), game, 4)
-    assert long_lived.position(game).course == alice.client.position(game).course
+    assert current(long_lived, game).course == alice.position(game).course

@@ -28,6 +28,7 @@ from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from tests.support.commands import current
 from tests.support.desk import AT, URL, Desk, Seat, begin, play_on, seated
 
 
@@ -42,7 +43,7 @@ def refused(player: Seat, game: str, reason: str) -> TrustError:
     before = files(player.folder(game))
     for _ in range(2):
         with pytest.raises(TrustError, match=reason) as refusal:
-            player.client.position(game)
+            player.position(game)
         assert refusal.value.hint
     assert files(player.folder(game)) == before
     return refusal.value
@@ -98,7 +99,7 @@ def test_nor_is_it_joined(alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytes
         accomplice.setattr(table, "refuse_chosen_cards", lambda course: None)
         game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(TrustError, match="dealer is duplicate/v1"):
-        bob.client.join(game)
+        bob.join(game)
     assert [line.entry.kind for line in desk.games[game].lines] == ["offer", "open"]
 
 
@@ -110,8 +111,8 @@ def test_a_shorter_log_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: 
     carol = seated(desk, "carol", tmp_path / "carol")
     early = desk.games[game].hosted, list(desk.games[game].lines)
     play_on((alice, bob), game, 3)
-    alice.client.position(game)
-    carol.client.position(game)
+    alice.position(game)
+    carol.position(game)
     desk.games[game].hosted, desk.games[game].lines = early
     refused(alice, game, "log ends at entry 4, and you have seen entry 7")
     refused(carol, game, "log ends at entry -1")
@@ -122,16 +123,16 @@ def test_another_log_of_the_same_length_is_refused(alice: Seat, bob: Seat, desk:
     game = begin(alice, bob)
     carol = seated(desk, "carol", tmp_path / "carol")
     early = desk.games[game].hosted, list(desk.games[game].lines)
-    position = alice.client.position(game)
-    alice.client.move(game, position.legal[0])
-    alice.client.position(game)
-    carol.client.position(game)
+    position = alice.position(game)
+    alice.move(game, position.legal[0])
+    alice.position(game)
+    carol.position(game)
     desk.games[game].hosted, desk.games[game].lines = early
     # The player's own second signature: by a client elsewhere that knows nothing of the first.
     twin = Seat(desk, "alice", tmp_path / "twin")
     create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
     twin.client.register(URL)
-    twin.client.move(game, position.legal[-1])
+    twin.move(game, position.legal[-1])
     refused(alice, game, "entry 5 is another one than you have seen")
     refused(carol, game, "entry 5 is another one than you have seen")
 
@@ -139,13 +140,13 @@ def test_another_log_of_the_same_length_is_refused(alice: Seat, bob: Seat, desk:
 def test_a_log_that_goes_on_from_another_past_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
     game = begin(alice, bob)
     early = desk.games[game].hosted, list(desk.games[game].lines)
-    position = alice.client.position(game)
-    alice.client.move(game, position.legal[0])
+    position = alice.position(game)
+    alice.move(game, position.legal[0])
     desk.games[game].hosted, desk.games[game].lines = early
     twin = Seat(desk, "alice", tmp_path / "twin")
     create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
     twin.client.register(URL)
-    twin.client.move(game, position.legal[-1])
+    twin.move(game, position.legal[-1])
     play_on((twin, bob), game, 1)
     refused(alice, game, "does not hold")
 
@@ -153,10 +154,10 @@ def test_a_log_that_goes_on_from_another_past_is_refused(alice: Seat, bob: Seat,
 def two_moves_unseen(alice: Seat, bob: Seat) -> str:
     """A game in which bob has answered and acted since alice looked."""
     game = begin(alice, bob)
-    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "3"))
-    alice.client.position(game)
+    alice.move(game, next(action for action in alice.position(game).legal if action[0] == "3"))
+    alice.position(game)
     for _ in range(2):
-        bob.client.move(game, next(each for each in bob.client.position(game).legal if each[0] in "-12"))
+        bob.move(game, next(each for each in bob.position(game).legal if each[0] in "-12"))
     return game
 
 
@@ -199,20 +200,20 @@ def test_forged_signatures_are_refused(
     alice: Seat, bob: Seat, desk: Desk, name: str, change: Callable[[Line], Line]
 ) -> None:
     game = begin(alice, bob)
-    alice.client.move(game, alice.client.position(game).legal[0])
-    alice.client.position(game)
-    bob.client.move(game, bob.client.position(game).legal[0])
+    alice.move(game, alice.position(game).legal[0])
+    alice.position(game)
+    bob.move(game, bob.position(game).legal[0])
     forge(desk, game, change)
     refused(alice, game, "entry 6 that does not hold")
     assert name
     desk.tamper = lambda _m, _p, answer: answer
-    assert alice.client.position(game).course.seq == 6  # the honest answer is accepted afterwards
+    assert alice.position(game).course.seq == 6  # the honest answer is accepted afterwards
 
 
 def test_a_receipt_for_another_entry_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    alice.client.move(game, alice.client.position(game).legal[0])
-    bob.client.move(game, bob.client.position(game).legal[0])
+    alice.move(game, alice.position(game).legal[0])
+    bob.move(game, bob.position(game).legal[0])
     receipt = make_receipt(at=AT, game=game, head="0" * 64, seq=6)
     wrong = SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message))
     forge(desk, game, lambda line: line._replace(receipt=wrong))
@@ -224,8 +225,8 @@ def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
 ) -> None:
     """The service and the opponent together cannot make the client believe in a fifth action of the same kind."""
     game = begin(alice, bob)
-    alice.client.move(game, alice.client.position(game).legal[0])
-    alice.client.position(game)
+    alice.move(game, alice.position(game).legal[0])
+    alice.position(game)
     course = desk.games[game].hosted.course
     key = PrivateKey.from_openssh((bob.path / "id_ed25519").read_bytes())
     body = entry_kinds.Move("-A").to_json()
@@ -244,7 +245,7 @@ def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
 
 def test_a_later_kind_is_not_understood_rather_than_distrusted(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    alice.client.position(game)
+    alice.position(game)
     course = desk.games[game].hosted.course
     entry = make_entry(at=AT, body={}, by="alice", game=game, kind="plan", prev=course.head, seq=course.seq + 1)
     receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
@@ -257,7 +258,7 @@ def test_a_later_kind_is_not_understood_rather_than_distrusted(alice: Seat, bob:
 
     on_view(desk, add)
     with pytest.raises(NotUnderstoodError, match="plan"):
-        alice.client.position(game)
+        alice.position(game)
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ def test_another_key_of_the_opponent_is_refused(alice: Seat, bob: Seat, desk: De
     desk.players.pop("bob")
     impostor = seated(desk, "bob", tmp_path / "impostor")
     game = alice.client.new(Hanamikoji()).course.setup.game
-    impostor.client.join(game)
+    impostor.join(game)
     refusal = refused(alice, game, "bob plays with another key than before")
     assert "ask bob, by another way" in refusal.hint
 
@@ -291,7 +292,7 @@ def test_no_login_is_signed_for_another_service(alice: Seat, bob: Seat, desk: De
     desk.tokens.clear()
     desk.origin = "https://other.example"
     with pytest.raises(TrustError, match=r"sign a login for https://other\.example"):
-        alice.client.position(game)
+        alice.position(game)
     assert not [path for method, path in desk.requests[-3:] if path.endswith("/login")]
 
 
@@ -312,7 +313,7 @@ def test_a_service_that_calls_itself_like_another_gets_no_login(alice: Seat, des
 
 def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    notation = alice.client.position(game).legal[0]
+    notation = alice.position(game).legal[0]
 
     def tamper(method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
         if not path.endswith("/entries"):
@@ -323,18 +324,18 @@ def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(alice: Seat, bob: Seat,
 
     desk.tamper = tamper
     with pytest.raises(TrustError, match="receipt does not hold"):
-        alice.client.move(game, notation)
+        alice.move(game, notation)
     assert (alice.folder(game) / "outbox.json").exists()
     desk.tamper = lambda _m, _p, answer: answer
-    assert alice.client.move(game, notation).seq == 5
+    assert alice.move(game, notation).seq == 5
 
 
 def test_every_refusal_says_what_is_unchanged(alice: Seat, bob: Seat, desk: Desk) -> None:
     """Also where the service gives a player whose files are lost other openings than the player's, or too few cards."""
     game = begin(alice, bob)
-    secret = next(action for action in alice.client.position(game).legal if action[0] == "1")
-    alice.client.move(game, secret)
-    bob.client.position(game)
+    secret = next(action for action in alice.position(game).legal if action[0] == "1")
+    alice.move(game, secret)
+    bob.position(game)
     for name in ("log.jsonl", "view.json", "views.signed", "secrets.json"):
         (alice.folder(game) / name).unlink()
     lies: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -346,7 +347,7 @@ def test_every_refusal_says_what_is_unchanged(alice: Seat, bob: Seat, desk: Desk
         on_view(desk, lie)
         assert refused(alice, game, reason).hint.startswith("nothing was accepted; ")
     desk.tamper = lambda _m, _p, answer: answer
-    assert alice.client.position(game).course.seq == 5
+    assert alice.position(game).course.seq == 5
 
 
 # --- views ------------------------------------------------------------------------------------------------------------
@@ -379,7 +380,7 @@ def test_wrong_views_are_refused(
     on_view(desk, lambda value: value.update(view=signed_view(desk, game, **changes)))
     before = files(alice.folder(game))
     with pytest.raises(TrustError, match=None if first else reason):
-        alice.client.position(game)
+        alice.position(game)
     assert files(alice.folder(game)) == before
 
 
@@ -399,20 +400,20 @@ def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(alice: Seat, bob:
     cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     other = next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
     on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
-    assert alice.client.position(game).course.state.round == 1
+    assert alice.position(game).course.state.round == 1
     desk.tamper = lambda _m, _p, answer: answer
-    bob.client.resign(game)
+    bob.resign(game)
     refused(alice, game, "other cards in round 1")
 
 
 def test_openings_that_are_not_the_own_are_not_kept(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    legal = alice.client.position(game).legal
-    alice.client.move(game, next(action for action in legal if action[0] == "1"))
+    legal = alice.position(game).legal
+    alice.move(game, next(action for action in legal if action[0] == "1"))
     true = json.loads((alice.folder(game) / "secrets.json").read_text())["openings"]
     strange = [{"cards": "G", "part": 0, "salt": "0" * 64, "seq": 5}]
     on_view(desk, lambda value: value.update(openings=strange))
-    position = alice.client.position(game)
+    position = alice.position(game)
     assert position.course.state.project(0) == desk.games[game].hosted.course.state.project(0)
     assert json.loads((alice.folder(game) / "secrets.json").read_text())["openings"] == true
 
@@ -432,7 +433,7 @@ def test_an_answer_of_any_shape_is_an_error_of_the_service(
     before = files(alice.folder(game))
     client = alice.client
     for call in (
-        lambda: client.position(game),
+        lambda: current(client, game),
         client.games,
         lambda: client.games(everybody=True),
         lambda: client.register(URL),

@@ -13,7 +13,7 @@ import pytest
 from hkoji.client import Client, Home
 from hkoji.client.events import Event, read_events
 from hkoji.client.transport import LONGEST_LINE, HttpAnswer, Transport
-from hkoji.client.watching import Happened
+from hkoji.client.watching import Happened, wait, watch_all, watch_game
 from hkoji.errors import CancelledError, NetworkError, ServiceError, TrustError, UsageError
 from hkoji.log.line import Line, format_line
 from tests.support.desk import Desk, LocalTransport, Seat, begin, play_on
@@ -97,7 +97,7 @@ def goes_on(alice: Seat, bob: Seat, monkeypatch: pytest.MonkeyPatch) -> Callable
             if len(pauses) < moves:
                 play_on((alice, bob), game, 1, seed=len(pauses))
             elif len(pauses) == moves:
-                bob.client.resign(game)
+                bob.resign(game)
 
         monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
         return pauses
@@ -116,7 +116,7 @@ def test_what_is_told_is_the_log_whatever_events_say(
     game = begin(alice, bob)
     first = len(desk.games[game].lines)
     pauses = goes_on(game)
-    found = told(watching(alice, Stream(desk, LIES[lie])).watch(game))
+    found = told(watch_game(watching(alice, Stream(desk, LIES[lie])), game))
     assert found == [(line.entry.seq, line.entry.head) for line in desk.games[game].lines[first:]]
     assert found[-1][1] == alice.client.stored(game).course.head
     assert all(0 < pause <= 30 for pause in pauses)
@@ -128,7 +128,7 @@ def test_an_older_service_is_asked_again_and_again(
     game = begin(alice, bob)
     goes_on(game)
     stream = Stream(desk, refuse=HttpAnswer(404, b'{"code":"not-found","detail":"Not Found"}'))
-    found = told(watching(alice, stream).watch(game, after=2))
+    found = told(watch_game(watching(alice, stream), game, after=2))
     assert found == [(line.entry.seq, line.entry.head) for line in desk.games[game].lines[3:]]
     assert len(stream.places) == 1
 
@@ -141,7 +141,7 @@ def test_a_service_that_has_no_room_is_asked_later(
     pauses = goes_on(game)
     busy = HttpAnswer(503, b'{"code":"too-busy","detail":"no","retry_after":7}')
     with pytest.raises(AssertionError, match="never ends"):  # it does not give up
-        list(watching(alice, Stream(desk, refuse=busy)).watch(game))
+        list(watch_game(watching(alice, Stream(desk, refuse=busy)), game))
     assert min(pauses[:5]) >= 7
     assert len(desk.games[game].lines) > first
     assert len([each for each in alice.said if "trying again" in each]) == 1
@@ -164,7 +164,7 @@ def test_a_lie_in_the_log_is_refused_as_ever(
 
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     found: list[int] = []
-    happened = watching(alice, Stream(desk)).watch(game)
+    happened = watch_game(watching(alice, Stream(desk)), game)
     with pytest.raises(TrustError):  # noqa: PT012 # what was told before counts too
         for each in happened:
             found.append(each.seq)
@@ -190,14 +190,14 @@ def test_all_games_are_watched_and_new_ones_from_their_beginning(
                 play_on((alice, bob), games[1], 1)
             case 3:
                 play_on((alice, bob), games[0], 1)
-                bob.client.resign(games[1])
+                bob.resign(games[1])
             case 6:
                 raise KeyboardInterrupt
 
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     found: dict[str, list[int]] = {}
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # what was told before counts
-        for each in watching(alice, Stream(desk, LIES["each twice"])).watch_all():
+        for each in watch_all(watching(alice, Stream(desk, LIES["each twice"]))):
             found.setdefault(each.position.course.setup.game, []).append(each.seq)
     assert found == {
         games[0]: list(range(first, len(desk.games[games[0]].lines))),
@@ -209,7 +209,7 @@ def test_a_place_that_is_not_there_yet_is_refused(alice: Seat, bob: Seat, desk: 
     game = begin(alice, bob)
     stream = Stream(desk)
     with pytest.raises(UsageError, match="no entry 99"):
-        list(watching(alice, stream).watch(game, after=99))
+        list(watch_game(watching(alice, stream), game, after=99))
     assert stream.places == []
 
 
@@ -221,7 +221,7 @@ def test_a_service_is_asked_to_wait_and_no_longer_than_the_timeout(
 ) -> None:
     game = begin(alice, bob)
     now = 1000.0
-    monkeypatch.setattr("hkoji.client.waiting.time.monotonic", lambda: now)
+    monkeypatch.setattr("hkoji.client.watching.time.monotonic", lambda: now)
     asked: list[float] = []
 
     def waits(_method: str, path: str) -> None:
@@ -235,9 +235,9 @@ def test_a_service_is_asked_to_wait_and_no_longer_than_the_timeout(
         now += max(seconds, 0.01)
 
     desk.after = waits
-    monkeypatch.setattr("hkoji.client.waiting.time.sleep", sleep)
+    monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     with pytest.raises(CancelledError):
-        bob.client.wait(game, 120.5)
+        wait(bob.client, game, 120.5)
     assert asked == [50, 50, 20]
     assert now == pytest.approx(1120.5, abs=0.1)
 

@@ -23,6 +23,7 @@ from hkoji.local.local_service import LocalTransport
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from tests.support.commands import current, make_move
 
 RULESETS = (Hanamikoji(max_rounds=2), Hanamikoji("random"), GeishasRoad("guest"))
 every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=["hanamikoji", "random start", "geishas-road"])
@@ -37,7 +38,7 @@ def play(house: LocalGames, seating: LocalSeats, moves: int, made: list[str] | N
             if position.over:
                 break
             move = chance.choice(position.legal)
-            house.player.move(seating.game, move)
+            make_move(house.player, seating.game, move)
             made.append(move)
     return made
 
@@ -196,7 +197,7 @@ def test_openings_of_an_entry_that_never_came_are_forgotten(tmp_path: Path) -> N
     secret = next(move for move in LocalGame(house, seating).wait().legal if move[0] == "2")
     file = house.log_file(seating.game)
     before = file.read_bytes()
-    house.player.move(seating.game, secret)
+    make_move(house.player, seating.game, secret)
     assert len(json.loads(file.with_name("secrets.json").read_text())["openings"]) == 1
     file.write_bytes(before)
     kept = LocalGames(tmp_path).store.load(seating.game)
@@ -244,7 +245,7 @@ def test_a_full_disk_is_an_error_and_the_game_goes_on_later(tmp_path: Path, monk
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(StorageError, match="No space left"):
-            house.player.move(seating.game, legal[0])
+            make_move(house.player, seating.game, legal[0])
     assert play(LocalGames(tmp_path), seating, 2)
 
 
@@ -275,7 +276,7 @@ def test_the_service_believes_nobody(tmp_path: Path) -> None:
 
     eve = client("eve", "eve", b"\x07")
     eve.register(URL)
-    position = eve.position(seating.game)
+    position = current(eve, seating.game)
     assert position.seat is None
     assert position.course.state == house.course(seating.game).state.project(None)
     with pytest.raises(ForbiddenError):

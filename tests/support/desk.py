@@ -23,6 +23,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.referee import RefereedGame
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from tests.support.commands import Commands
 
 __all__ = ["AT", "URL", "Desk", "LocalTransport", "Seat", "begin", "play_on", "seated"]
 
@@ -118,7 +119,7 @@ class Desk(local.LocalService):
 
 
 @dataclass
-class Seat:
+class Seat(Commands):
     """A player: a home, and clients over it, each like a command of its own."""
 
     desk: Desk
@@ -146,8 +147,8 @@ def seated(desk: Desk, name: str, path: Path) -> Seat:
 def begin(alice: Seat, bob: Seat, ruleset: Ruleset | None = None) -> str:
     """A game up to the host's first decision."""
     game = alice.client.new(ruleset or Hanamikoji()).course.setup.game
-    bob.client.join(game)
-    assert alice.client.position(game).course.stage is Stage.PLAY
+    bob.join(game)
+    assert alice.position(game).course.stage is Stage.PLAY
     return game
 
 
@@ -156,7 +157,7 @@ def play_on(players: tuple[Seat, Seat], game: str, moves: int, seed: int = 1) ->
     chance = random.Random(seed)
     for _ in range(moves):
         for player in players:
-            position = player.client.position(game)
+            position = player.position(game)
             if position.legal:
-                player.client.move(game, chance.choice(position.legal))
+                player.move(game, chance.choice(position.legal))
                 break

@@ -10,6 +10,7 @@ from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.log.line import Line, parse_log
+from tests.support.commands import Commands
 from tests.support.inside import Inside
 
 URL = "http://inside"
@@ -46,7 +47,7 @@ class HallTransport(Transport):
 
 
 @dataclass
-class Guest:
+class Guest(Commands):
     """A player: a home, and clients over it, each like a command of its own."""
 
     halls: dict[str, Hall]

@@ -37,7 +37,7 @@ def session(*words: str, types: Types, seat: Seat | None = None) -> Done:
     out.__init__()  # type: ignore[misc] # a new process has a new output
     if seat is not None:
         out.client = seat.client
-        out.client._say = out.say
+        out.client.say = out.say
     with (
         patch.object(sys, "argv", ["hkoji", *words]),
         patch.object(sys, "stdin", Keyboard(screen, types)),

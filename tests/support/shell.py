@@ -67,7 +67,7 @@ def run(*words: str, seat: Player | None = None, stdin: str = "", terminal: bool
     out.__init__()  # type: ignore[misc] # a new process has a new output
     if seat is not None:
         out.client = seat.client
-        out.client._say = out.say
+        out.client.say = out.say
     given = keyboard(io.BytesIO(stdin.encode()))
     with (
         patch.object(sys, "argv", ["hkoji", *words]),

@@ -75,5 +75,5 @@ def refuted(
     desk, seats = staged(table, folder)
     for number in victims:
         player = seats[number]
-        caught(desk, player, lambda player=player: player.client.position(table.game), reason, told(tuple(forged)))  # type: ignore[misc] # a default fixes the player
+        caught(desk, player, lambda player=player: player.position(table.game), reason, told(tuple(forged)))  # type: ignore[misc] # a default fixes the player
         assert proven(desk, player, table.game) == {found[2], "server"}

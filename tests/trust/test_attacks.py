@@ -78,10 +78,10 @@ EARLIER = "2026-11-20T11:00:00Z"
 def unseen(alice: Seat, bob: Seat) -> str:
     """A game of which alice has not seen the last two entries, 6 and 7: bob's answer and action."""
     game = begin(alice, bob)
-    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "3"))
-    alice.client.position(game)
+    alice.move(game, next(action for action in alice.position(game).legal if action[0] == "3"))
+    alice.position(game)
     for _ in range(2):
-        bob.client.move(game, next(each for each in bob.client.position(game).legal if each[0] in "-12"))
+        bob.move(game, next(each for each in bob.position(game).legal if each[0] in "-12"))
     return game
 
 
@@ -121,11 +121,11 @@ def not_held(table: Table) -> str:
 @attack("a log that ends before what you have seen", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    alice.client.position(game)
+    alice.position(game)
     cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "the service's log ends at entry 5, and you have seen entry 7"
     lies = (ends_at(5), hand(cards[:-1]))  # she has drawn at entry 7
-    caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
+    caught(desk, alice, lambda: alice.position(game), reason, *lies)
     assert proven(desk, alice, game) == set()
 
 
@@ -134,13 +134,13 @@ def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 )
 def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    alice.client.position(game)
+    alice.position(game)
     forked = instead_of(7, entry_kinds.Timeout(1, AT))
     reason = "the service's entry 7 is another one than you have seen"
-    caught(desk, alice, lambda: alice.client.position(game), reason, forked)
+    caught(desk, alice, lambda: alice.position(game), reason, forked)
     assert proven(desk, alice, game) == {"server"}
     longer = added(entry_kinds.End((), Outcome("timeout", 0), None))
-    caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", forked, longer)
+    caught(desk, alice, lambda: alice.position(game), "entry 8 of the log does not hold", forked, longer)
 
 
 @attack(
@@ -155,8 +155,8 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     game = unseen(alice, bob)
     cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     with lying(desk, instead_of(7, entry_kinds.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
-        hers = alice.client.log(game)
-    his = bob.client.log(game)
+        hers = alice.log(game)
+    his = bob.log(game)
     logs = [format_log(lines).encode() for lines in (hers, his)]
     audits = [audit(log, {"server": desk.key.public}) for log in logs]
     assert all(each.ok for each in audits)
@@ -171,7 +171,7 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     assert extends(one, before)
     assert extends(other, before)
     assert proven(desk, bob, game) == set()
-    caught(desk, bob, lambda: bob.client.position(game), "another one than you have seen", told(hers))
+    caught(desk, bob, lambda: bob.position(game), "another one than you have seen", told(hers))
     assert proven(desk, bob, game) == {"server"}
 
 
@@ -193,8 +193,8 @@ def test_two_receipts_for_one_entry(desk: HostileDesk, alice: Seat, bob: Seat) -
         telling.lines[-1] = last._replace(receipt=signed)
 
     with lying(desk, lie):
-        hers = alice.client.log(game)
-    his = bob.client.log(game)
+        hers = alice.log(game)
+    his = bob.log(game)
     assert [line.entry for line in hers] == [line.entry for line in his]
     audits = [audit(format_log(lines), {"server": desk.key.public}) for lines in (hers, his)]
     assert all(each.ok for each in audits)
@@ -212,7 +212,7 @@ def test_two_receipts_for_one_entry(desk: HostileDesk, alice: Seat, bob: Seat) -
 def test_an_entry_left_out(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     reason = "entry 6 of the log does not hold"
-    caught(desk, alice, lambda: alice.client.position(game), reason, without(6))
+    caught(desk, alice, lambda: alice.position(game), reason, without(6))
     assert proven(desk, alice, game) == set()
 
 
@@ -222,7 +222,7 @@ def test_entries_in_another_order(desk: HostileDesk, alice: Seat, bob: Seat) -> 
     cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "entry 6 of the log does not hold"
     lies = (exchanged(6), hand(cards[:-1]))  # the view is one after entry 6, and she has drawn at entry 7
-    caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
+    caught(desk, alice, lambda: alice.position(game), reason, *lies)
     assert proven(desk, alice, game) == set()
     table = whole_game(3)
     lines = [*table.lines[:6], table.lines[7], table.lines[6], *table.lines[8:]]
@@ -243,16 +243,16 @@ def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: 
     other = alice.client.new(Hanamikoji()).course.setup.game
     wanted = bob.client.new(Hanamikoji()).course.setup.game
     reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
-    caught(desk, carol, lambda: carol.client.position(wanted), reason, of_game(other))
+    caught(desk, carol, lambda: carol.position(wanted), reason, of_game(other))
     assert not refused_by(carol)
     assert proven(desk, carol, wanted) == set()
     count = [len(desk.games[game].lines) for game in (other, wanted)]
     reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
     dave = seated(desk, "dave", tmp_path / "dave")
     with lying(desk, of_game(other)), pytest.raises(errors.TrustError, match=reason):
-        dave.client.join(wanted)
+        dave.join(wanted)
     assert [len(desk.games[game].lines) for game in (other, wanted)] == count
-    assert dave.client.join(wanted).course.setup.game == wanted
+    assert dave.join(wanted).course.setup.game == wanted
 
 
 @attack(
@@ -265,7 +265,7 @@ def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: 
 def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the signature is not one of bob"
-    caught(desk, alice, lambda: alice.client.position(game), reason, signed_by(7, desk.key))
+    caught(desk, alice, lambda: alice.position(game), reason, signed_by(7, desk.key))
     assert proven(desk, alice, game) == set()
     table = whole_game(3)
     number = entry_number(table, "move")
@@ -281,15 +281,15 @@ def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, b
 def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """The move stays in the outbox, and is sent again byte for byte."""
     game = begin(alice, bob)
-    notation = alice.client.position(game).legal[0]
+    notation = alice.position(game).legal[0]
     with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
-        alice.client.move(game, notation)
+        alice.move(game, notation)
     kept = (alice.folder(game) / "outbox.json").read_bytes()
     with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
-        alice.client.move(game, notation)
+        alice.move(game, notation)
     assert (alice.folder(game) / "outbox.json").read_bytes() == kept
     assert proven(desk, alice, game) == set()
-    assert alice.client.move(game, notation).seq == 5
+    assert alice.move(game, notation).seq == 5
     assert desk.games[game].lines[5].entry == parse_submission(kept).entry
 
 
@@ -303,7 +303,7 @@ def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Se
 def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the receipt is for another entry"
-    caught(desk, alice, lambda: alice.client.position(game), reason, receipt_of(7, 6))
+    caught(desk, alice, lambda: alice.position(game), reason, receipt_of(7, 6))
     assert proven(desk, alice, game) == set()
     table = whole_game(3)
     lines = list(table.lines)
@@ -330,7 +330,7 @@ def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat
     actor = desk.games[game].hosted.course.actor
     assert actor is not None
     lie = added(entry_kinds.Timeout(1 - actor, AT))
-    caught(desk, alice, lambda: alice.client.position(game), "entry 8 of the log does not hold", lie)
+    caught(desk, alice, lambda: alice.position(game), "entry 8 of the log does not hold", lie)
     assert proven(desk, alice, game) == {"server"}
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
@@ -353,13 +353,13 @@ def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat)
     caught(
         desk,
         alice,
-        lambda: alice.client.position(game),
+        lambda: alice.position(game),
         f"an entry 8 that does not hold: the timeout counts from {EARLIER}",
         added(entry_kinds.Timeout(actor, EARLIER)),
     )
     assert proven(desk, alice, game) == {"server"}
     with lying(desk, added(entry_kinds.Timeout(actor, AT))):
-        assert alice.client.position(game).course.outcome == Outcome("timeout", 1 - actor)
+        assert alice.position(game).course.outcome == Outcome("timeout", 1 - actor)
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
@@ -372,12 +372,12 @@ def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat)
 @attack("a false result", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    bob.client.resign(game)
+    bob.resign(game)
     end = entry_kinds.parse_body("end", desk.games[game].lines[-1].entry.body)
     assert isinstance(end, entry_kinds.End)
     assert end.result == Outcome("resign", 0)
     lie = instead_of(9, end._replace(result=Outcome("resign", 1)))
-    caught(desk, alice, lambda: alice.client.position(game), "entry 9 of the log does not hold: the result", lie)
+    caught(desk, alice, lambda: alice.position(game), "entry 9 of the log does not hold: the result", lie)
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     number, outcome = len(table.lines) - 1, table.course.outcome
@@ -395,7 +395,7 @@ def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
     reason = "the service has shown you other cards in round 1 before"
-    caught(desk, alice, lambda: alice.client.position(game), reason, hand(another_card(cards)))
+    caught(desk, alice, lambda: alice.position(game), reason, hand(another_card(cards)))
     assert proven(desk, alice, game) == {"server"}
 
 
@@ -414,22 +414,22 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
     if others and cards.count("D") > 3:
         cards = dealt[1] + "G"
     with lying(desk, hand(cards)):
-        assert alice.client.position(game).course.dealt[0][0] == cards
+        assert alice.position(game).course.dealt[0][0] == cards
     assert proven(desk, alice, game) == set()
-    bob.client.resign(game)
+    bob.resign(game)
     before = on_disk(alice)
     for _ in range(2):
         with pytest.raises(errors.TrustError, match="other cards in round 1"):
-            alice.client.position(game)
+            alice.position(game)
     assert on_disk(alice) == before
     signed = alice.client.home.path / "games" / game / "view.json"
     assert cards in signed.read_text()  # the service's signature of it is kept: it convicts
     assert proven(desk, alice, game) == {"server"}
-    assert bob.client.position(game).over
+    assert bob.position(game).over
     honest = forgotten(alice, begin(alice, bob))
-    assert alice.client.position(honest).course.dealt[0][0] == desk.games[honest].hosted.course.dealt[0][0]
-    bob.client.resign(honest)
-    assert alice.client.position(honest).over
+    assert alice.position(honest).course.dealt[0][0] == desk.games[honest].hosted.course.dealt[0][0]
+    bob.resign(honest)
+    assert alice.position(honest).over
 
 
 @attack(
@@ -443,7 +443,7 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
 def test_anothers_view(desk: HostileDesk, alice: Seat, bob: Seat, fields: dict[str, object]) -> None:
     game = forgotten(alice, begin(alice, bob))
     reason = "the cards of another seat, game or moment"
-    caught(desk, alice, lambda: alice.client.position(game), reason, view_of(**fields))
+    caught(desk, alice, lambda: alice.position(game), reason, view_of(**fields))
     assert proven(desk, alice, game) == (set() if "game" in fields else {"server"})
 
 
@@ -464,8 +464,8 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
         committed[game] = kept.hosted.seed
         if stacks:
             kept.hosted = kept.hosted._replace(seed="77" * 32)
-        bob.client.join(game)
-        alice.client.position(game)
+        bob.join(game)
+        alice.position(game)
         before = on_disk(alice)
         seed = kept.hosted.seed if owns_up else committed[game]
         resigned = added(entry_kinds.Resign(), by="bob", key=key_of(bob))
@@ -473,11 +473,11 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
             if stacks:
                 reason = "entry 6 of the log does not hold: .* seed" if owns_up else "other cards in round 1"
                 with pytest.raises(errors.TrustError, match=reason):
-                    alice.client.position(game)
+                    alice.position(game)
                 assert on_disk(alice) == before
                 assert proven(desk, alice, game) == {"server"}
             else:
-                assert alice.client.position(game).over
+                assert alice.position(game).over
     table = whole_game(17)
     other = "77" * 32
     end = len(table.lines) - 1
@@ -517,7 +517,7 @@ def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
         added(entry_kinds.End((), Outcome("resign", 0), desk.games[game].hosted.seed)),
     )
     reason = "entry 5 of the log does not hold: .* chance is not what the committed seed gives"
-    caught(desk, alice, lambda: alice.client.position(game), reason, *lies)
+    caught(desk, alice, lambda: alice.position(game), reason, *lies)
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(2, Hanamikoji("random"))
     number = entry_number(table, "chance")
@@ -530,11 +530,11 @@ def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 @attack("cards opened before they are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_an_early_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "1"))
-    alice.client.position(game)
+    alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
+    alice.position(game)
     lie = added(entry_kinds.RevealBody(desk.games[game].hosted.openings))
-    caught(desk, alice, lambda: alice.client.position(game), "entry 6 of the log does not hold", lie)
-    caught(desk, bob, lambda: bob.client.position(game), "entry 6 of the log does not hold", lie)
+    caught(desk, alice, lambda: alice.position(game), "entry 6 of the log does not hold", lie)
+    caught(desk, bob, lambda: bob.position(game), "entry 6 of the log does not hold", lie)
     assert proven(desk, alice, game) == {"server"}
     assert proven(desk, bob, game) == {"server"}
     honest, table = _after_a_secret(), _after_a_secret()
@@ -554,7 +554,7 @@ def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -
     game, number = revealed(desk, alice, bob)
     reason = f"entry {number} of the log does not hold: the service has no timeout to write now"
     lie = instead_of(number, entry_kinds.Timeout(0, AT))
-    caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    caught(desk, alice, lambda: alice.position(game), reason, lie)
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     number = entry_number(table, "reveal")
@@ -573,7 +573,7 @@ def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     forged = one._replace(cards="A" if one.cards != "A" else "B")
     reason = f"entry {number} of the log does not hold: .* does not give its commitment"
     lie = instead_of(number, entry_kinds.RevealBody((forged, *rest)))
-    caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    caught(desk, alice, lambda: alice.position(game), reason, lie)
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     secret = first_secret(table)
@@ -585,8 +585,8 @@ def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> N
 @attack("cards left closed at the end", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    alice.client.move(game, next(action for action in alice.client.position(game).legal if action[0] == "1"))
-    bob.client.resign(game)
+    alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
+    bob.resign(game)
     forgotten(alice, game)
     lines = desk.games[game].lines
     end = entry_kinds.parse_body("end", lines[-1].entry.body)
@@ -595,7 +595,7 @@ def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     # Not entry 5, the player's own, which cannot be read without its opening.
     reason = f"entry {len(lines) - 1} of the log does not hold: it opens other cards than those that are due"
     lie = instead_of(len(lines) - 1, end._replace(openings=()))
-    caught(desk, alice, lambda: alice.client.position(game), reason, lie)
+    caught(desk, alice, lambda: alice.position(game), reason, lie)
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(17)
     number = len(table.lines) - 1
@@ -635,7 +635,7 @@ def test_another_key_of_a_player(desk: HostileDesk, alice: Seat, bob: Seat, tmp_
     before = on_disk(alice)
     for _ in range(2):
         with pytest.raises(errors.TrustError, match="bob plays with another key than before") as refusal:
-            alice.client.join(game)
+            alice.join(game)
         assert "ask bob, by another way" in refusal.value.hint
         assert on_disk(alice) == before
     assert [line.entry.kind for line in desk.games[game].lines] == ["offer", "open"]
@@ -654,7 +654,7 @@ def test_another_key_of_your_own(desk: HostileDesk, alice: Seat, bob: Seat, tmp_
     before = on_disk(alice)
     for _ in range(2):
         with pytest.raises(errors.TrustError, match="alice plays with another key than before"):
-            alice.client.position(game)
+            alice.position(game)
         assert on_disk(alice) == before
     assert Pins(alice.client.home, URL, lambda _: None).players == {"alice": key_of(alice).public}
     assert begin(alice, bob) in desk.games
@@ -670,10 +670,10 @@ def test_another_key_of_the_service(desk: HostileDesk, alice: Seat, bob: Seat) -
     with pytest.raises(errors.TrustError, match="another key than before"):
         alice.client.register(URL)
     with pytest.raises(errors.TrustError, match="view does not hold"):
-        alice.client.position(game)
+        alice.position(game)
     assert on_disk(alice) == before
     desk.key = true
-    assert alice.client.position(game).course.seq == 7
+    assert alice.position(game).course.seq == 7
 
 
 @attack("a login to sign that is valid at another service", who=SERVICE, found=CLIENT, named=SERVICE)
@@ -960,11 +960,11 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
     game = begin(alice, bob)
     honest, table = new_game(3), new_game(3)
     if number == 6:
-        alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "1"))
+        alice.move(game, next(each for each in alice.position(game).legal if each[0] == "1"))
         honest, table = _after_a_secret(), _after_a_secret()
-    alice.client.position(game)
+    alice.position(game)
     lie = added(entry_kinds.Move(action), by="bob", key=key_of(bob))
-    caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
+    caught(desk, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
     assert proven(desk, alice, game) == {"bob and server"}
     table.lines.append(follow(table.server, table.lines[-1], entry_kinds.Move(action), "bob", table.keys[1]))
     convicted(honest, table.text, AuditStep.REPLAY, number, "bob and server")
@@ -979,10 +979,10 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
 )
 def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
-    bob.client.join(game)
+    bob.join(game)
     lie = instead_of(3, entry_kinds.Seed("ab" * 32), by="bob", key=key_of(bob))
     before = on_disk(alice)
-    caught(desk, alice, lambda: alice.client.position(game), "entry 3 of the log does not hold", lie)
+    caught(desk, alice, lambda: alice.position(game), "entry 3 of the log does not hold", lie)
     assert proven(desk, alice, game) == {"bob", "server"}  # it has taken bob's true entropy as well
     assert on_disk(alice) != before
     table = whole_game(3)
@@ -1021,5 +1021,5 @@ def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob:
     convicted(table, log, AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
     game, number = revealed(desk, alice, bob)
     lie = instead_of(number, entry_kinds.RevealBody(()))
-    caught(desk, alice, lambda: alice.client.position(game), f"entry {number} of the log does not hold", lie)
+    caught(desk, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
     assert proven(desk, alice, game) == {"server"}

@@ -85,7 +85,7 @@ def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
     desk, (alice, _, carol) = staged(until(table, number), tmp_path / "running")
     with lying(desk, told(forged)):
         for player in (alice, carol):
-            assert player.client.position(table.game).course.seq == number
+            assert player.position(table.game).course.seq == number
     openings = tuple(sorted(until(table, number).hosted.openings))
     end = entry_kinds.End(openings, Outcome("resign", 1), table.hosted.seed)
     forged = goes_on(table, number, (entry_kinds.Move(better), "bob"), (entry_kinds.Resign(), "alice"), (end, "server"))
@@ -116,10 +116,10 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
     forged = goes_on(table, number, (body, "bob"), (entry_kinds.Resign(), "bob"), (end, "server"))
     desk, (alice, _, carol) = staged(until(table, number + 2), tmp_path / "x")
     for player in (alice, carol):
-        player.client.position(table.game)
+        player.position(table.game)
 
         def look(player: Seat = player) -> None:
-            player.client.position(table.game)
+            player.position(table.game)
 
         same = "the service's entry .* is another one than you have seen"
         for length, reason in ((2, same), (3, f"{same}|entry {number + 2} of the log does not hold")):

@@ -47,9 +47,9 @@ def to_move(desk: HostileDesk, alice: Seat, bob: Seat, mover: str) -> str:
     """A game that both have seen, in which that player is to move."""
     game = begin(alice, bob)
     if mover == "bob":
-        alice.client.move(game, next(each for each in alice.client.position(game).legal if each[0] == "3"))
+        alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
     for player in (alice, bob):
-        player.client.position(game)
+        player.position(game)
     return game
 
 
@@ -75,9 +75,9 @@ def test_a_forged_rekey(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     body = Rekey(NEW.public, old.public, proof(desk, game, "bob", old, NEW))
     for key in (NEW, desk.key):
         lie = added(body, by="bob", key=key)
-        caught(desk, alice, lambda: alice.client.position(game), "does not hold: the signature is not one of bob", lie)
+        caught(desk, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", lie)
     unproved = added(body._replace(proof=key_of(alice).sign(sshsig.REKEY, b"{}\n")), by="bob", key=old)
-    caught(desk, alice, lambda: alice.client.position(game), "does not hold: the signature is not one of bob", unproved)
+    caught(desk, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", unproved)
     table = new_game(3)
     line = follow(table.server, table.lines[-1], table.rekeying(0, NEW), by="alice", key=NEW)
     forged = format_log([*table.lines, line])
@@ -97,7 +97,7 @@ def test_an_opponents_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat)
     game = to_move(desk, alice, bob, "bob")
     old = key_of(bob)
     lie = added(Revoke(NEW.public, "bob", old.public, proof(desk, game, "bob", old, NEW)))
-    refusal = caught(desk, alice, lambda: alice.client.position(game), "has lost the key", lie)
+    refusal = caught(desk, alice, lambda: alice.position(game), "has lost the key", lie)
     assert "only the service says so" in refusal.hint
     assert NEW.public.fingerprint in refusal.hint
     table, old_key = new_game(8), new_game(8).keys[0].public
@@ -122,11 +122,11 @@ def test_your_own_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> 
     game = to_move(desk, alice, bob, "alice")
     own = key_of(alice)
     lie = added(Revoke(NEW.public, "alice", own.public, proof(desk, game, "alice", own, NEW)))
-    refusal = caught(desk, alice, lambda: alice.client.position(game), "has given your seat", lie)
+    refusal = caught(desk, alice, lambda: alice.position(game), "has given your seat", lie)
     assert "is not yours" in refusal.hint
     elsewhere = to_move(desk, alice, bob, "bob")
     other = added(Revoke(NEW.public, "alice", own.public, proof(desk, elsewhere, "alice", own, NEW)))
-    caught(desk, alice, lambda: alice.client.position(elsewhere), "while its seat owes the next entry", other)
+    caught(desk, alice, lambda: alice.position(elsewhere), "while its seat owes the next entry", other)
 
 
 @attack(
@@ -145,7 +145,7 @@ def test_a_change_of_keys_by_the_wrong_one(desk: HostileDesk, alice: Seat, bob: 
         added(body._replace(old=THIEF.public)),
         instead_of(len(desk.games[game].lines), Rekey(NEW.public, old.public, body.proof)),
     ):
-        caught(desk, alice, lambda: alice.client.position(game), "does not hold", lie)
+        caught(desk, alice, lambda: alice.position(game), "does not hold", lie)
     table = new_game(3)
     revoke = table.revoking(0, NEW)
     for name, wrong in (

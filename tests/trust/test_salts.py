@@ -30,8 +30,8 @@ from hkoji.client import Client, Home
 from hkoji.errors import NetworkError
 from hkoji.game.entry_kinds import Move, Open, parse_body
 from hkoji.game.openings import Opening
-from hkoji.local.bot_seat import step
 from hkoji.local.local_game import LocalGame as LocalTable
+from hkoji.local.local_game import step
 from hkoji.local.local_games import LocalGames
 from hkoji.log.canonical import decode_base64
 from hkoji.log.line import parse_log
@@ -40,6 +40,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import HostileDesk
+from tests.support.commands import current, make_move
 from tests.support.desk import LocalTransport, Seat, begin
 from tests.support.inside import Inside, inside
 from tests.support.service import Player
@@ -120,7 +121,7 @@ def play_out(players: tuple[Watched, Watched], game: str, seed: int = 1) -> None
     chance = random.Random(seed)
     clients = [player.client for player in players]
     while (mover := players[0].desk.games[game].hosted.course.actor) is not None:
-        clients[mover].move(game, chance.choice(clients[mover].position(game).legal))
+        make_move(clients[mover], game, chance.choice(current(clients[mover], game).legal))
 
 
 @pytest.mark.parametrize("ruleset", [Hanamikoji(max_rounds=1), GeishasRoad()], ids=["hanamikoji", "geishas-road"])
@@ -142,10 +143,10 @@ def test_a_salt_is_what_was_drawn_and_nothing_else(players: tuple[Watched, Watch
     """With a source that gives the same always, so are the salts: nothing but the source goes into them."""
     game = begin(*players)
     alice = players[0]
-    position = alice.client.position(game)
+    position = alice.position(game)
     client = alice.client
     client._entropy = lambda size: b"\x07" * size
-    client.move(game, next(action for action in position.legal if action[0] == "1"))
+    make_move(client, game, next(action for action in position.legal if action[0] == "1"))
     assert [opening.salt for opening in openings(alice.path)] == ["07" * 32]
 
 
@@ -163,12 +164,12 @@ def test_signed_refused_and_tried_again(players: tuple[Watched, Watched], desk: 
     """Each new entry has salts of its own, also for the same place and the same cards."""
     alice = players[0]
     game = begin(*players)
-    legal = alice.client.position(game).legal
+    legal = alice.position(game).legal
     hiding = [action for action in legal if action[0] in "12"]
     for action in (hiding[0], hiding[0], hiding[-1]):
-        alice.client.sign(game, action)  # offline, never sent
+        alice.sign(game, action)  # offline, never sent
     assert len(openings(alice.path)) == 3
-    alice.client.move(game, hiding[0])
+    alice.move(game, hiding[0])
     assert len(all_fresh(alice.drawn, [alice.path])) == 4
 
 
@@ -178,7 +179,7 @@ def test_a_retry_sends_the_stored_bytes_and_draws_nothing(
 ) -> None:
     alice = players[0]
     game = begin(*players)
-    action = next(action for action in alice.client.position(game).legal if action[0] == "2")
+    action = next(action for action in alice.position(game).legal if action[0] == "2")
 
     def breaking(method: str, path: str) -> None:
         if path.endswith("/entries"):
@@ -186,13 +187,13 @@ def test_a_retry_sends_the_stored_bytes_and_draws_nothing(
 
     setattr(desk, when, breaking)
     with pytest.raises(NetworkError):
-        alice.client.move(game, action)
+        alice.move(game, action)
     setattr(desk, when, lambda _method, _path: None)
     waiting = (alice.folder(game) / "outbox.json").read_bytes()
     drawn = list(alice.drawn.given)
     desk.requests.clear()
     desk.bodies.clear()
-    alice.client.move(game, action)
+    alice.move(game, action)
     sent = [body for (_, path), body in zip(desk.requests, desk.bodies, strict=True) if path.endswith("/entries")]
     assert sent == [waiting]
     assert alice.drawn.given == drawn
@@ -205,7 +206,7 @@ def test_batch(players: tuple[Watched, Watched]) -> None:
     alice = players[0]
     lines = []
     for game in games:
-        action = next(action for action in alice.client.position(game).legal if action[0] == "1")
+        action = next(action for action in alice.position(game).legal if action[0] == "1")
         lines.append(f"move {game} {action}\n")
     before = len(alice.drawn.given)
     done = run("batch", seat=alice, stdin="".join(lines))
@@ -217,7 +218,7 @@ def test_batch(players: tuple[Watched, Watched]) -> None:
 def test_bots_at_correspondence_games(players: tuple[Watched, Watched]) -> None:
     game = begin(*players)
     bot = make_bot("random", 1)
-    while not players[0].client.position(game).over:
+    while not players[0].position(game).over:
         for player in players:
             step(player.client, bot, game)
     for player in players:
@@ -233,7 +234,7 @@ def test_local_play(tmp_path: Path) -> None:
         table = LocalTable(house, seating)
         with table.taken():
             while not (position := table.wait()).over:
-                house.player.move(seating.game, chance.choice(position.legal))
+                make_move(house.player, seating.game, chance.choice(position.legal))
         table.close()
     salts = all_fresh(drawn, [tmp_path / "player", tmp_path / "bots"])
     assert len(salts) >= 8

@@ -29,7 +29,8 @@ def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None
     if kept:
         out.lines(format_log(client.kept(game)))
         return
-    lines = client.log(game)
+    with client.game(game) as held:
+        lines = held.log()
     if not lines or lines[-1].entry.kind not in ("end", "unseal"):
         raise IllegalError(
             tell("game {game} is not over yet", game=game[:8]),
@@ -73,8 +74,8 @@ def read_replay(client: Client, out: CommandOutput, source: str) -> Replay:
             result = replay(lines)
             return Replay(result.steps, result.stop or error)
         return replay(lines)
-    position = client.position(client.find(source))
-    return position.replay
+    with client.game(client.find(source)) as held:
+        return held.current().replay
 
 
 def show_audit(out: CommandOutput, data: bytes, pins: Pins) -> None:
@@ -90,7 +91,9 @@ def show_game_audit(client: Client, out: CommandOutput, game: str, pins: Pins) -
     """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
     game = client.find(game)
     known = client.pins(client.server_of(game))
-    show_audit(out, format_log(client.log(game)).encode(), {**known, **pins})
+    with client.game(game) as held:
+        lines = held.log()
+    show_audit(out, format_log(lines).encode(), {**known, **pins})
 
 
 _STEPS: Final = {

@@ -12,10 +12,10 @@ from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import BOTS, make_bot
 from hkoji.cli.games.actions import show_position
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
+from hkoji.client import Client, watching
 from hkoji.errors import UsageError
 from hkoji.game.position import action_of
-from hkoji.local.bot_seat import step
+from hkoji.local.local_game import step
 from hkoji.messages.text import tell
 from hkoji.rules.registry import RULESETS
 
@@ -54,7 +54,7 @@ def run(client: Client, out: CommandOutput, game: str, bot: Bot, *, once: bool) 
             if position.over or (once and not position.legal):
                 break
             if not position.legal:
-                client.wait(game)
+                watching.wait(client, game)
     show_position(out, position)
 
 

@@ -56,7 +56,8 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
 
 def join(client: Client, out: CommandOutput, game: str) -> None:
     """Joins a game."""
-    position = client.join(client.find(game))
+    with client.game(client.find(game)) as held:
+        position = held.join()
     setup = position.course.setup
     value = {"game": setup.game, "status": position.course.status, "host": setup.names[0], "guest": setup.names[1]}
     short = position.short
@@ -149,12 +150,16 @@ def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
 
 def show(client: Client, out: CommandOutput, game: str) -> None:
     """A game's board."""
-    show_position(out, client.position(client.find(game)))
+    with client.game(client.find(game)) as held:
+        position = held.current()
+    show_position(out, position)
 
 
 def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
     """The board once there is something to do."""
-    show_position(out, client.wait(client.find(game), timeout))
+    from hkoji.client import watching
+
+    show_position(out, watching.wait(client, client.find(game), timeout))
 
 
 def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
@@ -166,12 +171,16 @@ def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in _("y yes").split():
             raise CancelledError(tell("not given up"), hint=tell("nothing was sent"))
-    show_position(out, client.resign(game).position)
+    with client.game(game) as held:
+        position = held.resign().position
+    show_position(out, position)
 
 
 def cancel(client: Client, out: CommandOutput, game: str) -> None:
     """Takes an open game back."""
-    show_position(out, client.cancel(client.find(game)).position)
+    with client.game(client.find(game)) as held:
+        position = held.cancel().position
+    show_position(out, position)
 
 
 def show_position(out: CommandOutput, position: Position) -> None:
@@ -189,7 +198,9 @@ def show_position(out: CommandOutput, position: Position) -> None:
 def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
     """Makes a move and shows what came of it."""
     game = client.find(game)
-    position, seq = client.move(game, _typed(client, game, notation))
+    typed = _typed(client, game, notation)
+    with client.game(game) as held:
+        position, seq = held.move(typed)
     step = position.replay.steps[seq]
     value = {**position_json(position), "move": {"seq": seq, "head": step.entry.head, "action": action_of(step)}}
 
@@ -216,13 +227,18 @@ def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
     text = " ".join(notation)
     if cards.is_standard():
         return text
-    return cards.deck_for(client.position(game).course.setup.ruleset.name).read(text)
+    with client.game(game) as held:
+        position = held.current()
+    return cards.deck_for(position.course.setup.ruleset.name).read(text)
 
 
 def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
     """Signs a move for later."""
     game = client.find(game)
-    submission = client.sign(game, _typed(client, game, notation))
+    typed = _typed(client, game, notation)
+    client.stored(game)  # a game that was never seen is refused here, without asking the service
+    with client.game(game) as held:
+        submission = held.sign(typed)
     out.lines(format_submission(submission) + "\n")
     if submission.opening:
         out.say(
@@ -263,7 +279,9 @@ def submit(client: Client, out: CommandOutput, file: str, server: str | None) ->
 
 def log(client: Client, out: CommandOutput, game: str) -> None:
     """The public log as it stands, without receipts."""
-    out.lines(format_log(client.log(client.find(game)), receipts=False))
+    with client.game(client.find(game)) as held:
+        lines = held.log()
+    out.lines(format_log(lines, receipts=False))
 
 
 def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes:

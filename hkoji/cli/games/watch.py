@@ -10,7 +10,7 @@ from typing import Any
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, encode
 from hkoji.cli.study.stepping import step_text
-from hkoji.client import Client
+from hkoji.client import Client, watching
 from hkoji.client.watching import Happened
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
@@ -26,9 +26,9 @@ def watch(client: Client, out: CommandOutput, game: str | None, after: int | Non
     if game is None:
         if after is not None:
             raise UsageError(tell("--after is for one game"), hint=tell("as in `hkoji watch 2714 --after 7`"))
-        happened = client.watch_all()
+        happened = watching.watch_all(client)
     else:
-        happened = client.watch(client.find(game), after)
+        happened = watching.watch_game(client, client.find(game), after)
     with closing(happened):
         _tell(out, happened)
 

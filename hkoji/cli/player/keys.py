@@ -105,7 +105,7 @@ def recover(client: Client, out: CommandOutput, name: str, server: str, key: Pat
 def trust(client: Client, out: CommandOutput, name: str, key: str) -> None:
     """A key that the user has compared."""
     fingerprint = key if _FINGERPRINT.fullmatch(key) else parse_expected_key(f"{name}={key}")[1].fingerprint
-    client.trust(name, fingerprint)
+    client.service().pins.trust(name, fingerprint)
     out.result(
         {"name": name, "fingerprint": fingerprint},
         lambda: _("{fingerprint} is a key of {name} from now on.", fingerprint=fingerprint, name=name),

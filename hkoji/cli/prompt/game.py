@@ -82,12 +82,14 @@ class PromptGame:
                 return False
             if word == "resign":
                 if self._talk.agrees(_("Give this game up? It cannot be taken back.")):
-                    self._client.resign(self._game)
+                    with self._client.game(self._game) as held:
+                        held.resign()
                     return True
             elif not self._answered(position, word):
                 move = self._read(position, line)
                 if move is not None:
-                    self._client.move(self._game, move)
+                    with self._client.game(self._game) as held:
+                        held.move(move)
                     return True
         return False
 

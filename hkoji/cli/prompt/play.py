@@ -19,12 +19,11 @@ from hkoji.cli.output import CommandOutput
 from hkoji.cli.prompt.dialogue import Dialogue
 from hkoji.cli.prompt.game import PromptGame, rounds_text
 from hkoji.cli.prompt.introductions import introduction
-from hkoji.client import Client, Home, Position
+from hkoji.client import Client, Home, Position, watching
 from hkoji.client.files import read_json, write_file
 from hkoji.errors import CancelledError, NotFoundError, UsageError, shorten
 from hkoji.game.replay import replay
-from hkoji.local.bot_seat import decide
-from hkoji.local.local_game import LocalGame
+from hkoji.local.local_game import LocalGame, decide
 from hkoji.local.local_games import LocalGames, LocalSeats
 from hkoji.log.line import parse_lines
 from hkoji.messages.text import tell
@@ -251,7 +250,8 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
     """Plays a game that a service keeps, waiting for the other player as long as need be. The exit code."""
     game = client.find(prefix)
     talk = Dialogue(out)
-    position = client.position(game)
+    with client.game(game) as held:
+        position = held.current()
     if position.seat is None:
         raise UsageError(
             tell("you do not play in game {game}", game=game[:8]),
@@ -262,7 +262,7 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
         said = False
         while True:
             try:
-                return client.wait(game, 0 if talk.terminal else None)
+                return watching.wait(client, game, 0 if talk.terminal else None)
             except CancelledError:
                 if not said:
                     from hkoji.cli.boards import draw

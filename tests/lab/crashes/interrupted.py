@@ -13,6 +13,7 @@ from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import IllegalError, NotYourTurnError
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.commands import current, make_move
 from tests.support.ledger import Ledger, lines_told
 
 
@@ -87,12 +88,12 @@ class Clients:
         elif self._game is None:
             self._do(self._new)
         else:
-            position = alice.position(self._game)
+            position = current(alice, self._game)
             if position.over:
                 self._game = None
             elif position.course.setup.names[1] is None:
                 game = self._game
-                self._do(lambda: bob.join(game))
+                self._do(lambda: _join(bob, game))
             else:
                 self._move(self._game)
 
@@ -102,9 +103,9 @@ class Clients:
 
     def _move(self, game: str) -> None:
         for client in self._clients:
-            position = client.position(game)
+            position = current(client, game)
             if position.mine and position.legal:
-                self._do(partial(client.move, game, self.rng.choice(position.legal)))
+                self._do(partial(make_move, client, game, self.rng.choice(position.legal)))
                 self.moves += 1
                 return
 
@@ -116,3 +117,8 @@ class Clients:
         self._again, self._before = command, self._told()
         command()
         self._again = None
+
+
+def _join(client: Client, game: str) -> None:
+    with client.game(game) as held:
+        held.join()

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from hkoji import errors
 from hkoji.audit.log_audit import audit
-from hkoji.client import Made, Position
+from hkoji.client import MadeMove, Position
 from hkoji.game import entry_kinds
 from hkoji.game.submission import Submission
 from hkoji.log.public_key import parse_public_key
@@ -208,7 +208,7 @@ class Doings(RuleBasedStateMachine):
         device = self.device(who)
         if game.invite and game.invite["name"] in NAMES and who % 4:
             device = self.device_of(game.invite["name"], who)
-        result = self.act(device, game, lambda: device.client.join(game.game))
+        result = self.act(device, game, lambda: device.join(game.game))
         posted, seat = self.posted(device), game.seat_of(device.name)
         if device.lost or (posted is not None and posted.expected.code):
             assert isinstance(result, errors.HkojiError)
@@ -248,13 +248,13 @@ class Doings(RuleBasedStateMachine):
     def move_in(self, device: Device, game: NaiveGame, notation: str) -> None:
         pending = device.home.game_folder(game.game) / "outbox.json"
         waited = raw.entry_of(pending.read_bytes()) if pending.exists() else None
-        result = self.act(device, game, lambda: device.client.move(game.game, notation))
+        result = self.act(device, game, lambda: device.move(game.game, notation))
         if device.lost:
             assert isinstance(result, _BROKEN), result
             return
         if waited is not None and waited["kind"] == "move" and raw.text_of(waited) in game.texts:
             # The move of an operation that had broken off: it is the one that counts, and no other was sent.
-            if isinstance(result, Made):
+            if isinstance(result, MadeMove):
                 assert result.seq == waited["seq"]
             else:
                 assert isinstance(result, errors.ConflictError), result
@@ -265,7 +265,7 @@ class Doings(RuleBasedStateMachine):
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif posted and entry and entry["kind"] == "move" and entry != waited:
-            assert isinstance(result, Made), result
+            assert isinstance(result, MadeMove), result
             assert result.seq == entry["seq"]
             self.check_position(device, game, result.position)
         elif game.stage == "over":
@@ -283,7 +283,7 @@ class Doings(RuleBasedStateMachine):
         entry = posted.entry if posted else None
         if device.lost:
             assert isinstance(result, _BROKEN), result
-        elif isinstance(result, Made):
+        elif isinstance(result, MadeMove):
             made = raw.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
         elif posted and entry and entry["kind"] in (kind, "rekey") and posted.expected.code:
@@ -311,7 +311,7 @@ class Doings(RuleBasedStateMachine):
         assert now != before or not device.trace or device.trace[-1].expected.status == 200
 
     def look_at(self, device: Device, game: NaiveGame) -> None:
-        result = self.act(device, game, lambda: device.client.position(game.game))
+        result = self.act(device, game, lambda: device.position(game.game))
         if isinstance(result, Position):
             self.check_position(device, game, result)
         else:

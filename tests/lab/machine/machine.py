@@ -73,7 +73,7 @@ class Machine(Doings):
         game = self.game(which)
         device = self.device_of(game.to_move, who) if game.to_move in NAMES else self.device(who)
         moves = sorted(game.moves()) if game.stage == "play" else ["1A"]
-        result = self.act(device, game, lambda: device.client.sign(game.game, pick(moves, choice)))
+        result = self.act(device, game, lambda: device.sign(game.game, pick(moves, choice)))
         if isinstance(result, Submission):
             self.signed.append((device, result))
         assert not any(each.entry and each.entry["kind"] == "move" for each in device.trace if not device.waits)
@@ -171,7 +171,7 @@ class Machine(Doings):
             if rival.name == mover.name:
                 self.move_in(rival, game, pick(moves, one if other % 3 == 0 else other))
             elif other % 4 == 0:
-                attempt(lambda: rival.client.resign(game.game))
+                attempt(lambda: rival.resign(game.game))
             else:
                 self.look_at(rival, game)
 

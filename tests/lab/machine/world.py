@@ -30,6 +30,7 @@ from tests.lab.machine import naive_log as log
 from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.naive_service import Expected, NaiveService
 from tests.support import inside
+from tests.support.commands import Commands
 from tests.support.inside import Clock, Inside
 
 URL = "http://127.0.0.1:9"
@@ -192,7 +193,7 @@ def _compare_keys(shown: Any, wanted: Any) -> None:  # Any: JSON
 
 
 @dataclass
-class Device:
+class Device(Commands):
     """A home of player `name`, and the client over it."""
 
     world: World
@@ -232,7 +233,12 @@ class Device:
 
     def reread(self) -> None:
         """Forgets what is in memory: a new process over the same files."""
-        self.client = Client(self.home, entropy=self._draw, connect=lambda url: Wire(url, self), say=self.said.append)
+        self._client = Client(self.home, entropy=self._draw, connect=lambda url: Wire(url, self), say=self.said.append)
+
+    @property
+    def client(self) -> Client:
+        """The client of this device."""
+        return self._client
 
     def begin(self) -> None:
         """An operation begins."""

@@ -1,0 +1,56 @@
+"""What a player's commands do with a game, each with the game held for it alone."""
+
+from __future__ import annotations
+
+from hkoji.client import Client, MadeMove, Position
+from hkoji.game.submission import Submission
+from hkoji.log.line import Line
+
+
+def current(client: Client, game: str) -> Position:
+    """`hkoji show`."""
+    with client.game(game) as held:
+        return held.current()
+
+
+def make_move(client: Client, game: str, notation: str) -> MadeMove:
+    """`hkoji move`."""
+    with client.game(game) as held:
+        return held.move(notation)
+
+
+class Commands:
+    """A player whose every command has a client of its own, as a process would."""
+
+    @property
+    def client(self) -> Client:
+        """A fresh client."""
+        raise NotImplementedError
+
+    def position(self, game: str) -> Position:
+        return current(self.client, game)
+
+    def move(self, game: str, notation: str) -> MadeMove:
+        return make_move(self.client, game, notation)
+
+    def join(self, game: str) -> Position:
+        with self.client.game(game) as held:
+            return held.join()
+
+    def resign(self, game: str) -> MadeMove:
+        with self.client.game(game) as held:
+            return held.resign()
+
+    def cancel(self, game: str) -> MadeMove:
+        with self.client.game(game) as held:
+            return held.cancel()
+
+    def sign(self, game: str, notation: str) -> Submission:
+        client = self.client
+        client.stored(game)
+        with client.game(game) as held:
+            return held.sign(notation)
+
+    def log(self, game: str) -> tuple[Line, ...]:
+        with self.client.game(game) as held:
+            return held.log()
