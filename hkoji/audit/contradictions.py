@@ -20,14 +20,14 @@ _HEAD: Final = 32
 _TIME: Final = 7
 
 
-class Bond(NamedTuple):
+class SeedBinding(NamedTuple):
     """What an offer of dealer `duplicate/v1` binds its signer to: the commitment to the seed of a deal."""
 
     deal: str
     seed_commit: str
 
 
-class Claims(NamedTuple):
+class LogClaims(NamedTuple):
     """What stands of one log. `heads` has 32 bytes for each entry.
 
     `times` has 7, the time of its receipt, which is all in which two receipts of one entry can differ; zeros are none.
@@ -41,7 +41,7 @@ class Claims(NamedTuple):
     vouched: bytes
     server: str
     named: str
-    bond: Bond | None
+    bond: SeedBinding | None
 
     @property
     def entries(self) -> int:
@@ -49,7 +49,7 @@ class Claims(NamedTuple):
         return len(self.vouched)
 
 
-class Against(StrEnum):
+class ContradictionKind(StrEnum):
     """In what two logs contradict each other."""
 
     FORK = "fork"
@@ -57,25 +57,25 @@ class Against(StrEnum):
     RECEIPT = "receipt"
 
 
-class Conflict(NamedTuple):
+class Contradiction(NamedTuple):
     """Two logs cannot both be true. `entry` is the first that differs, `signer` whose word is broken, if anybody's."""
 
-    against: Against
+    kind: ContradictionKind
     entry: int
     signer: str | None
     reason: str
 
 
-def claims(audit: Audit) -> Claims | None:
+def log_claims(audit: Audit) -> LogClaims | None:
     """What stands of a log that was audited; None if not even its offer does."""
     heads, times, vouched = bytearray(), bytearray(), bytearray()
-    bond: Bond | None = None
+    bond: SeedBinding | None = None
     for line in audit.lines:
         entry = line.entry
         if entry.seq == 0:
             body = parse_body(entry.kind, entry.body)
             if isinstance(body, entry_kinds.Offer) and isinstance(body.terms, DuplicateTerms):
-                bond = Bond(body.terms.deal, body.terms.seed_commit)
+                bond = SeedBinding(body.terms.deal, body.terms.seed_commit)
         heads += bytes.fromhex(entry.head)
         at = line.receipt.receipt.at if line.receipt else ""
         times += int("".join(filter(str.isdecimal, at)) or 0).to_bytes(_TIME)
@@ -85,15 +85,15 @@ def claims(audit: Audit) -> Claims | None:
         return None
     # The game of the entries: a file of evidence may say that it is about another one.
     game = audit.lines[0].entry.game
-    return Claims(game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond)
+    return LogClaims(game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond)
 
 
-def extends(log: Claims, other: Claims) -> bool:
+def extends(log: LogClaims, other: LogClaims) -> bool:
     """Whether `log` is `other` (a log of the same game), or `other` and more."""
     return log.heads.startswith(other.heads)
 
 
-def covers(log: Claims, other: Claims) -> bool:
+def covers(log: LogClaims, other: LogClaims) -> bool:
     """Whether `log` says all that `other` says: every entry, and the service's word wherever that has it."""
     return (
         extends(log, other)
@@ -102,7 +102,7 @@ def covers(log: Claims, other: Claims) -> bool:
     )
 
 
-def fork(log: Claims, other: Claims) -> Conflict:
+def fork(log: LogClaims, other: LogClaims) -> Contradiction:
     """Two logs of one game of which neither extends the other. It convicts the service if its word is on both."""
     entry = next(
         number
@@ -111,23 +111,23 @@ def fork(log: Claims, other: Claims) -> Conflict:
     )
     if log.server != other.server:
         reason = tell("two logs of game {game} name different keys of the server", game=log.game)
-        return Conflict(Against.FORK, entry, None, reason)
+        return Contradiction(ContradictionKind.FORK, entry, None, reason)
     if not (log.vouched[entry] and other.vouched[entry]):
         reason = tell(
             "two logs of game {game} differ from entry {entry} on, and not both have receipts",
             game=log.game,
             entry=entry,
         )
-        return Conflict(Against.FORK, entry, None, reason)
+        return Contradiction(ContradictionKind.FORK, entry, None, reason)
     reason = tell(
         "two logs of game {game} differ from entry {entry} on, and the server has signed both",
         game=log.game,
         entry=entry,
     )
-    return Conflict(Against.FORK, entry, log.named, reason)
+    return Contradiction(ContradictionKind.FORK, entry, log.named, reason)
 
 
-def two_receipts(log: Claims, other: Claims) -> Conflict | None:
+def two_receipts(log: LogClaims, other: LogClaims) -> Contradiction | None:
     """The first entry of two logs of one game that has another receipt in each, if there is one: an honest service
     gives one, and so it is convicted."""
     for number in range(min(log.entries, other.entries)):
@@ -138,14 +138,14 @@ def two_receipts(log: Claims, other: Claims) -> Conflict | None:
             reason = tell(
                 "two logs of game {game} have different receipts for entry {entry}", game=log.game, entry=number
             )
-            return Conflict(Against.RECEIPT, number, log.named, reason)
+            return Contradiction(ContradictionKind.RECEIPT, number, log.named, reason)
     return None
 
 
-def other_seed(log: Claims, bond: Bond) -> Conflict:
+def other_seed(log: LogClaims, bond: SeedBinding) -> Contradiction:
     """Two offers of one deal by one key, bound to different seeds: they convict it."""
-    return Conflict(
-        Against.DEAL,
+    return Contradiction(
+        ContradictionKind.DEAL,
         0,
         log.named,
         tell("two offers of deal {deal}, by one key, are bound to different seeds", deal=bond.deal),
@@ -156,7 +156,7 @@ def _head(heads: bytes, number: int) -> bytes:
     return heads[_HEAD * number : _HEAD * (number + 1)]
 
 
-def _time(log: Claims, number: int) -> bytes | None:
+def _time(log: LogClaims, number: int) -> bytes | None:
     """When the service has given its receipt for an entry; None if the log has none."""
     time = log.times[_TIME * number : _TIME * (number + 1)]
     return time if any(time) else None

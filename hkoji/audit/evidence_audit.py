@@ -14,10 +14,11 @@ from itertools import islice
 from typing import Final
 
 from hkoji.audit.checks import verify_since
-from hkoji.audit.evidence_file import EvidenceFile, ShownView, is_evidence, parse_evidence
-from hkoji.audit.keyring import Party, Pins
-from hkoji.audit.log_audit import Audit, AuditStep, Each, Finding, audit
-from hkoji.audit.service_statements import ServiceStatements, StatementsByEntry
+from hkoji.audit.entry_tree import EntryTree
+from hkoji.audit.evidence_file import EvidenceFile, SignedView, is_evidence, parse_evidence
+from hkoji.audit.keyring import ExpectedKeys, Party
+from hkoji.audit.log_audit import Audit, AuditStep, Finding, MapChecks, audit
+from hkoji.audit.service_statements import ServiceStatements
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, IllegalError, NotUnderstoodError
 from hkoji.game import entry_kinds
@@ -27,12 +28,16 @@ from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import plural, tell
 
 
-def audit_file(data: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Audit:
+def audit_file(data: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: MapChecks = map) -> Audit:
     """Audits a log or evidence, whichever `data` is. Never raises for anything in it. `pins` as in `audit`."""
-    return audit_evidence(data, pins or {}, each=each) if is_evidence(data) else audit(data, pins, each=each)
+    return (
+        audit_evidence(data, pins or {}, map_checks=map_checks)
+        if is_evidence(data)
+        else audit(data, pins, map_checks=map_checks)
+    )
 
 
-def audit_evidence(data: str | bytes, pins: Pins, *, each: Each = map) -> Audit:
+def audit_evidence(data: str | bytes, pins: ExpectedKeys, *, map_checks: MapChecks = map) -> Audit:
     """Audits evidence: its log, and then all that is in it."""
     try:
         evidence = parse_evidence(data)
@@ -40,27 +45,27 @@ def audit_evidence(data: str | bytes, pins: Pins, *, each: Each = map) -> Audit:
         finding = Finding(AuditStep.PARSE, None, None, str(error), not isinstance(error, NotUnderstoodError))
         return Audit(0, 0, (finding,), dict.fromkeys(AuditStep, tell("not reached")))
     if evidence.log:
-        base = audit(evidence.log, pins, each=each)
+        base = audit(evidence.log, pins, map_checks=map_checks)
     else:
         base = Audit(0, 0, (), dict.fromkeys(AuditStep, tell("there is no log")), game=evidence.game)
-    return _Court(evidence, base, pins, each).judge()
+    return _EvidenceAudit(evidence, base, pins, map_checks).run()
 
 
-class _Court:
-    """One file before the judge."""
+class _EvidenceAudit:
+    """The audit of one file, whose log has had its own audit, `base`."""
 
-    def __init__(self, evidence: EvidenceFile, base: Audit, pins: Pins, each: Each) -> None:
+    def __init__(self, evidence: EvidenceFile, base: Audit, pins: ExpectedKeys, map_checks: MapChecks) -> None:
         self._evidence: Final = evidence
         self._base: Final = base
         self._pins: Final = pins
-        self._each: Final = each
+        self._map_checks: Final = map_checks
         self._kept: Final = _read(evidence.log)
         refused = (statement for statement in evidence.refused if isinstance(statement, Line))
-        self._entries: Final = StatementsByEntry(evidence.game, (*self._kept, *refused))
+        self._entries: Final = EntryTree(evidence.game, (*self._kept, *refused))
         self._key: Final = self._expected_key()
         self._findings: Final = list(base.findings)
 
-    def judge(self) -> Audit:
+    def run(self) -> Audit:
         """The audit of the log with the tenth step in it."""
         base, key = self._base, self._key
         if base.game not in (None, self._evidence.game):
@@ -69,7 +74,7 @@ class _Court:
         if key is None:
             return self._done(tell("not reached: nothing says what the key of the service is"))
         party = Party(SERVER_NAME, key, SERVER_NAME in self._pins)
-        refused = (statement for statement in self._evidence.refused if isinstance(statement, ShownView))
+        refused = (statement for statement in self._evidence.refused if isinstance(statement, SignedView))
         words = ServiceStatements(key, self._evidence.game, self._entries, (*self._evidence.views, *refused))
         shown = ViewChecks(self._entries, [each.view for each in words.views.values()])
         self._excuse(tuple(self._kept), shown, party)
@@ -90,7 +95,9 @@ class _Court:
             if way is None:
                 continue
             lines = [self._line(head, words) for head in way]
-            result = audit(format_log(lines, receipts=all(line.receipt for line in lines)), self._pins, each=self._each)
+            result = audit(
+                format_log(lines, receipts=all(line.receipt for line in lines)), self._pins, map_checks=self._map_checks
+            )
             same = sum(1 for one, other in zip(way, kept, strict=False) if one == other)
             for finding in result.findings:
                 if finding.entry is None or not finding.signer or not finding.understood:

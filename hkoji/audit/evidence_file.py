@@ -32,14 +32,14 @@ _VIEW: Final = re.compile(
 _REFUSED: Final = '{"refused":'
 
 
-class ShownView(NamedTuple):
+class SignedView(NamedTuple):
     """A view with the SSHSIG blob that came with it."""
 
     view: View
     sig: bytes
 
 
-Statement: TypeAlias = Line | ShownView
+SignedStatement: TypeAlias = Line | SignedView
 """What may be refused."""
 
 
@@ -49,8 +49,8 @@ class EvidenceFile(NamedTuple):
     game: str
     keys: Mapping[str, tuple[PublicKey, ...]]
     log: str
-    views: tuple[ShownView, ...] = ()
-    refused: tuple[Statement, ...] = ()
+    views: tuple[SignedView, ...] = ()
+    refused: tuple[SignedStatement, ...] = ()
 
 
 def is_evidence(data: str | bytes) -> bool:
@@ -67,33 +67,33 @@ def format_evidence(evidence: EvidenceFile) -> str:
     return f"{header}\n{evidence.log}" + "".join(f"{line}\n" for line in (*views, *refused))
 
 
-def format_view(shown: ShownView) -> str:
+def format_view(shown: SignedView) -> str:
     """A view's line, without the newline."""
     text = shown.view.text.replace('"', '\\"')
     return f'{{"view":{{"sig":"{encode_base64(shown.sig)}","text":"{text}"}}}}'
 
 
-def format_refused(statement: Statement) -> str:
+def format_refused(statement: SignedStatement) -> str:
     """The line of something refused, without the newline."""
     inner = format_line(statement) if isinstance(statement, Line) else format_view(statement)
     return f"{_REFUSED}{inner}}}"
 
 
-def read_view(signed: SignedEntry) -> ShownView:
+def read_view(signed: SignedEntry) -> SignedView:
     """A view as it came. Raises `MalformedError` or `NotUnderstoodError`."""
-    return ShownView(parse_view(signed.text), signed.sig)
+    return SignedView(parse_view(signed.text), signed.sig)
 
 
-def parse_view_line(text: str) -> ShownView:
+def parse_view_line(text: str) -> SignedView:
     """Reads a view's line. Raises `MalformedError` or `NotUnderstoodError`."""
     match = _VIEW.fullmatch(text)
     if match is None:
         raise MalformedError(tell("line"), tell("it is not a signed view in canonical form"))
     sig, wrapped = match.groups()
-    return ShownView(parse_view(wrapped.replace('\\"', '"')), decode_base64(sig, "signature"))
+    return SignedView(parse_view(wrapped.replace('\\"', '"')), decode_base64(sig, "signature"))
 
 
-def parse_refused_line(text: str) -> Statement:
+def parse_refused_line(text: str) -> SignedStatement:
     """Reads the line of something refused. Raises `MalformedError` or `NotUnderstoodError`."""
     if not (text.startswith(_REFUSED) and text.endswith("}")):
         raise MalformedError(tell("line"), tell("it is neither a log's line, nor a view, nor something refused"))
@@ -114,8 +114,8 @@ def parse_evidence(data: str | bytes) -> EvidenceFile:
     lines = text[start:].split("\n")[:-1]
     if len(lines) > MAX_STATEMENTS:
         raise MalformedError(_WHAT, tell("it has more than {most} views and refused lines", most=MAX_STATEMENTS))
-    views: list[ShownView] = []
-    refused: list[Statement] = []
+    views: list[SignedView] = []
+    refused: list[SignedStatement] = []
     first = text.count("\n", 0, start) + 1
     for number, line in enumerate(lines, first):
         try:
@@ -157,6 +157,6 @@ def _parse_keys(name: str, known: JsonValue) -> tuple[PublicKey, ...]:
     return tuple(map(parse_public_key, texts))
 
 
-def of_game(statements: Iterable[Statement], game: str) -> tuple[Statement, ...]:
+def of_game(statements: Iterable[SignedStatement], game: str) -> tuple[SignedStatement, ...]:
     """Those statements that are about a game."""
     return tuple(each for each in statements if (each.entry.game if isinstance(each, Line) else each.view.game) == game)

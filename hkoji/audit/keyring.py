@@ -19,7 +19,7 @@ from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
 
-Pins: TypeAlias = Mapping[str, PublicKey | Collection[PublicKey]]
+ExpectedKeys: TypeAlias = Mapping[str, PublicKey | Collection[PublicKey]]
 """The keys expected from outside: of each name one, or any of several."""
 
 
@@ -53,7 +53,7 @@ class Party:
 class Keyring:
     """The keys of a log, as far as it has been read. `parties` are in the order in which the log names them."""
 
-    def __init__(self, pins: Pins) -> None:
+    def __init__(self, pins: ExpectedKeys) -> None:
         given = {name: {keys} if isinstance(keys, PublicKey) else set(keys) for name, keys in pins.items()}
         self._pins = {name: keys for name, keys in given.items() if keys}
         self._by_name: dict[str, list[Party]] = {}

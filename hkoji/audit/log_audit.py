@@ -24,7 +24,7 @@ from hkoji.audit.checks import (
     verify_since,
 )
 from hkoji.audit.commitments import Commitments
-from hkoji.audit.keyring import Keyring, Party, Pins
+from hkoji.audit.keyring import ExpectedKeys, Keyring, Party
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
@@ -117,11 +117,13 @@ class _Work:
             del self.bodies[entry:]
 
 
-Each = Callable[[Callable[[SignatureCheck], HkojiError | None], Iterable[SignatureCheck]], Iterable[HkojiError | None]]
+MapChecks = Callable[
+    [Callable[[SignatureCheck], HkojiError | None], Iterable[SignatureCheck]], Iterable[HkojiError | None]
+]
 """Something like `map`: an executor's, to verify signatures on several cores."""
 
 
-def audit(log: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Audit:
+def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: MapChecks = map) -> Audit:
     """Audits the text of a log (lines, each ending in a newline). Never raises for anything in `log`.
 
     `pins` are the keys expected from outside, by name (`server` for the service's), of each one or several.
@@ -129,8 +131,8 @@ def audit(log: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Au
     work, entries = _parse(log, pins or {})
     _chain(work)
     _keys(work)
-    _signatures(work, each)
-    _receipts(work, each)
+    _signatures(work, map_checks)
+    _receipts(work, map_checks)
     _commitments(work)
     course = _replay(work)
     for step in LOG_STEPS:
@@ -148,7 +150,7 @@ def audit(log: str | bytes, pins: Pins | None = None, *, each: Each = map) -> Au
     )
 
 
-def _parse(log: str | bytes, pins: Pins) -> tuple[_Work, int]:
+def _parse(log: str | bytes, pins: ExpectedKeys) -> tuple[_Work, int]:
     """1: exact bytes, known kinds, exactly their keys. Weak keys are met here, and left for step 3."""
     work = _Work([], [], Keyring(pins))
     failed: HkojiError | None = None
@@ -237,7 +239,7 @@ def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> H
     return None
 
 
-def _signatures(work: _Work, each: Each) -> None:
+def _signatures(work: _Work, map_checks: MapChecks) -> None:
     """4: every entry is signed by the key that counts for its author there, and so are the proofs of new keys."""
     places: list[int] = []
 
@@ -251,7 +253,7 @@ def _signatures(work: _Work, each: Each) -> None:
                 yield check
 
     done = 0
-    for done, error in enumerate(each(_verify, checks()), 1):
+    for done, error in enumerate(map_checks(_verify, checks()), 1):
         if error is not None:
             work.fail(AuditStep.SIGNATURES, places[done - 1], error)
             return
@@ -264,7 +266,7 @@ def _signatures(work: _Work, each: Each) -> None:
         work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=done)
 
 
-def _receipts(work: _Work, each: Each) -> None:
+def _receipts(work: _Work, map_checks: MapChecks) -> None:
     """5: every receipt is the service's, is for its entry, and no later one has an earlier time."""
     server = work.keyring.party(SERVER_NAME, len(work.lines))
     if server is None:
@@ -280,7 +282,7 @@ def _receipts(work: _Work, each: Each) -> None:
         work.notes[AuditStep.RECEIPTS] = tell("the log has none")
         return
     number, before = -1, None
-    for number, (line, forged) in enumerate(zip(work.lines, each(_verify, checks()), strict=False)):
+    for number, (line, forged) in enumerate(zip(work.lines, map_checks(_verify, checks()), strict=False)):
         assert line.receipt
         receipt, entry = line.receipt.receipt, line.entry
         if forged:

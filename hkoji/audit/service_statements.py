@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import verify_receipt_time, verify_same_receipt
-from hkoji.audit.evidence_file import ShownView
+from hkoji.audit.entry_tree import EntryTree
+from hkoji.audit.evidence_file import SignedView
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.entry_kinds import EntryBody, parse_body
 from hkoji.log import sshsig
-from hkoji.log.chain import GENESIS
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.line import Line, SignedReceipt
 from hkoji.log.public_key import PublicKey
@@ -32,65 +31,17 @@ class StatementFault(NamedTuple):
     reason: str
 
 
-class StatementsByEntry:
-    """The entries of one game that a file has, as the tree that their hashes make of them. `lines` in their order."""
-
-    def __init__(self, game: str, lines: Iterable[Line]) -> None:
-        self._lines: Final[dict[str, list[Line]]] = {}
-        self._parents: Final[set[str]] = set()
-        self._bodies: Final[dict[str, EntryBody | None]] = {}
-        for line in lines:
-            if line.entry.game == game:
-                self._lines.setdefault(line.entry.head, []).append(line)
-                self._parents.add(line.entry.prev)
-
-    def __iter__(self) -> Iterator[Entry]:
-        return (lines[0].entry for lines in self._lines.values())
-
-    def find(self, head: str) -> Entry | None:
-        """The entry with that head."""
-        lines = self._lines.get(head)
-        return lines[0].entry if lines else None
-
-    def body(self, entry: Entry) -> EntryBody | None:
-        """What an entry says; None if that is not understood."""
-        if entry.head not in self._bodies:
-            try:
-                self._bodies[entry.head] = parse_body(entry.kind, entry.body)
-            except HkojiError:
-                self._bodies[entry.head] = None
-        return self._bodies[entry.head]
-
-    def lines(self, head: str) -> list[Line]:
-        """The lines with which an entry has come, each with a signature and perhaps a receipt."""
-        return self._lines[head]
-
-    def ends(self) -> Iterator[str]:
-        """The heads that no other entry follows."""
-        return (head for head in self._lines if head not in self._parents)
-
-    def way(self, head: str) -> tuple[str, ...] | None:
-        """The heads from an offer to that one; None if one of them is missing."""
-        way: list[str] = []
-        while (entry := self.find(head)) is not None and len(way) <= len(self._lines):
-            way.append(head)
-            if entry.prev == GENESIS:
-                return tuple(reversed(way)) if entry.seq == 0 else None
-            head = entry.prev
-        return None
-
-
 class ServiceStatements:
     """What the service with that key has said of `entries` and beside them."""
 
-    def __init__(self, key: PublicKey, game: str, entries: StatementsByEntry, views: Iterable[ShownView]) -> None:
+    def __init__(self, key: PublicKey, game: str, entries: EntryTree, views: Iterable[SignedView]) -> None:
         self._key: Final = key
         self._entries: Final = entries
         self._said: Final[dict[int, dict[str, str]]] = {}
         self._misplaced: Final[list[StatementFault]] = []
         self.receipts: Final[dict[str, Receipt]] = {}
         """By their exact text."""
-        self.views: Final[dict[str, ShownView]] = {}
+        self.views: Final[dict[str, SignedView]] = {}
         """By their exact text."""
         self.strange: int = 0
         """How many signatures for the service are not by its key, or not about this game."""

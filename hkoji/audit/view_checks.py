@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from hkoji.audit.service_statements import StatementFault, StatementsByEntry
+from hkoji.audit.entry_tree import EntryTree
+from hkoji.audit.service_statements import StatementFault
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course
@@ -32,7 +33,7 @@ MOST_COURSES: Final = 64
 class ViewChecks:
     """The signed `views` of one game, and the entries to hold them against."""
 
-    def __init__(self, entries: StatementsByEntry, views: Sequence[View]) -> None:
+    def __init__(self, entries: EntryTree, views: Sequence[View]) -> None:
         self._entries: Final = entries
         self._views: Final = sorted(views, key=lambda view: (view.seat, view.seq, view.text))
         self._courses: Final[dict[str, tuple[tuple[Step, ...], int]]] = {}
@@ -48,13 +49,13 @@ class ViewChecks:
         found: list[StatementFault] = []
         for seat in (0, 1):
             mine = [view for view in self._views if view.seat == seat]
-            faults = (fault for view in reversed(mine) if (fault := self.judge(view)))
+            faults = (fault for view in reversed(mine) if (fault := self.fault(view)))
             found += [fault] if (fault := next(faults, None)) else list(self._growth(mine))[:1]
         return found or list(self._together())[:1]
 
     # --- one view -------------------------------------------------------------------------------------------------
 
-    def judge(self, view: View) -> StatementFault | None:
+    def fault(self, view: View) -> StatementFault | None:
         """What is wrong with one view, as far as the entries say; None if nothing is."""
         steps = self._steps(view.head)
         if not steps or steps[-1].entry.seq != view.seq:
@@ -176,7 +177,7 @@ class ViewChecks:
         pack = before[-1].course.setup.ruleset.pack
         counts = [len(pack.split(cards[seat])) for cards in before[-1].course.dealt]
         for view in self._views:
-            if view.seat != seat or heads.get(view.seq) != view.head or self.judge(view) is None:
+            if view.seat != seat or heads.get(view.seq) != view.head or self.fault(view) is None:
                 continue
             try:
                 known = player_knowledge(way, seat, view, ())

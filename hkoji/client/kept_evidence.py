@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from hkoji.audit.evidence_file import (
     EvidenceFile,
-    ShownView,
-    Statement,
+    SignedStatement,
+    SignedView,
     format_evidence,
     format_refused,
     format_view,
@@ -63,7 +63,7 @@ class KeptEvidence:
         """Whether anything was refused."""
         return self._proof.exists() or self._doubtful.exists()
 
-    def views(self) -> tuple[ShownView, ...]:
+    def views(self) -> tuple[SignedView, ...]:
         """Every signed view that brought new cards, in the order in which they were accepted."""
         return tuple(_parsed(self._views, parse_view_line))
 
@@ -79,11 +79,11 @@ class KeptEvidence:
         if shown.view.dealt != (last.dealt if last else ()):
             _append(self._views, (format_view(shown),), VIEWS)
 
-    def refused(self) -> tuple[Statement, ...]:
+    def refused(self) -> tuple[SignedStatement, ...]:
         """All that was refused, first what convicts."""
         return tuple(each for file in (self._proof, self._doubtful) for each in _parsed(file, parse_refused_line))
 
-    def refuse(self, statements: Iterable[Statement], *, convicts: bool) -> None:
+    def refuse(self, statements: Iterable[SignedStatement], *, convicts: bool) -> None:
         """Keeps what was refused, as far as there is room."""
         if convicts:
             _append(self._proof, map(format_refused, statements), PROOF)
@@ -149,15 +149,16 @@ class Refusals:
 
     def _keep(self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None) -> Weight | None:
         """What that proves which was kept; None if there was nothing to keep."""
+        from hkoji.audit.entry_tree import EntryTree
         from hkoji.audit.evidence_audit import audit_file
-        from hkoji.audit.service_statements import ServiceStatements, StatementsByEntry
+        from hkoji.audit.service_statements import ServiceStatements
 
         game, key = self._vault.game, self._pins.server_key
         views = _readable_view(view)
         old = set(map(format_line, known))
         lines = [line for line in sent if format_line(line) not in old]
         statements = of_game((*lines, *views), game)
-        if key is None or not ServiceStatements(key, game, StatementsByEntry(game, lines), views).any:
+        if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views).any:
             return None
         # Two words that contradict may have come at different times.
         evidence = EvidenceFile(game, {}, format_log(known), self.kept.views(), (*self.kept.refused(), *statements))
@@ -207,7 +208,7 @@ def write_evidence(vault: Vault, pins: Pins, *, cards: bool) -> WrittenEvidence:
     return WrittenEvidence(text, len(lines), len(seen), len(shown), left_out)
 
 
-def _readable_view(view: SignedEntry | None) -> list[ShownView]:
+def _readable_view(view: SignedEntry | None) -> list[SignedView]:
     try:
         return [read_view(view)] if view else []
     except HkojiError:

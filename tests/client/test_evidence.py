@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.audit.evidence_file import ShownView, parse_evidence
+from hkoji.audit.evidence_file import SignedView, parse_evidence
 from hkoji.client import files, kept_evidence, vault
 from hkoji.client.kept_evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
 from hkoji.errors import NotFoundError, StorageError, TrustError
@@ -45,12 +45,12 @@ def desk() -> HostileDesk:
     return HostileDesk()
 
 
-def view(seq: int, cards: str = "ABCDEF") -> ShownView:
+def view(seq: int, cards: str = "ABCDEF") -> SignedView:
     made = make_view(dealt=(Dealt(cards, 1),), game="ab" * 16, head="cd" * 32, seat=0, seq=seq)
-    return ShownView(made, KEY.sign(sshsig.VIEW, made.message))
+    return SignedView(made, KEY.sign(sshsig.VIEW, made.message))
 
 
-def signed(shown: ShownView) -> SignedEntry:
+def signed(shown: SignedView) -> SignedEntry:
     return SignedEntry(shown.view.text, shown.sig)
 
 

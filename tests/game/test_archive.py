@@ -6,7 +6,16 @@ import random
 
 import pytest
 
-from hkoji.audit.contradictions import Against, Claims, claims, covers, extends, fork, other_seed, two_receipts
+from hkoji.audit.contradictions import (
+    ContradictionKind,
+    LogClaims,
+    covers,
+    extends,
+    fork,
+    log_claims,
+    other_seed,
+    two_receipts,
+)
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
 from hkoji.log.private_key import PublicKey
@@ -17,9 +26,9 @@ from tests.support.table import Table, new_game, whole_game
 DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
 
 
-def said(lines: list[Line], *, receipts: bool = True, pins: dict[str, PublicKey] | None = None) -> Claims:
+def said(lines: list[Line], *, receipts: bool = True, pins: dict[str, PublicKey] | None = None) -> LogClaims:
     text = format_log(lines, receipts=receipts).encode()
-    found = claims(audit(text, pins))
+    found = log_claims(audit(text, pins))
     assert found is not None
     return found
 
@@ -55,7 +64,7 @@ def test_two_entries_with_receipts_for_one_place_convict_the_service(moves: int)
     first = next(n for n, (a, b) in enumerate(zip(one.lines, other.lines, strict=False)) if a.entry != b.entry)
     pins = {"server": one.server.public}
     found = fork(said(one.lines, pins=pins), said(other.lines, pins=pins))
-    assert (found.against, found.entry, found.signer) == (Against.FORK, first, "server")
+    assert (found.kind, found.entry, found.signer) == (ContradictionKind.FORK, first, "server")
     assert f"entry {first}" in found.reason
     unpinned = fork(said(one.lines), said(other.lines)).signer
     assert unpinned == f"server with the unpinned key {one.server.public.fingerprint}"
@@ -77,7 +86,7 @@ def test_two_receipts_for_one_entry_convict_the_service() -> None:
         found = two_receipts(one, other)
         assert found is not None
         last = len(late) - 1
-        assert (found.against, found.entry, found.signer) == (Against.RECEIPT, last, "server")
+        assert (found.kind, found.entry, found.signer) == (ContradictionKind.RECEIPT, last, "server")
         assert not covers(one, other)
         assert covers(one, before)
         assert covers(one, bare)
@@ -129,7 +138,7 @@ def test_what_does_not_stand_says_nothing() -> None:
     one, other = branches()
     text = format_log(one.lines)
     cut = text[:-5]
-    found = claims(audit(cut))
+    found = log_claims(audit(cut))
     assert found is not None
     assert found.entries == cut.count("\n")
     assert extends(said(one.lines), found)
@@ -137,7 +146,7 @@ def test_what_does_not_stand_says_nothing() -> None:
     assert extends(said(one.lines), said(forged))
     assert said(forged).entries == 8
     for nothing in (b"", b"no log\n", text.encode()[:-1].replace(b'"seq', b'"sex', 1)):
-        assert claims(audit(nothing)) is None
+        assert log_claims(audit(nothing)) is None
 
 
 def test_an_offer_says_what_its_deal_is_bound_to() -> None:
@@ -150,10 +159,10 @@ def test_an_offer_says_what_its_deal_is_bound_to() -> None:
     assert mine.bond.seed_commit != theirs.bond.seed_commit
     assert said(new_game(1).lines).bond is None
     found = other_seed(mine, theirs.bond)
-    assert (found.against, found.entry, found.signer) == (Against.DEAL, 0, "server")
+    assert (found.kind, found.entry, found.signer) == (ContradictionKind.DEAL, 0, "server")
     assert DEAL in found.reason
 
 
 def test_the_words_for_contradictions_are_those_of_the_page() -> None:
     page = (DOCS / "cli.md").read_text()
-    assert f"contradiction has `contradiction` ({' or '.join(f'`{each.value}`' for each in Against)})" in page
+    assert f"contradiction has `contradiction` ({' or '.join(f'`{each.value}`' for each in ContradictionKind)})" in page

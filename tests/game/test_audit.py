@@ -325,7 +325,7 @@ def test_signatures_can_be_verified_by_an_executor() -> None:
 
     table = whole_game(1)
     with ThreadPoolExecutor(2) as pool:
-        assert audit(table.text, pins(table), each=pool.map) == audit(table.text, pins(table))
+        assert audit(table.text, pins(table), map_checks=pool.map) == audit(table.text, pins(table))
 
 
 def test_a_chance_that_decides_too_much_breaks_the_rules_and_not_the_deal() -> None:

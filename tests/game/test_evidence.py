@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hkoji import referee
-from hkoji.audit.contradictions import claims
+from hkoji.audit.contradictions import log_claims
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence, is_evidence, parse_evidence
 from hkoji.audit.log_audit import Audit, AuditStep
@@ -374,7 +374,7 @@ def test_the_file_and_its_log_are_about_one_game() -> None:
     assert finding.reason == f"the file is about game {other.table.game}, and its log is of another"
     assert result.game == other.table.game
     # The entries are held against logs of the game that they are of, not of the one that the file names.
-    assert claims(result) == claims(audit_file(told.table.text, pins(told.table)))
+    assert log_claims(result) == log_claims(audit_file(told.table.text, pins(told.table)))
 
 
 # --- that nobody is framed --------------------------------------------------------------------------------------------

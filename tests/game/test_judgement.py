@@ -11,7 +11,7 @@ from hkoji.audit.evidence_file import (
     MAX_HEADER_BYTES,
     MAX_STATEMENTS,
     EvidenceFile,
-    ShownView,
+    SignedView,
     format_evidence,
     parse_evidence,
 )
@@ -135,7 +135,7 @@ def test_a_view_that_excuses_counts_whatever_stands_before_it() -> None:
     opened = next(opening.cards for opening in table.hosted.openings if opening.seq == number)
     excuse = shown(game, 0, dealt=(Dealt(true.replace(opened, card, 1), 1),))
     first = before(table, number - 1)
-    others: list[ShownView] = [
+    others: list[SignedView] = [
         shown(first, 0, dealt=(Dealt(cards, 1),)) for cards in ("H" * 6, "X" * 6, "AAAAAA", true[:5], true[:6])
     ]
     for other in others:

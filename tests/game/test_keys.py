@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hkoji import errors, referee
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
@@ -256,7 +256,7 @@ def test_a_key_that_the_service_vouches_for_is_expected_only_if_it_was_given() -
     first = table.every_key[0].public
     assert only(audit(table.text, {"alice": first})) == (AuditStep.KEYS, number, None)
     for pins in ({}, {"alice": (first, table.keys[0].public)}):
-        known: Pins = pins
+        known: ExpectedKeys = pins
         result = audit(table.text, known)
         assert result.ok
         (party,) = [party for party in result.parties if party.vouched]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from hkoji import referee
-from hkoji.audit.evidence_file import EvidenceFile, ShownView, Statement, format_evidence
+from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView, format_evidence
 from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.openings import Opening
@@ -40,9 +40,9 @@ class Story:
     """An honest game and every view that the service has signed in it."""
 
     table: Table
-    views: tuple[ShownView, ...]
+    views: tuple[SignedView, ...]
 
-    def seen_by(self, seat: int) -> tuple[ShownView, ...]:
+    def seen_by(self, seat: int) -> tuple[SignedView, ...]:
         """The views of one seat."""
         return tuple(shown for shown in self.views if shown.view.seat == seat)
 
@@ -75,13 +75,13 @@ def story(
     return Story(table, tuple(views))
 
 
-def shown(table: Table, of: int, **changes: object) -> ShownView:
+def shown(table: Table, of: int, **changes: object) -> SignedView:
     """The view of a seat as it is now, but for `changes`, signed by the service."""
     view = changed(referee.view(table.hosted, of), **changes)
-    return ShownView(view, table.server.sign(sshsig.VIEW, view.message))
+    return SignedView(view, table.server.sign(sshsig.VIEW, view.message))
 
 
-def _shown(table: Table) -> tuple[ShownView, ShownView]:
+def _shown(table: Table) -> tuple[SignedView, SignedView]:
     return shown(table, 0), shown(table, 1)
 
 
@@ -127,8 +127,8 @@ class File:
 
     pair: tuple[Story, Story]
     lines: list[Line]
-    views: list[ShownView]
-    refused: list[Statement] = field(default_factory=list)
+    views: list[SignedView]
+    refused: list[SignedStatement] = field(default_factory=list)
 
 
 def frame(rng: random.Random, pair: tuple[Story, Story]) -> str:
@@ -269,7 +269,7 @@ def _view(rng: random.Random, file: File) -> None:
             rng.choice(file.pair[0].views).sig,
         ]
     )
-    made = ShownView(false, sig)
+    made = SignedView(false, sig)
     if rng.random() < 0.5:
         file.views.append(made)
     else:

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.cli.log_files.read import LogBytes, split
 from hkoji.log.private_key import PublicKey
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
         )
 
 
-def by_hkoji(log: bytes, pins: Pins) -> Verdict:
+def by_hkoji(log: bytes, pins: ExpectedKeys) -> Verdict:
     """What `hkoji audit` says, without the steps that need the rules."""
     result = audit(_read(log), pins)
     known = [finding for finding in result.findings if finding.step <= AuditStep.DEAL]
@@ -66,7 +66,7 @@ def _read(log: bytes) -> bytes:
     return log if others and lines[0] != lines[1] else first.text if isinstance(first, LogBytes) else log
 
 
-def run(path: Path, pins: Pins) -> subprocess.CompletedProcess[str]:
+def run(path: Path, pins: ExpectedKeys) -> subprocess.CompletedProcess[str]:
     """The script over a file."""
     given = [
         f"{name}={key.text}"
@@ -78,7 +78,7 @@ def run(path: Path, pins: Pins) -> subprocess.CompletedProcess[str]:
     )
 
 
-def by_script(path: Path, pins: Pins) -> Verdict:
+def by_script(path: Path, pins: ExpectedKeys) -> Verdict:
     """What the script says. Raises `AssertionError` if it says what no audit says."""
     done = run(path, pins)
     assert done.returncode in (0, 1, 3), done

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hkoji import errors, referee
-from hkoji.audit.contradictions import Against, claims, extends, fork, two_receipts
+from hkoji.audit.contradictions import ContradictionKind, extends, fork, log_claims, two_receipts
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.pins import Pins
 from hkoji.game import entry_kinds
@@ -160,13 +160,13 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     logs = [format_log(lines).encode() for lines in (hers, his)]
     audits = [audit(log, {"server": desk.key.public}) for log in logs]
     assert all(each.ok for each in audits)
-    one, other = map(claims, audits)
+    one, other = map(log_claims, audits)
     assert one
     assert other
     conflict = fork(one, other)
-    assert (conflict.against, conflict.entry, conflict.signer) == (Against.FORK, 7, "server")
+    assert (conflict.kind, conflict.entry, conflict.signer) == (ContradictionKind.FORK, 7, "server")
     earlier = format_log(his[:7]).encode()
-    before = claims(audit(earlier))
+    before = log_claims(audit(earlier))
     assert before
     assert extends(one, before)
     assert extends(other, before)
@@ -198,12 +198,12 @@ def test_two_receipts_for_one_entry(desk: HostileDesk, alice: Seat, bob: Seat) -
     assert [line.entry for line in hers] == [line.entry for line in his]
     audits = [audit(format_log(lines), {"server": desk.key.public}) for lines in (hers, his)]
     assert all(each.ok for each in audits)
-    one, other = map(claims, audits)
+    one, other = map(log_claims, audits)
     assert one
     assert other
     conflict = two_receipts(one, other)
     assert conflict
-    assert (conflict.against, conflict.entry, conflict.signer) == (Against.RECEIPT, 7, "server")
+    assert (conflict.kind, conflict.entry, conflict.signer) == (ContradictionKind.RECEIPT, 7, "server")
     assert two_receipts(one, one) is None
     assert proven(desk, alice, game) == proven(desk, bob, game) == set()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hkoji import errors
-from hkoji.audit.contradictions import Against, claims, fork
+from hkoji.audit.contradictions import ContradictionKind, fork, log_claims
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
@@ -134,11 +134,11 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
     logs = [format_log(lines).encode() for lines in (seen, forged)]
     audits = [audit(log, pins(table)) for log in logs]
     assert all(each.ok for each in audits)
-    one, two = map(claims, audits)
+    one, two = map(log_claims, audits)
     assert one
     assert two
     conflict = fork(one, two)
-    assert (conflict.against, conflict.entry, conflict.signer) == (Against.FORK, number, "server")
+    assert (conflict.kind, conflict.entry, conflict.signer) == (ContradictionKind.FORK, number, "server")
 
 
 @attack(

@@ -7,8 +7,9 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.cli.audit import report
-from hkoji.cli.audit.expected_keys import ExpectedKeys, read_expected_keys
+from hkoji.cli.audit.expected_keys import read_expected_keys
 from hkoji.cli.exits import Exit
 from hkoji.cli.log_files.find import check_standard_input
 from hkoji.cli.output import CommandOutput

@@ -11,14 +11,12 @@ from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
 
-ExpectedKeys = dict[str, tuple[PublicKey, ...]]
-
 _FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of an arena's export; # begins a remark")
 
 
-def read_expected_keys(keys: Iterable[str], files: Iterable[str]) -> ExpectedKeys:
+def read_expected_keys(keys: Iterable[str], files: Iterable[str]) -> dict[str, tuple[PublicKey, ...]]:
     """The keys of `--key` and `--keys`, of a name all that were given. Raises `UsageError` or `StorageError`."""
-    pins: ExpectedKeys = {}
+    pins: dict[str, tuple[PublicKey, ...]] = {}
     for name, key in (*map(parse_expected_key, keys), *(pin for file in files for pin in _read(file))):
         if key not in pins.get(name, ()):
             pins[name] = (*pins.get(name, ()), key)

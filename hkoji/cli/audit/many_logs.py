@@ -15,12 +15,12 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from hkoji.audit.contradictions import Claims, claims
+from hkoji.audit.contradictions import LogClaims, log_claims
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import Audit
 from hkoji.cli.audit.report import audit_json, chief, finding_text
-from hkoji.cli.audit.seen_logs import Contradiction, LogPlace, SeenLogs
+from hkoji.cli.audit.seen_logs import FoundContradiction, LogPlace, SeenLogs
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n, translate
@@ -49,7 +49,7 @@ class AuditedLog(NamedTuple):
 
     place: LogPlace
     audit: Audit
-    claims: Claims | None
+    claims: LogClaims | None
     size: int
 
 
@@ -91,14 +91,14 @@ class ArchiveSummary:
         return {"ok": self.ok, **vars(self)}
 
 
-def show_archive(out: CommandOutput, sources: list[str], pins: Pins, jobs: int) -> int:
+def show_archive(out: CommandOutput, sources: list[str], pins: ExpectedKeys, jobs: int) -> int:
     """Audits all logs of files and folders. The exit code; raises `AuditError` or `HkojiError` if it is not good."""
     total = _size(log_files(sources)) if shows_progress(out) else 0
     return show_logs(out, read_all(log_files(sources)), pins, jobs, total)
 
 
 def show_logs(
-    out: CommandOutput, logs: Iterable[LogBytes | UnreadableLog], pins: Pins, jobs: int, total: int = 0
+    out: CommandOutput, logs: Iterable[LogBytes | UnreadableLog], pins: ExpectedKeys, jobs: int, total: int = 0
 ) -> int:
     """The same for logs that are read already, or as they are asked for; `total` is their size for the bar."""
     summary = ArchiveSummary()
@@ -153,7 +153,7 @@ def _judge(summary: ArchiveSummary) -> None:
 
 
 def _audited(
-    logs: Iterable[LogBytes | UnreadableLog], pins: Pins, jobs: int, ledger: SeenLogs
+    logs: Iterable[LogBytes | UnreadableLog], pins: ExpectedKeys, jobs: int, ledger: SeenLogs
 ) -> Generator[LogResult, None, None]:
     items = map(partial(_new, ledger), logs)
     work = partial(_work, dict(pins))
@@ -189,14 +189,14 @@ def _idle(group: tuple[LogToAudit, ...]) -> bool:
     return not any(isinstance(item, LogBytes) for item in group)
 
 
-def _work(pins: Pins, group: tuple[LogToAudit, ...]) -> list[LogResult]:
+def _work(pins: ExpectedKeys, group: tuple[LogToAudit, ...]) -> list[LogResult]:
     return [_check(pins, item) if isinstance(item, LogBytes) else item for item in group]
 
 
-def _check(pins: Pins, log: LogBytes) -> AuditedLog:
+def _check(pins: ExpectedKeys, log: LogBytes) -> AuditedLog:
     result = audit_file(log.text, pins)
     # Its lines have said what others may contradict; from one process to another they would be read all over again.
-    return AuditedLog(LogPlace(log.file, log.line), replace(result, lines=()), claims(result), len(log.text))
+    return AuditedLog(LogPlace(log.file, log.line), replace(result, lines=()), log_claims(result), len(log.text))
 
 
 def _size(files: Iterable[str]) -> int:
@@ -272,29 +272,29 @@ def _remark(found: AuditedLog) -> str:
     )
 
 
-def _contradiction_json(each: Contradiction) -> dict[str, Any]:  # Any: JSON
-    conflict = each.conflict
+def _contradiction_json(each: FoundContradiction) -> dict[str, Any]:  # Any: JSON
+    contradiction = each.contradiction
     return {
-        "contradiction": conflict.against.value,
+        "contradiction": contradiction.kind.value,
         "game": each.game,
-        "entry": conflict.entry,
-        "signer": conflict.signer,
-        "reason": conflict.reason,
+        "entry": contradiction.entry,
+        "signer": contradiction.signer,
+        "reason": contradiction.reason,
         "logs": [_place(each.earlier), _place(each.later)],
         "ok": False,
     }
 
 
-def _contradiction(each: Contradiction) -> str:
-    conflict = each.conflict
-    reason = translate(conflict.reason)
-    if conflict.signer is None:
+def _contradiction(each: FoundContradiction) -> str:
+    contradiction = each.contradiction
+    reason = translate(contradiction.reason)
+    if contradiction.signer is None:
         return _("{one} against {other}: {reason}", one=each.earlier, other=each.later, reason=reason)
     return _(
         "{one} against {other}: {who}: {reason}",
         one=each.earlier,
         other=each.later,
-        who=translate(conflict.signer),
+        who=translate(contradiction.signer),
         reason=reason,
     )
 

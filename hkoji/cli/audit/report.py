@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.keyring import Party, Pins
+from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.cli.games.actions import read_input
 from hkoji.cli.language import _, translate
@@ -78,7 +78,7 @@ def read_replay(client: Client, out: CommandOutput, source: str) -> Replay:
         return held.current().replay
 
 
-def show_audit(out: CommandOutput, data: bytes, pins: Pins) -> None:
+def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys) -> None:
     """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold."""
     result = audit_file(data, pins)
     out.result(audit_json(result), lambda: audit_text(result))
@@ -87,7 +87,7 @@ def show_audit(out: CommandOutput, data: bytes, pins: Pins) -> None:
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
-def show_game_audit(client: Client, out: CommandOutput, game: str, pins: Pins) -> None:
+def show_game_audit(client: Client, out: CommandOutput, game: str, pins: ExpectedKeys) -> None:
     """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
     game = client.find(game)
     known = client.pins(client.server_of(game))

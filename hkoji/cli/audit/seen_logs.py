@@ -11,7 +11,16 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.audit.contradictions import Bond, Claims, Conflict, covers, extends, fork, other_seed, two_receipts
+from hkoji.audit.contradictions import (
+    Contradiction,
+    LogClaims,
+    SeedBinding,
+    covers,
+    extends,
+    fork,
+    other_seed,
+    two_receipts,
+)
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 
@@ -37,13 +46,13 @@ class LogPlace(NamedTuple):
         return self.file if self.line <= 1 else f"{self.file}:{self.line}"
 
 
-class Contradiction(NamedTuple):
+class FoundContradiction(NamedTuple):
     """Two logs that cannot both be true: the earlier one, and the later one where it was noticed."""
 
     earlier: LogPlace
     later: LogPlace
     game: str
-    conflict: Conflict
+    contradiction: Contradiction
 
 
 class SeenLogs:
@@ -69,7 +78,7 @@ class SeenLogs:
             raise _full(error) from error
         return None if found is None else LogPlace(*found)
 
-    def add(self, claims: Claims, place: LogPlace) -> tuple[LogPlace | None, list[Contradiction]]:
+    def add(self, claims: LogClaims, place: LogPlace) -> tuple[LogPlace | None, list[FoundContradiction]]:
         """Notes what stands of a log: where the same game, as far or farther, was before; and what contradicts it."""
         try:
             earlier, found = self._course(claims, place)
@@ -79,15 +88,15 @@ class SeenLogs:
             raise _full(error) from error
         return earlier, found
 
-    def _course(self, claims: Claims, place: LogPlace) -> tuple[LogPlace | None, list[Contradiction]]:
+    def _course(self, claims: LogClaims, place: LogPlace) -> tuple[LogPlace | None, list[FoundContradiction]]:
         rows = self._base.execute(
             "SELECT id, heads, times, vouched, server, named, file, line FROM course WHERE game = ? ORDER BY id",
             (claims.game,),
         )
-        kin: list[tuple[int, Claims, LogPlace]] = []
-        rivals: list[tuple[Claims, LogPlace]] = []
+        kin: list[tuple[int, LogClaims, LogPlace]] = []
+        rivals: list[tuple[LogClaims, LogPlace]] = []
         for number, heads, times, vouched, server, named, file, line in rows:
-            other, there = Claims(claims.game, heads, times, vouched, server, named, None), LogPlace(file, line)
+            other, there = LogClaims(claims.game, heads, times, vouched, server, named, None), LogPlace(file, line)
             if covers(other, claims):
                 return there, []
             if extends(other, claims) or extends(claims, other):
@@ -107,20 +116,20 @@ class SeenLogs:
         same = [(other, there) for _, other, there in kin if not two_receipts(claims, other)]
         earlier = next((there for other, there in same if extends(other, claims)), None)
         found = [
-            Contradiction(there, place, claims.game, conflict)
+            FoundContradiction(there, place, claims.game, conflict)
             for rival, there in rivals
             if not _known(conflict := fork(claims, rival), rival, (other for _number, other, _there in kin))
         ]
         found += [
-            Contradiction(there, place, claims.game, conflict)
+            FoundContradiction(there, place, claims.game, conflict)
             for conflict, other, there in twice
             if not any((known := two_receipts(each, other)) and known.entry == conflict.entry for each, _ in same)
         ]
         # Of several one that convicts somebody is told.
-        found.sort(key=lambda each: each.conflict.signer is None)
+        found.sort(key=lambda each: each.contradiction.signer is None)
         return earlier, found[:1]
 
-    def _bond(self, claims: Claims, bond: Bond, place: LogPlace) -> list[Contradiction]:
+    def _bond(self, claims: LogClaims, bond: SeedBinding, place: LogPlace) -> list[FoundContradiction]:
         found = self._base.execute(
             "SELECT seed_commit, file, line FROM bond WHERE server = ? AND deal = ?", (claims.server, bond.deal)
         ).fetchone()
@@ -131,10 +140,10 @@ class SeenLogs:
         seed_commit, *there = found
         if seed_commit == bond.seed_commit:
             return []
-        return [Contradiction(LogPlace(*there), place, claims.game, other_seed(claims, bond))]
+        return [FoundContradiction(LogPlace(*there), place, claims.game, other_seed(claims, bond))]
 
 
-def _known(conflict: Conflict, rival: Claims, kin: Iterable[Claims]) -> bool:
+def _known(conflict: Contradiction, rival: LogClaims, kin: Iterable[LogClaims]) -> bool:
     """Whether an earlier log on the same side has contradicted `rival` already, convicting whom `conflict` convicts."""
     return any(
         not (extends(each, rival) or extends(rival, each)) and (conflict.signer is None or fork(each, rival).signer)

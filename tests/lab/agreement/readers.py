@@ -13,7 +13,7 @@ from functools import reduce
 
 from hkoji import errors
 from hkoji import referee as host
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
 from hkoji.client.incremental_check import verify_game, verify_lines
 from hkoji.game import entry_kinds
@@ -138,7 +138,7 @@ def assert_agreed(table: Table, before: Table | None = None) -> None:
         assert public.steps[-1].course == course
 
 
-def _pins(course: Course) -> Pins:
+def _pins(course: Course) -> ExpectedKeys:
     """The keys that are to be expected: those that were taken."""
     setup = course.setup
     taken = {name: setup.all_keys(seat) for seat, name in enumerate(setup.names) if name}

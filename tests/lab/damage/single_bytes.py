@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.audit.log_audit import Audit, Each, audit
+from hkoji.audit.log_audit import Audit, MapChecks, audit
 from hkoji.cli.log_files.read import split
 from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.errors import HkojiError
@@ -159,13 +159,13 @@ class Auditor:
     def _learn(self) -> None:
         def noted(verify: object, checks: Iterable[object]) -> Iterator[HkojiError | None]:
             for check in checks:
-                error = verify(check)  # type: ignore[operator] # the parameters of `Each`
+                error = verify(check)  # type: ignore[operator] # the parameters of `MapChecks`
                 assert error is None
                 self._checked.add(check)
                 yield error
 
-        each: Each = noted
-        assert audit(self.log.data, self.log.pins, each=each).ok
+        each: MapChecks = noted
+        assert audit(self.log.data, self.log.pins, map_checks=each).ok
 
     def _each(self, verify: object, checks: Iterable[object]) -> Iterator[HkojiError | None]:
         for check in checks:
@@ -180,11 +180,11 @@ class Auditor:
         data = damage.of(self.log.data)
         assert data != self.log.data
         results: list[Audit] = []
-        each: Each = map if plain else self._each
+        each: MapChecks = map if plain else self._each
         try:
             for piece in split(io.BytesIO(data), "-"):
                 assert not isinstance(piece, UnreadableLog)
-                results.append(audit(piece.text, self.log.pins, each=each))
+                results.append(audit(piece.text, self.log.pins, map_checks=each))
         except Exception as error:
             return "raises", f"raises {error!r}"
         findings = [finding for result in results for finding in result.findings]

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from hkoji.audit.commitments import Commitments
-from hkoji.audit.contradictions import claims, covers, extends, fork
+from hkoji.audit.contradictions import covers, extends, fork, log_claims
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.cli.log_files.read import split
 from hkoji.cli.study.game_records import UnreadableLog, read_logs
@@ -45,11 +45,11 @@ def archive(data: bytes) -> None:
     for piece in split(io.BytesIO(data), "-", 2**16):
         if isinstance(piece, UnreadableLog):
             continue
-        result = audit_file(piece.text, known().pins, each=_each)
+        result = audit_file(piece.text, known().pins, map_checks=_each)
         assert 0 <= result.holds <= result.entries
         assert not any(finding.signer for finding in result.findings)
         assert result.ok == (not result.findings)
-        if claimed := claims(result):
+        if claimed := log_claims(result):
             assert claimed.entries == result.holds
             found.append(claimed)
     for one in found:

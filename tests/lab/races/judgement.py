@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
 from tests.lab.races.clients import Told, digest
 from tests.support.ledger import Dump, half_done
@@ -55,7 +55,7 @@ def strays(ask: Ask, told: Mapping[str, Told]) -> Iterator[str]:
             yield f"there are {games} games in {table}, and {len(told)} were played"
 
 
-def judged(ask: Ask, told: Mapping[str, Told], pins: Pins) -> Iterator[str]:
+def judged(ask: Ask, told: Mapping[str, Told], pins: ExpectedKeys) -> Iterator[str]:
     """What is not as it must be."""
     for game, known in told.items():
         dump = _dump(ask, game)

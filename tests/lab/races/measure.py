@@ -36,7 +36,7 @@ from typing import Final, NamedTuple, Protocol
 
 import uvloop
 
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.log.private_key import PrivateKey, parse_public_key
 from tests.lab.races.clients import Party, Racer, Told
 from tests.lab.races.judgement import asking, judged, merged, strays
@@ -152,7 +152,7 @@ def race(task: Task) -> Done:
 
 def judge(database: Path | str, keys: Mapping[str, str], told: dict[str, Told]) -> list[str]:
     """Judges some of the games."""
-    pins: Pins = {name: parse_public_key(key) for name, key in keys.items()}
+    pins: ExpectedKeys = {name: parse_public_key(key) for name, key in keys.items()}
     return list(judged(asking(database), told, pins))
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.game import entry_kinds
 from hkoji.game.openings import hidden_commit
 from hkoji.log import sshsig
@@ -37,7 +37,7 @@ class Case:
 
     name: str
     log: bytes
-    pins: Pins
+    pins: ExpectedKeys
 
 
 @cache
@@ -676,7 +676,7 @@ def golden() -> Iterator[Case]:
             yield Case(f"{count} entries of {name}", b"".join(lines[:count]), known)
 
 
-def _pins(table: Table, rng: random.Random) -> Pins:
+def _pins(table: Table, rng: random.Random) -> ExpectedKeys:
     known: dict[str, Any] = dict(pins(table))
     match rng.randrange(8):
         case 0:

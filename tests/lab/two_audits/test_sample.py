@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.audit.keyring import Pins
+from hkoji.audit.keyring import ExpectedKeys
 from hkoji.game.replay import replay
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -25,7 +25,7 @@ from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, missing_tools, run
 from tests.support.table import Table
 
-NOBODY: Pins = {}
+NOBODY: ExpectedKeys = {}
 
 
 @pytest.fixture(autouse=True)
