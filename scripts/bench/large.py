@@ -23,8 +23,8 @@ from typing import Final, NamedTuple
 
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import GameSummary
-from hkoji_server.store.sqlite.statements import summary_values
 from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.statements import summary_values
 
 from hkoji import referee
 from hkoji.log.line import Line

@@ -18,7 +18,7 @@ import pytest
 from hkoji_server.store.contract import NewGame, Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.store import open_postgres
-from hkoji_server.store.sqlite import store as module
+from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import ConflictError
@@ -172,7 +172,7 @@ def test_lists_walk_in_the_index_that_finds_least(tmp_path: Path, query: Query, 
         begun = len(said)
         run(store.games(query))
         (asked,) = (each for each in said[begun:] if each.startswith("SELECT"))
-        plan = [row[3] for row in store._driver.execute(f"EXPLAIN QUERY PLAN {asked}")]
+        plan = [row[3] for row in store._reader._driver.execute(f"EXPLAIN QUERY PLAN {asked}")]
         store.close()
     assert any(index in step for step in plan), plan
     assert "game_status" in index or not any("game_status" in step for step in plan)

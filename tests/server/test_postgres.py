@@ -27,7 +27,7 @@ from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import location_of, verify_opens
 from hkoji_server.store.postgres import statements as said
 from hkoji_server.store.postgres import store as module
-from hkoji_server.store.postgres.connections import Connections, LostError, check_safe
+from hkoji_server.store.postgres.connections import LostError, PostgresConnections, check_safe
 from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 from hkoji_server.store.tables import GameTable
 from sqlalchemy import create_engine
@@ -433,7 +433,7 @@ class _Losing:
         self.lost = 0
 
     async def once(self, work: Any) -> Any:
-        real = Connections.once
+        real = PostgresConnections.once
         if self.lost:
             return await real(self.store._connections, work)
         self.lost += 1
@@ -533,7 +533,7 @@ def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
         )
         server.execute("ANALYZE game")
         for query, expected in queries.items():
-            asked = said.compiled(game_lists.listed(game_lists.form_of(query)))
+            asked = said.READS.games(game_lists.statement_of(query))
             plan = "\n".join(
                 row[0] for row in server.execute(f"EXPLAIN {asked}", game_lists.values_of(query)).fetchall()
             )

@@ -15,7 +15,8 @@ from hkoji_server.service.limits import Limits, place_of
 from hkoji_server.settings import parse_rate
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.rates import PostgresRates
-from hkoji_server.store.rates import Rate, Rates, SqliteRates
+from hkoji_server.store.rates import Rate, Rates
+from hkoji_server.store.sqlite.rates import SqliteRates
 
 from hkoji.errors import TooManyError
 from hkoji.game import entry_kinds
@@ -107,7 +108,7 @@ class TestSqlite(RatesContract):
         rates: Any = opened()
         assert waits(rates, "a") == 0
         clock.now += 61
-        rates._forgotten -= 61
+        rates._cleaned -= 61
         assert waits(rates, "b") == 0
         with closing(sqlite3.connect(tmp_path / "limits")) as database:
             assert database.execute("SELECT name FROM rate").fetchall() == [("b",)]

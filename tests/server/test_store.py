@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from hkoji_server.store.contract import Query, RetiredKey, Store
-from hkoji_server.store.sqlite import store as module
+from hkoji_server.store.sqlite import connections as module
+from hkoji_server.store.sqlite.connections import driver
 from hkoji_server.store.sqlite.store import SqliteStore
-from hkoji_server.store.sqlite.writer import driver
 from sqlalchemy import Connection
 
 from hkoji.errors import StorageError

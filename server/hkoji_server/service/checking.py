@@ -27,7 +27,7 @@ from hkoji.messages.text import tell
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import GameSummary, Player
 from hkoji_server.store.maintenance import Maintenance, StoredGame
-from hkoji_server.store.sqlite.statements import read_line, summary_values
+from hkoji_server.store.statements import read_line, summary_values
 
 MOST_FAULTS: Final = 1000
 _STATEMENTS: Final = (

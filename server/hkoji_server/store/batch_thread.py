@@ -1,8 +1,7 @@
-"""A thread that does blocking work for event loops, a whole turn's worth at a time.
+"""A thread that does blocking work for event loops, a batch at a time. It does not know what the work is.
 
-Work that arrives in one turn of the loop is handed over together, and answered together: waking the thread, and the
-loop again, for each piece would make the two fight for the interpreter, and batches smaller. It knows nothing of what
-the work is.
+All work that arrives in one turn of an event loop is handed over together and answered together. Waking the thread, and
+the loop again, for each piece of work would make the two compete for the interpreter, and batches would be smaller.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ W = TypeVar("W")
 
 
 class Job(Generic[W]):
-    """Work, and in the end its result or its error."""
+    """A piece of work, and later its result or its error."""
 
     __slots__ = ("error", "future", "loop", "result", "work")
 
@@ -32,17 +31,18 @@ class Job(Generic[W]):
         self.error: Exception | None = None
 
 
-class _Gathered(threading.local):
-    """The jobs of the current turn of this thread's loop."""
+class _CurrentTurn(threading.local):
+    """The jobs of the current turn of this thread's event loop. Each thread that runs a loop has its own."""
 
     loop: asyncio.AbstractEventLoop | None = None
     jobs: list[Job[Any]] | None = None
 
 
 class BatchThread(Generic[W]):
-    """Runs `handle` in a thread of its own, with at least one and, but for a large turn, at most `most` jobs.
+    """Runs `handle` in a thread of its own, with a list of at least one job.
 
-    `handle` gives each job its result or error, and raises nothing; `finish` runs when the thread ends.
+    A batch takes in whole turns of the loops until it has `most` jobs or more. `handle` gives each job its result or
+    error, and raises nothing. `finish` runs when the thread ends.
     """
 
     def __init__(
@@ -51,36 +51,38 @@ class BatchThread(Generic[W]):
         self._handle = handle
         self._finish = finish
         self._most = most
-        self._gathered = _Gathered()
+        self._turn = _CurrentTurn()
         self._turns: queue.SimpleQueue[list[Job[W]] | None] = queue.SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     async def run(self, work: W) -> Any:  # Any: what `handle` makes of the work
-        """The result of `work`, or its error raised. Raises `StorageError` when closed."""
+        """Returns the result of `work`, or raises its error. Raises `StorageError` after `close`."""
         if self._closed:
             raise StorageError(tell("the service is stopping"), hint=tell("try again later"))
         loop = asyncio.get_running_loop()
         job = Job(work, loop)
-        gathered = self._gathered
-        if gathered.jobs is None or gathered.loop is not loop:
-            gathered.loop, gathered.jobs = loop, []
-            loop.call_soon(self._hand_over, gathered.jobs)
-        gathered.jobs.append(job)
+        turn = self._turn
+        if turn.jobs is None or turn.loop is not loop:
+            turn.loop, turn.jobs = loop, []
+            # Runs after all callbacks that are ready now: by then they have added their jobs to the same list.
+            loop.call_soon(self._hand_over, turn.jobs)
+        turn.jobs.append(job)
         return await job.future
 
     def close(self) -> None:
-        """Finishes the jobs that wait and ends the thread."""
+        """Finishes the jobs that wait, and ends the thread."""
         self._closed = True
-        if self._gathered.jobs:
-            self._hand_over(self._gathered.jobs)
+        if self._turn.jobs:
+            self._hand_over(self._turn.jobs)
         self._turns.put(None)
         self._thread.join()
 
     def _hand_over(self, jobs: list[Job[W]]) -> None:
-        if self._gathered.jobs is jobs:
-            self._gathered.jobs = None
+        # `close` may have handed the same list over already.
+        if self._turn.jobs is jobs:
+            self._turn.jobs = None
             self._turns.put(jobs)
 
     def _run(self) -> None:
@@ -103,8 +105,23 @@ class BatchThread(Generic[W]):
         self._finish()
 
 
+class CallThread(BatchThread[Callable[[], Any]]):  # Any: each job has a result type of its own
+    """Runs functions in a thread of its own: the result of a job is what its function returns."""
+
+    def __init__(self, name: str, *, most: int) -> None:
+        super().__init__(name, _call_all, lambda: None, most=most)
+
+
+def _call_all(batch: list[Job[Callable[[], Any]]]) -> None:
+    for job in batch:
+        try:
+            job.result = job.work()
+        except Exception as error:  # raised at the caller
+            job.error = error
+
+
 def _answer(batch: list[Job[W]]) -> None:
-    """Wakes the callers, each in its own loop; one wake-up for all jobs of a loop."""
+    """Wakes the callers in their loops, with one wake-up for all jobs of a loop."""
     loops: dict[asyncio.AbstractEventLoop, list[Job[W]]] = {}
     for job in batch:
         loops.setdefault(job.loop, []).append(job)
@@ -112,13 +129,13 @@ def _answer(batch: list[Job[W]]) -> None:
         try:
             loop.call_soon_threadsafe(_resolve, jobs)
         except RuntimeError:
-            continue  # the loop has been closed: its callers are gone
+            continue  # the loop has been closed, and its callers with it
 
 
 def _resolve(jobs: list[Job[W]]) -> None:
     for job in jobs:
         if job.future.done():
-            continue
+            continue  # the caller has been cancelled
         if job.error is not None:
             job.future.set_exception(job.error)
         else:

@@ -1,6 +1,7 @@
-"""The lists of games, as statements for every backend: walks in an index, never a scan of all games.
+"""The statements that list games, for both backends. Each walks an index; none scans all games.
 
-Each form that a query can have is a statement that is compiled once; what is asked for are its parameters.
+A query asks for one of a limited number of statements, each of which is compiled once. Everything else in the query is
+a parameter of the statement.
 """
 
 from __future__ import annotations
@@ -9,29 +10,31 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, or_, select, tuple_, union_all
 
-from hkoji_server.store.contract import Query
-from hkoji_server.store.sqlite.statements import GAME, SUMMARY_COLUMNS, Values
+from hkoji_server.store.contract import GameSummary, Query
+from hkoji_server.store.tables import GAME
 
 Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
-Wanted = tuple[ColumnElement[bool], ...]
+Conditions = tuple[ColumnElement[bool], ...]
+
+SUMMARY_COLUMNS: Final = tuple(GAME.c[name] for name in GameSummary._fields)
 
 _PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")
-_START: Final[ColumnElement[Any]] = literal_column("0")  # said, since else the compiler adds it as a parameter
-# Statuses are written out where a partial index needs to see them.
+_START: Final[ColumnElement[Any]] = literal_column("0")  # stated, because the compiler would add it as a parameter
+# Statuses are written out, because the planner uses a partial index only if it sees the status in the statement.
 _SHOWN: Final = GAME.c.status != literal_column("'offered'")
-# Whoever is invited and has joined is the guest: no game is found twice.
-_SEATS: Final[tuple[Wanted, ...]] = (
+# An invited player who has joined is the guest: no game is found twice.
+_SEATS: Final[tuple[Conditions, ...]] = (
     (GAME.c.host == _PLAYER,),
     (GAME.c.guest == _PLAYER,),
     (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None)),
 )
 _STATUSES: Final = ("open", "playing", "finished")
-_AT: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status, GAME.c.created)
+_PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status, GAME.c.created)
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
 
 class ListStatement(NamedTuple):
-    """What a query asks for, without the values."""
+    """Which statement a query needs: what it asks for, without the parameters."""
 
     status: str | None
     player: bool
@@ -39,11 +42,11 @@ class ListStatement(NamedTuple):
     prefix: bool
     after: bool
     limit: int
-    """Not a parameter: PostgreSQL plans for few rows only if it knows that they are."""
+    """Not a parameter: PostgreSQL plans for few rows only if it knows the limit."""
 
 
-def form_of(query: Query) -> ListStatement:
-    """A query's form."""
+def statement_of(query: Query) -> ListStatement:
+    """Returns which statement a query needs."""
     return ListStatement(
         query.status,
         query.player is not None,
@@ -54,8 +57,8 @@ def form_of(query: Query) -> ListStatement:
     )
 
 
-def values_of(query: Query) -> Values:
-    """The parameters of a query's statement."""
+def values_of(query: Query) -> dict[str, Any]:  # Any: column values
+    """Returns the parameters of a query's statement."""
     created, _, game = (query.after or "").partition("~")
     return {
         "b_player": query.player,
@@ -67,12 +70,12 @@ def values_of(query: Query) -> Values:
 
 
 def listed(form: ListStatement) -> Select[Any]:
-    """Games that match, newest first. Games that have not been opened are in no list."""
+    """Selects the games that match, newest first. Games that have not been opened are in no list."""
     if form.player and not (form.waiting or form.prefix):
         older = (_older(GAME.c.created),) if form.after else ()
         statuses = (form.status,) if form.status else _STATUSES
         walks = [_walk(SUMMARY_COLUMNS, seat, each, older, form.limit) for seat in _SEATS for each in statuses]
-        return _together(walks, form.limit)
+        return _merged(walks, form.limit)
     wanted = [_SHOWN]
     alone = not (form.waiting or form.prefix)
     if form.status:
@@ -80,7 +83,7 @@ def listed(form: ListStatement) -> Select[Any]:
         wanted.append(status == literal_column(f"'{form.status}'"))
     if form.after:
         wanted.append(_older(_unindexed(GAME.c.created) if form.prefix else GAME.c.created))
-    if form.prefix:  # a handful of games, however many a player has
+    if form.prefix:  # finds a handful of games, however many a player has
         wanted.append(GAME.c.game.between(bindparam("b_prefix"), bindparam("b_beyond")))
         if form.player and not form.waiting:
             seats = (GAME.c.host, GAME.c.guest, GAME.c.invite)
@@ -93,20 +96,20 @@ def listed(form: ListStatement) -> Select[Any]:
 
 
 def going_on(limit: int) -> Select[Any]:
-    """Where a player's listed games stand that are not over, or have ended at `b_since` or later, newest first."""
-    going = [_walk(_AT, seat, status, (), limit) for seat in _SEATS for status in ("open", "playing")]
-    ended = [select(*_AT).where(*seat, GAME.c.ended >= bindparam("b_since")) for seat in _SEATS]
-    return _together([*going, *ended], limit)
+    """Selects the places of a player's listed games that go on or ended at `b_since` or later, newest first."""
+    going = [_walk(_PLACE, seat, status, (), limit) for seat in _SEATS for status in ("open", "playing")]
+    ended = [select(*_PLACE).where(*seat, GAME.c.ended >= bindparam("b_since")) for seat in _SEATS]
+    return _merged([*going, *ended], limit)
 
 
-def _walk(columns: Columns, seat: Wanted, status: str, wanted: Wanted, limit: int) -> Select[Any]:
-    """The newest games that a player has in a seat with a status: an ordered walk in an index, of as many steps."""
+def _walk(columns: Columns, seat: Conditions, status: str, wanted: Conditions, limit: int) -> Select[Any]:
+    """Selects the newest games of a player by seat and status: an ordered walk of at most `limit` steps in an index."""
     found = select(*columns).where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted)
     return select(_limited(found.order_by(*_NEWEST), limit).subquery())
 
 
-def _together(walks: list[Select[Any]], limit: int) -> Select[Any]:
-    """The newest of what several walks find."""
+def _merged(walks: list[Select[Any]], limit: int) -> Select[Any]:
+    """Selects the newest of what several walks find."""
     found = union_all(*walks).subquery()
     return _limited(select(found).order_by(found.c.created.desc(), found.c.game.desc()), limit)
 
@@ -116,7 +119,7 @@ def _older(created: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A column by whose index nothing is to be looked for: another one finds less."""
+    """Hides a column from the planner, so that it does not choose this column's index: another one finds less."""
     return func.coalesce(column, literal_column("''"))
 
 

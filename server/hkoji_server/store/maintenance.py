@@ -19,9 +19,11 @@ from hkoji.errors import NotFoundError, StorageError
 from hkoji.game.openings import Opening
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Player, Secrets
+from hkoji_server.store.game_lists import SUMMARY_COLUMNS
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.readiness import SCHEMA, newest_schema
-from hkoji_server.store.sqlite.statements import (
+from hkoji_server.store.statements import Row
+from hkoji_server.store.tables import (
     CHALLENGE,
     ENTRY,
     GAME,
@@ -31,9 +33,7 @@ from hkoji_server.store.sqlite.statements import (
     RETIRED,
     SECRET,
     SERVICE,
-    SUMMARY_COLUMNS,
     TOKEN,
-    Row,
 )
 
 _BUSY_SECONDS: Final = 30

@@ -12,7 +12,8 @@ from hkoji.messages.text import tell
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, parse_location
-from hkoji_server.store.rates import Rates, SqliteRates
+from hkoji_server.store.rates import Rates
+from hkoji_server.store.sqlite.rates import SqliteRates
 from hkoji_server.store.sqlite.store import SqliteStore
 
 

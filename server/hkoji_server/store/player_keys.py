@@ -13,7 +13,8 @@ from hkoji.errors import ExistsError, ForbiddenError, RevokedError
 from hkoji.log.private_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Player, RetiredKey
-from hkoji_server.store.sqlite.statements import PLAYER, RECOVERY, RETIRED, TOKEN, Row
+from hkoji_server.store.statements import Row
+from hkoji_server.store.tables import PLAYER, RECOVERY, RETIRED, TOKEN
 
 
 def read_retired(row: Row) -> RetiredKey:

@@ -1,21 +1,19 @@
-"""How much each has asked for lately, counted for all processes together: a limit that none of them holds alone.
+"""Rate limits that are counted for all processes together: how much each name has requested lately.
 
-The generic cell rate algorithm: for each name one number, the time until which what it has asked for so far is paid.
-One statement asks and pays. Nothing of this has to survive anything: on SQLite it is a file of its own beside the
-database, written without syncing; on PostgreSQL an unlogged table. What has been paid is forgotten within a minute.
+This is the generic cell rate algorithm. It keeps one number for each name: the time until which the name's requests so
+far are paid for. One statement checks and pays. None of this has to survive a crash: on SQLite it is a file of its own
+beside the database, which is written without syncing, and on PostgreSQL an unlogged table. Names whose time has passed
+are deleted within a minute.
 
-If it cannot be counted nobody is held up: a limit protects the service, and must not be what stops it.
+If requests cannot be counted, all of them are admitted. A limit protects the service, and must not stop it.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from time import monotonic, sleep, time
+from time import monotonic
 from typing import Final, Protocol
 
 import structlog
@@ -25,13 +23,10 @@ from hkoji_server.store.batch_thread import BatchThread, Job
 log = structlog.get_logger("hkoji")
 
 MICRO: Final = 1_000_000
-FORGET_EVERY: Final = 60.0
-_BUSY_SECONDS: Final = 2
-_PAUSE: Final = 0.01
-_MOST_JOBS: Final = 256
+_MINUTE: Final = 60.0
 
 TABLE: Final = "CREATE {unlogged}TABLE IF NOT EXISTS rate (name TEXT PRIMARY KEY, due BIGINT NOT NULL)"
-# A time further ahead than a rate allows was written before the clock went back: it does not count.
+# A time that is further ahead than the rate allows was written before the clock was set back, and is ignored.
 ADMIT: Final = """
 INSERT INTO rate AS kept (name, due) VALUES (:name, :now + :step)
 ON CONFLICT (name) DO UPDATE SET due = :step + CASE
@@ -44,125 +39,95 @@ FORGET: Final = "DELETE FROM rate WHERE due < :now"
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many in so many seconds: all at once, or spread; then one by one as time pays for them."""
+    """A limit of `count` requests in so many `seconds`.
+
+    The requests may come all at once or spread out; after that, one more is admitted each time its share of the
+    seconds has passed.
+    """
 
     count: int
     seconds: int
 
     @property
     def step(self) -> int:
-        """What one costs, in microseconds."""
+        """The cost of a request, in microseconds."""
         return max(1, self.seconds * MICRO // self.count)
 
     @property
     def most(self) -> int:
-        """How far ahead may be asked for, in microseconds."""
+        """How far ahead of now a name may have paid, in microseconds."""
         return self.step * self.count
 
 
 class Rates(Protocol):
-    """Counts for all processes."""
+    """Counts requests for all processes."""
 
     async def admit(self, name: str, rate: Rate) -> float:
-        """Counts one for `name`: 0 if that is within the rate; else it is not counted, and in so many seconds it is."""
+        """Counts a request of `name` and returns 0 if it is within the rate.
+
+        Otherwise it is not counted, and the result is the number of seconds after which it will be within the rate.
+        """
 
     def close(self) -> None:
-        """Lets the storage go."""
+        """Closes the storage."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateRequest:
-    """One who asks at a time, in microseconds."""
+    """A request of `name` at the time `now`, in microseconds."""
 
     name: str
     rate: Rate
     now: int
 
+    @property
+    def values(self) -> dict[str, str | int]:
+        """The parameters of `ADMIT` and `DUE`."""
+        return {"name": self.name, "now": self.now, "step": self.rate.step, "most": self.rate.most}
 
-class SqliteRates:
-    """`Rates` in the file at `path`. `clock` tells seconds."""
+    def wait(self, due: int) -> float:
+        """Returns the seconds to wait if the name has paid until `due`."""
+        return max(1, due + self.rate.step - self.rate.most - self.now) / MICRO
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time) -> None:
-        self._path = path
+
+class SqlRates(ABC):
+    """Implements `Rates` on a database, in a thread. A backend counts a batch of requests in `_handle`.
+
+    `clock` returns seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, most: int) -> None:
         self._clock = clock
-        self._database: sqlite3.Connection | None = None
-        self._forgotten = monotonic()
-        self._complained = float("-inf")
-        self._worker: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=_MOST_JOBS)
+        self._cleaned = monotonic()
+        self._logged = float("-inf")
+        self._thread: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=most)
 
     async def admit(self, name: str, rate: Rate) -> float:
-        """Counts one for `name`: 0 if that is within the rate; else it is not counted, and in so many seconds it is."""
-        waits: float = await self._worker.run(RateRequest(name, rate, int(self._clock() * MICRO)))
-        return waits
+        """Counts a request: see `Rates`."""
+        wait: float = await self._thread.run(RateRequest(name, rate, int(self._clock() * MICRO)))
+        return wait
 
     def close(self) -> None:
-        """Lets the file go."""
-        self._worker.close()
+        """Finishes the requests that wait, and closes the storage."""
+        self._thread.close()
 
+    @abstractmethod
     def _handle(self, batch: list[Job[RateRequest]]) -> None:
-        try:
-            database = self._database = self._database or self._open()
-            database.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                job.result = _admit(database, job.work)
-            if monotonic() - self._forgotten > FORGET_EVERY:
-                self._forgotten = monotonic()
-                database.execute(FORGET, {"now": batch[0].work.now})
-            database.execute("COMMIT")
-        except (sqlite3.Error, OSError) as error:
-            self._drop()
-            for job in batch:
-                job.result = 0.0
-            if monotonic() - self._complained > FORGET_EVERY:
-                self._complained = monotonic()
-                log.error("rates are not counted", cause=type(error).__name__)
+        """Gives each job its result; 0 if the requests cannot be counted."""
 
-    def _open(self) -> sqlite3.Connection:
-        try:
-            return _prepared_in_time(self._path)
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:  # torn by a power cut, which it is not guarded against
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
-            return _prepared(self._path)
-
+    @abstractmethod
     def _drop(self) -> None:
-        database, self._database = self._database, None
-        if database is not None:
-            with suppress(sqlite3.Error):
-                database.close()
+        """Closes the connection if there is one."""
 
+    def _is_time_to_clean(self) -> bool:
+        """Returns whether names that have paid for everything should be deleted now: once a minute."""
+        due = monotonic() - self._cleaned > _MINUTE
+        if due:
+            self._cleaned = monotonic()
+        return due
 
-def _prepared_in_time(path: Path) -> sqlite3.Connection:
-    """The database, also where others make it at the same time: SQLite does not wait for who changes a file's mode."""
-    end = monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            return _prepared(path)
-        except sqlite3.OperationalError:
-            if monotonic() > end:
-                raise
-            sleep(_PAUSE)
-
-
-def _prepared(path: Path) -> sqlite3.Connection:
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # it tells who plays from where
-    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-    try:
-        database.execute("PRAGMA journal_mode = wal")
-        database.execute("PRAGMA synchronous = off")
-        database.execute(TABLE.format(unlogged=""))
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
-
-
-def _admit(database: sqlite3.Connection, asked: RateRequest) -> float:
-    step, most = asked.rate.step, asked.rate.most
-    values = {"name": asked.name, "now": asked.now, "step": step, "most": most}
-    if database.execute(ADMIT, values).fetchall():
-        return 0.0
-    due = int(database.execute(DUE, values).fetchone()[0])
-    return max(1, due + step - most - asked.now) / MICRO
+    def _log_failure(self, error: Exception) -> None:
+        """Logs that requests are not counted, at most once a minute: a database that fails does so for each request."""
+        if monotonic() - self._logged > _MINUTE:
+            self._logged = monotonic()
+            log.error("rates are not counted", cause=type(error).__name__)

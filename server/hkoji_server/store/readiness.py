@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text, update
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.sqlite.statements import SERVICE
+from hkoji_server.store.tables import SERVICE
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
 ENOUGH: Final = 1 << 20

@@ -1,19 +1,26 @@
-"""The tables. Each row is a `…Record`; what it means is in `contract`.
+"""The tables, for both backends. `contract` explains what the columns mean.
 
-Every key begins with the game, so that a database split by game can take over. Times are the log's text, which sorts.
+Every primary key of a game's data begins with the game, so that the data can be split among databases by game. Times
+are stored as the log's text, which sorts in order of time.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Index, Text, text
+from typing import Final
+
+from sqlalchemy import Index, Table, Text, text
 from sqlmodel import Field, SQLModel
 
-_KEEP_TOGETHER = {"sqlite_with_rowid": False}
-# Clustered on the key: a game's entries lie side by side, which makes reading one several times faster.
+# Clusters a table on its key: the entries of a game lie side by side, which makes reading a game several times faster.
+_CLUSTERED: Final = {"sqlite_with_rowid": False}
 
-
-_SEATS = {"host": "host IS NOT NULL", "guest": "guest IS NOT NULL", "invite": "invite IS NOT NULL AND guest IS NULL"}
-"""Where a player is found. Whoever was invited and has joined is the guest, and found as such."""
+_SEATS: Final = {
+    "host": "host IS NOT NULL",
+    "guest": "guest IS NOT NULL",
+    "invite": "invite IS NOT NULL AND guest IS NULL",
+}
+"""The columns that name a player of a game, and the rows that each index contains. An invited player who has joined is
+the guest, and is found under `guest` only."""
 
 
 def _index(name: str, where: str, *columns: str) -> Index:
@@ -43,7 +50,7 @@ class PlayerTable(SQLModel, table=True):
 
 
 class RetiredKeyTable(SQLModel, table=True):
-    """A key that has been a player's, and is no more; nobody can ever register it again."""
+    """A key that a player no longer uses. Nobody can register it again."""
 
     __tablename__ = "retired"
     __table_args__ = (Index("retired_name", "name", "at"),)
@@ -58,7 +65,7 @@ class RetiredKeyTable(SQLModel, table=True):
 
 
 class RecoveryTable(SQLModel, table=True):
-    """That a player may have another key, by the digest of the code that the host has given them."""
+    """The digest of a recovery code, with which a player may register another key."""
 
     __tablename__ = "recovery"
 
@@ -68,7 +75,7 @@ class RecoveryTable(SQLModel, table=True):
 
 
 class ChallengeTable(SQLModel, table=True):
-    """A login challenge that waits, by the digest of its nonce."""
+    """A login challenge that has not been answered, by the digest of its nonce."""
 
     __tablename__ = "challenge"
 
@@ -87,19 +94,20 @@ class TokenTable(SQLModel, table=True):
 
 
 class GameTable(SQLModel, table=True):
-    """A game's summary and head."""
+    """The summary and the head of a game."""
 
     __tablename__ = "game"
     __table_args__ = (
-        # Lists are ordered by creation, which never changes: so a page stays put while games go on, and a move touches
-        # one index only, that of who owes the next entry. A player's games are kept apart by status, and those that
-        # are over once more by their end: nobody has to go through the many that are over to find the few that go on.
+        # Lists are ordered by the time of creation, which never changes. So a page stays the same while games go on,
+        # and a move updates one index only: the one of the player who owes the next entry. The indexes of a player's
+        # games begin with the status, and finished games have another index by the time they ended. So a query for
+        # the few games that go on does not read the many that are finished.
         _index("waiting", "to_move IS NOT NULL", "to_move", "created"),
         *(_index(seat, where, seat, "status", "created") for seat, where in _SEATS.items()),
         *(_index(f"{seat}_ended", f"{where} AND ended IS NOT NULL", seat, "ended") for seat, where in _SEATS.items()),
         _index("status", "status != 'offered'", "status", "created"),
         _index("shown", "status != 'offered'", "created"),
-        _KEEP_TOGETHER,
+        _CLUSTERED,
     )
 
     game: str = Field(primary_key=True, sa_type=Text)
@@ -118,14 +126,14 @@ class GameTable(SQLModel, table=True):
     reason: str | None = Field(default=None, sa_type=Text)
     winner: int | None = None
     ended: str | None = Field(default=None, sa_type=Text)
-    """When it was over; apart from `updated`, since no move touches it."""
+    """When the game ended. Not the same column as `updated`, so that a move changes no index of finished games."""
 
 
 class SecretTable(SQLModel, table=True):
-    """A game's seed, and who may open it."""
+    """The seed of a game, and the player who may open the game."""
 
     __tablename__ = "secret"
-    __table_args__ = (_KEEP_TOGETHER,)
+    __table_args__ = (_CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seed: str = Field(sa_type=Text)
@@ -133,10 +141,10 @@ class SecretTable(SQLModel, table=True):
 
 
 class EntryTable(SQLModel, table=True):
-    """One line of a log: exact texts and signatures."""
+    """One line of a log: its exact texts and signatures."""
 
     __tablename__ = "entry"
-    __table_args__ = (_KEEP_TOGETHER,)
+    __table_args__ = (_CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seq: int = Field(primary_key=True)
@@ -147,13 +155,29 @@ class EntryTable(SQLModel, table=True):
 
 
 class OpeningTable(SQLModel, table=True):
-    """An opening that the service holds; private until the log publishes it."""
+    """An opening that the service holds. It is private until the log publishes it."""
 
     __tablename__ = "opening"
-    __table_args__ = (_KEEP_TOGETHER,)
+    __table_args__ = (_CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seq: int = Field(primary_key=True)
     part: int = Field(primary_key=True)
     cards: str = Field(sa_type=Text)
     salt: str = Field(sa_type=Text)
+
+
+def _table(model: type[SQLModel]) -> Table:
+    return SQLModel.metadata.tables[str(model.__tablename__)]
+
+
+SERVICE: Final = _table(ServiceTable)
+PLAYER: Final = _table(PlayerTable)
+RETIRED: Final = _table(RetiredKeyTable)
+RECOVERY: Final = _table(RecoveryTable)
+CHALLENGE: Final = _table(ChallengeTable)
+TOKEN: Final = _table(TokenTable)
+GAME: Final = _table(GameTable)
+SECRET: Final = _table(SecretTable)
+ENTRY: Final = _table(EntryTable)
+OPENING: Final = _table(OpeningTable)

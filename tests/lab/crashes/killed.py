@@ -154,12 +154,12 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
         _serve_doomed_on_postgres(database, point, count)
         return
     from hkoji_server import app as module
-    from hkoji_server.store.sqlite import store as sqlite_store
+    from hkoji_server.store.sqlite import connections
     from hkoji_server.store.sqlite.store import SqliteStore
 
     doom = Doom(point, count)
     if "checkpoint" in point:
-        sqlite_store._PRAGMAS["wal_autocheckpoint"] = 60  # they would be too far apart for a short life
+        connections._PRAGMAS["wal_autocheckpoint"] = 60  # they would be too far apart for a short life
     create, close = module.create_app, SqliteStore.close
     closes = 0
 

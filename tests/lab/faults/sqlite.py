@@ -11,7 +11,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hkoji_server.settings import Settings
-from hkoji_server.store.sqlite import store as module
+from hkoji_server.store.sqlite import connections as module
 
 from tests.lab.faults.fault import SERVICE_KINDS, Fault
 from tests.support.driver_calls import driver_watched

@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.sqlite.reader import SqliteReader
 from hkoji_server.store.sqlite.writer import Prepared, SqliteWriter
 from sqlalchemy import Connection
 
@@ -65,10 +65,10 @@ def test_a_writer_without_transactions_is_found_out(tmp_path: Path) -> None:
 
 
 def test_an_error_that_is_not_told_as_one_of_storage_is_found_out(tmp_path: Path) -> None:
-    def raw(_: SqliteStore, error: Exception) -> RuntimeError:
+    def raw(_: SqliteReader, error: Exception) -> RuntimeError:
         return RuntimeError(str(error))
 
-    with patch.object(SqliteStore, "_unreadable", raw):
+    with patch.object(SqliteReader, "_unreadable", raw):
         calls = run_with(tmp_path / "without", "driver").fault.names
         at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute SELECT entry.text"))
         scenario = run_with(tmp_path / "with", "driver", at)

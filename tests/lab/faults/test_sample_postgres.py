@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.store.postgres.connections import Connections, LostError
+from hkoji_server.store.postgres.connections import LostError, PostgresConnections
 
 from tests.lab.faults.measure import judge
 from tests.lab.faults.postgres import KINDS, OnPostgres
@@ -69,7 +69,7 @@ def test_what_fails_is_done_once(
     assert scenario.failures == told
 
 
-async def _hopeful(self: Connections, work: Any) -> Any:  # Any: whatever is asked of a connection
+async def _hopeful(self: PostgresConnections, work: Any) -> Any:  # Any: whatever is asked of a connection
     """Takes an append for done whose connection was lost."""
     try:
         return await self.once(work)
@@ -78,6 +78,6 @@ async def _hopeful(self: Connections, work: Any) -> Any:  # Any: whatever is ask
 
 
 def test_a_store_that_takes_for_done_what_was_lost_is_found_out(cluster: Cluster, clean: Scenario) -> None:
-    with _empty(cluster) as kept, patch.object(Connections, "again", _hopeful):
+    with _empty(cluster) as kept, patch.object(PostgresConnections, "again", _hopeful):
         scenario = run_on(kept, "ended", _append(clean.fault.names))
     assert any("was acknowledged and is lost" in complaint for complaint in scenario.complaints), scenario.complaints

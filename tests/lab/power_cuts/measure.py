@@ -41,7 +41,7 @@ from unittest.mock import patch
 from hkoji_server.process.logs import configure_logging
 from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Append
-from hkoji_server.store.sqlite import store as store_module
+from hkoji_server.store.sqlite import connections
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
@@ -84,7 +84,7 @@ def planted(synchronous: str | None) -> Iterator[None]:
         yield
         return
     level = {"OFF": 0, "NORMAL": 1}[synchronous]
-    with patch.dict(store_module._PRAGMAS, {"synchronous": level}):
+    with patch.dict(connections._PRAGMAS, {"synchronous": level}):
         yield
 
 

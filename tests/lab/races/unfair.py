@@ -15,7 +15,7 @@ from hkoji_server.app import serve
 from hkoji_server.routes import entries
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games import Games, Submitted
-from hkoji_server.store.sqlite import statements
+from hkoji_server.store.sqlite import append
 
 from hkoji.errors import ConflictError
 from hkoji.log import sshsig
@@ -25,9 +25,9 @@ from hkoji.log.receipt import make_receipt
 
 def _no_compare_and_swap() -> None:
     """The game's row is changed whatever it says, and an entry takes the place of another."""
-    unconditional = statements.ADVANCE[: statements.ADVANCE.index(" AND ")]
-    patch.object(statements, "ADVANCE", unconditional).start()
-    patch.object(statements, "ADD_ENTRY", statements.ADD_ENTRY.replace("INSERT", "INSERT OR REPLACE", 1)).start()
+    unconditional = append.ADVANCE[: append.ADVANCE.index(" AND ")]
+    patch.object(append, "ADVANCE", unconditional).start()
+    patch.object(append, "ADD_ENTRY", append.ADD_ENTRY.replace("INSERT", "INSERT OR REPLACE", 1)).start()
 
 
 def _no_compare_and_swap_on_postgres() -> None:

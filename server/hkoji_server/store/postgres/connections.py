@@ -1,7 +1,7 @@
-"""Connections to PostgreSQL, none of which is used before it has shown that what it commits is safe.
+"""Connections to PostgreSQL. None is used before it has shown that its commits wait for the disk.
 
-Nothing here is retried that might be done twice: who calls says whether a statement may be given again when its
-connection was lost.
+Nothing here is repeated that might then be done twice: the caller decides whether a statement may be sent again when
+its connection was lost.
 """
 
 from __future__ import annotations
@@ -19,65 +19,66 @@ from sqlalchemy import URL
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.sqlite.statements import Row, Values
+from hkoji_server.store.statements import Row, Values
 
 T = TypeVar("T")
-Connection = AsyncConnection[Row]
+PostgresConnection = AsyncConnection[Row]
 
 SETTINGS: Final = {
     # Every statement sees what was committed before it began.
     "default_transaction_isolation": "read committed",
-    # A statement that waits for ever would keep others waiting.
+    # A statement or transaction that hangs would keep its locks, and others would wait for them.
     "statement_timeout": "20s",
     "idle_in_transaction_session_timeout": "20s",
 }
 _SAFE: Final = {"fsync": ("on",), "synchronous_commit": ("on", "remote_apply")}
-_ASKS: Final = {
+"""The settings that make a commit wait for the disk, with their safe values."""
+_SAFE_QUERIES: Final = {
     "fsync": "current_setting({})",
-    # It stays what it is now, though the server's settings be changed and read again.
+    # Set for the session to what it is now: a later change of the server's settings does not reach this connection.
     "synchronous_commit": "set_config({0}, current_setting({0}), false)",
 }
 _OLDEST: Final = 150000
 _PATIENCE: Final = 5.0
-"""So many seconds a connection is waited for."""
+"""How many seconds a caller waits for a connection."""
 _TRIES: Final = 4
-_ASKED: Final = {
+_DEFAULT_ARGUMENTS: Final = {
     "connect_timeout": "5",
     "application_name": "hkoji",
-    # Of several servers in the URL the one that takes writes: what another shows may be old.
+    # If the URL names several servers, use the one that takes writes: a replica may return old data.
     "target_session_attrs": "read-write",
     "tcp_user_timeout": "20000",
 }
 
 
 class LostError(StorageError):
-    """A connection was lost, and what became of the statement is not known."""
+    """The connection was lost, and it is not known whether the statement was executed."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the connection to the database was lost, and whether this was done is not known",
-            hint="send the same again: it is done once",
+            "the connection to the database was lost, and it is not known whether the change was made",
+            hint="send the same request again: the change is made only once",
         )
 
 
 def unwritten(cause: BaseException) -> StorageError:
-    """That nothing was changed."""
+    """Returns the error that says that nothing was changed."""
     error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
     error.__cause__ = cause
     return error
 
 
 def unreadable(cause: BaseException) -> StorageError:
-    """That nothing could be read."""
+    """Returns the error that says that nothing could be read."""
     error = StorageError(tell("the database could not be read"), hint=tell("try again later"))
     error.__cause__ = cause
     return error
 
 
 def is_end(error: BaseException | None) -> bool:
-    """Whether an error is the last that a connection says, though it may not be seen to be closed yet.
+    """Returns whether an error is the last message of a connection, which may not appear to be closed yet.
 
-    A server that goes down, or that ends all its processes since one has crashed, says so in words first.
+    A server that shuts down, or ends all its processes because one of them crashed, sends such an error first.
     """
     if not isinstance(error, psycopg.Error):
         return False
@@ -86,7 +87,7 @@ def is_end(error: BaseException | None) -> bool:
 
 
 def arguments(url: URL) -> dict[str, str]:
-    """What the driver is given to connect to `url`."""
+    """Returns the driver's arguments for a connection to `url`."""
     given = {name: values[-1] for name, values in url.normalized_query.items()}
     named = {
         "host": url.host,
@@ -95,11 +96,11 @@ def arguments(url: URL) -> dict[str, str]:
         "password": url.password,
         "dbname": url.database,
     }
-    return {**_ASKED, **given, **{name: str(value) for name, value in named.items() if value}}
+    return {**_DEFAULT_ARGUMENTS, **given, **{name: str(value) for name, value in named.items() if value}}
 
 
 def check_safe(read: Callable[[str], str], version: int) -> None:
-    """Raises `StorageError` if what is committed could be lost. `read` gives a setting."""
+    """Raises `StorageError` if a committed transaction could be lost. `read` returns the value of a setting."""
     if version < _OLDEST:
         raise StorageError(
             tell("the database server is PostgreSQL {version}; hkoji needs 15 or newer", version=version // 10000),
@@ -117,29 +118,30 @@ def check_safe(read: Callable[[str], str], version: int) -> None:
             )
 
 
-async def configure(connection: Connection) -> None:
-    """Makes a new connection ready for use. Raises `StorageError` if it is not safe."""
+async def configure(connection: PostgresConnection) -> None:
+    """Applies the settings to a new connection. Raises `StorageError` if it is not safe."""
     names = [*SETTINGS, *_SAFE]
-    asked = sql.SQL("SELECT {}").format(
+    query = sql.SQL("SELECT {}").format(
         sql.SQL(", ").join(
             [
                 *(sql.SQL("set_config({}, {}, false)").format(name, value) for name, value in SETTINGS.items()),
-                *(sql.SQL(_ASKS[name]).format(name) for name in _SAFE),
+                *(sql.SQL(_SAFE_QUERIES[name]).format(name) for name in _SAFE),
             ]
         )
     )
-    row = await (await connection.execute(asked)).fetchone()
+    row = await (await connection.execute(query)).fetchone()
     assert row is not None
     found = dict(zip(names, row, strict=True))
     check_safe(found.__getitem__, connection.info.server_version)
 
 
-class Connections:
-    """A pool of at most `most` connections. To be opened, used and closed in one event loop."""
+class PostgresConnections:
+    """A pool of at most `most` connections, which is opened, used and closed in one event loop."""
 
     def __init__(self, url: URL, *, most: int) -> None:
         self._arguments = arguments(url)
-        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[PostgresConnection] = AsyncConnectionPool(
+            # Every statement is prepared at its first use: there are few different ones, and each runs often.
             kwargs={**self._arguments, "autocommit": True, "prepare_threshold": 0},
             configure=configure,
             min_size=min(2, most),
@@ -155,11 +157,11 @@ class Connections:
         await self._pool.open()
 
     async def close(self) -> None:
-        """Closes all connections, when those in use are given back."""
+        """Closes all connections, once those in use have been returned."""
         await self._pool.close()
 
-    async def connect(self) -> Connection:
-        """A connection outside of the pool, for the caller to close."""
+    async def connect(self) -> PostgresConnection:
+        """Returns a connection outside of the pool, which the caller closes."""
         connection = await AsyncConnection.connect(**self._arguments, autocommit=True)  # type: ignore[arg-type] # all are texts
         try:
             await configure(connection)
@@ -169,17 +171,17 @@ class Connections:
         return connection
 
     async def rows(self, statement: str, values: Values) -> list[Row]:
-        """What a statement that only reads finds."""
-        return (await self.rows_of((statement, values)))[0]
+        """Returns the rows of a statement that only reads. Raises `StorageError`."""
+        return (await self.rows_of((statement,), values))[0]
 
-    async def rows_of(self, *asked: tuple[str, Values]) -> list[list[Row]]:
-        """What several find, one after the other, in one round trip."""
+    async def rows_of(self, statements: tuple[str, ...], values: Values) -> list[list[Row]]:
+        """Returns the rows of several such statements, executed one after the other in one round trip."""
 
-        async def read(connection: Connection) -> list[list[Row]]:
-            if len(asked) == 1:
-                return [await (await connection.execute(*asked[0])).fetchall()]
+        async def read(connection: PostgresConnection) -> list[list[Row]]:
+            if len(statements) == 1:
+                return [await (await connection.execute(statements[0], values)).fetchall()]
             async with connection.pipeline():
-                cursors = [await connection.execute(statement, values) for statement, values in asked]
+                cursors = [await connection.execute(statement, values) for statement in statements]
             return [await cursor.fetchall() for cursor in cursors]
 
         try:
@@ -187,21 +189,22 @@ class Connections:
         except StorageError as error:
             raise unreadable(error) from error
 
-    async def again(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """What `work` brings, which may be done more than once if its connection is lost."""
+    async def again(self, work: Callable[[PostgresConnection], Awaitable[T]]) -> T:
+        """Returns the result of `work`, which runs again on another connection if its connection is lost."""
         for left in reversed(range(_TRIES)):
             try:
                 return await self.once(work)
             except LostError:
                 if not left:
                     raise
-                await self._pool.check()  # after a restart of the server the others are lost too
+                # After a restart of the server all connections of the pool are lost, not only this one.
+                await self._pool.check()
         raise AssertionError
 
-    async def once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """What `work` brings on a connection. Raises `LostError` if that was lost, `StorageError` if nothing was done.
+    async def once(self, work: Callable[[PostgresConnection], Awaitable[T]]) -> T:
+        """Returns the result of `work` on a connection.
 
-        `work` has ended only when its transaction has: a connection that is not idle then has not said so.
+        Raises `LostError` if the connection was lost, and `StorageError` if nothing was done.
         """
         try:
             async with self._pool.connection() as connection:
@@ -212,6 +215,8 @@ class Connections:
                         await connection.close()
                         raise LostError from error
                     raise unwritten(error) from error
+                # The rows of a statement arrive before its transaction has been committed. The server says that it is
+                # idle only after the commit; before that, the result may still be lost.
                 if connection.info.transaction_status is not TransactionStatus.IDLE:
                     await connection.close()
                     raise LostError
@@ -221,8 +226,8 @@ class Connections:
 
 
 @asynccontextmanager
-async def closing(connection: Connection) -> AsyncIterator[Connection]:
-    """A connection for the length of a block; that it cannot be closed in order does not matter."""
+async def closing(connection: PostgresConnection) -> AsyncIterator[PostgresConnection]:
+    """Gives a connection for a block, and closes it afterwards. A failure to close it does not matter."""
     try:
         yield connection
     finally:

@@ -1,8 +1,8 @@
-"""Hints of the store on PostgreSQL: LISTEN and NOTIFY, beside the moves and never within their transactions.
+"""Hints of the PostgreSQL store: LISTEN and NOTIFY, beside the moves and never within their transactions.
 
-Whoever notifies holds up all others who do until it has committed. So what a process has written is told to the others
-together, a few times in each tenth of a second at most, in a statement of its own; and a hint that cannot be sent is
-dropped. This process's own listeners are told at once.
+PostgreSQL lets only one notifying transaction commit at a time; all others wait. So a process collects the hints for
+the other processes for a fiftieth of a second and sends them in one statement of its own. A hint that cannot be sent is
+dropped. The listeners of the same process get each hint at once.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ import psycopg
 
 from hkoji.errors import HkojiError
 from hkoji_server.store.contract import ANYWHERE, Hint, Notice
-from hkoji_server.store.postgres.connections import Connection, Connections, closing
-from hkoji_server.store.sqlite.statements import Row
+from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, closing
+from hkoji_server.store.statements import Row
 
 _CHANNEL: Final = "hkoji"
 _PACE: Final = 0.02
 _MOST_BYTES: Final = 7900
-"""PostgreSQL takes 8000."""
+"""PostgreSQL accepts less than 8000."""
 _PAUSES: Final = (0.1, 0.5, 1.0, 5.0)
 
 
 class PostgresHints:
-    """Gives hints to those who listen here, and to the other processes. For one event loop."""
+    """Gives hints to the listeners of this process and to the other processes. For one event loop."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
         self._name = secrets.token_hex(4)
         self._notices: list[Notice] = []
         self._waiting: list[Hint] = []
         self._sending: asyncio.Task[None] | None = None
-        self._hearing: asyncio.Task[None] | None = None
+        self._listening: asyncio.Task[None] | None = None
 
     def tell(self, hint: Hint) -> None:
-        """Passes a hint on."""
+        """Passes a hint to the listeners here, and sends it to the other processes soon."""
         for notice in list(self._notices):
             notice(hint)
         self._waiting.append(hint)
@@ -48,28 +48,28 @@ class PostgresHints:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
     def listen(self, notice: Notice) -> Callable[[], None]:
-        """Tells `notice` until the function that is returned is called."""
+        """Calls `notice` with hints until the returned function is called."""
         self._notices.append(notice)
-        if self._hearing is None:
-            self._hearing = asyncio.get_running_loop().create_task(self._hear())
+        if self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._receive())
 
         def stop() -> None:
             self._notices.remove(notice)
-            if not self._notices and self._hearing is not None:
-                self._hearing.cancel()
-                self._hearing = None
+            if not self._notices and self._listening is not None:
+                self._listening.cancel()
+                self._listening = None
 
         return stop
 
     async def close(self) -> None:
-        """Sends what waits, and ends the listening."""
+        """Sends the hints that wait, and stops listening."""
         if self._sending is not None:
             await self._sending
-        hearing, self._hearing = self._hearing, None
-        if hearing is not None:
-            hearing.cancel()
+        receiving, self._listening = self._listening, None
+        if receiving is not None:
+            receiving.cancel()
             with suppress(asyncio.CancelledError):
-                await hearing
+                await receiving
 
     async def _send(self) -> None:
         while self._waiting:
@@ -79,14 +79,14 @@ class PostgresHints:
                 await self._connections.once(_notify(_format(self._name, hints)))
         self._sending = None
 
-    async def _hear(self) -> None:
+    async def _receive(self) -> None:
         failed = 0
         while True:
             try:
                 async with closing(await self._connections.connect()) as connection:
                     await connection.execute(f"LISTEN {_CHANNEL}")
                     failed = 0
-                    self._pass_on(ANYWHERE)  # what came before this is heard by nobody
+                    self._pass_on(ANYWHERE)  # notifications sent before LISTEN have been missed
                     async for notification in connection.notifies():
                         for hint in _parse(self._name, notification.payload):
                             self._pass_on(hint)
@@ -100,8 +100,8 @@ class PostgresHints:
             notice(hint)
 
 
-def _notify(payload: str) -> Callable[[Connection], Awaitable[list[Row]]]:
-    async def notify(connection: Connection) -> list[Row]:
+def _notify(payload: str) -> Callable[[PostgresConnection], Awaitable[list[Row]]]:
+    async def notify(connection: PostgresConnection) -> list[Row]:
         cursor = await connection.execute("SELECT pg_notify(%s, %s)", (_CHANNEL, payload))
         return await cursor.fetchall()
 
@@ -109,14 +109,17 @@ def _notify(payload: str) -> Callable[[Connection], Awaitable[list[Row]]]:
 
 
 def _format(name: str, hints: list[Hint]) -> str:
-    """`name` is who tells; hints that are too many for one message become one about everything."""
-    told = {hint.game: hint.players for hint in hints}
-    text = json.dumps({"by": name, "games": [[game, *players] for game, players in told.items()]})
+    """Returns the message of the process `name`. Hints that do not fit into one message become one about everything."""
+    latest = {hint.game: hint.players for hint in hints}
+    text = json.dumps({"by": name, "games": [[game, *players] for game, players in latest.items()]})
     return text if len(text) <= _MOST_BYTES else json.dumps({"by": name, "games": [[None]]})
 
 
 def _parse(own: str, payload: str) -> list[Hint]:
-    """The hints of another process. Anybody in the database may notify: what is not understood is about everything."""
+    """Returns the hints of another process.
+
+    Anyone in the database may notify, so that a message that cannot be parsed counts as a hint about everything.
+    """
     try:
         told = json.loads(payload)
         if told["by"] == own:

@@ -1,6 +1,7 @@
-"""`Rates` on PostgreSQL: an unlogged table, which is not synced and is empty after a crash. Made at the first request.
+"""Rate limits on PostgreSQL, in an unlogged table, which is not synced and is empty after a crash.
 
-Each statement is a transaction of its own: several names in one would be locked in whatever order they came.
+The table is made at the first request. Each statement is a transaction of its own: a transaction that counts several
+names would lock them in an arbitrary order, and two of those could deadlock.
 """
 
 from __future__ import annotations
@@ -8,49 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic, time
+from time import time
 from typing import Final
 
 import psycopg
-import structlog
 from sqlalchemy import URL
 
 from hkoji_server.store import rates
-from hkoji_server.store.batch_thread import BatchThread, Job
+from hkoji_server.store.batch_thread import Job
 from hkoji_server.store.postgres.connections import arguments
-from hkoji_server.store.rates import FORGET_EVERY, MICRO, Rate, RateRequest
-
-log = structlog.get_logger("hkoji")
+from hkoji_server.store.rates import RateRequest, SqlRates
 
 _MOST_JOBS: Final = 64
 
 
-def _named(statement: str) -> str:
-    return re.sub(r":(\w+)", r"%(\1)s::bigint", statement).replace("%(name)s::bigint", "%(name)s")
+def _named(statement: str) -> bytes:
+    text = re.sub(r":(\w+)", r"%(\1)s::bigint", statement)
+    return text.replace("%(name)s::bigint", "%(name)s").encode()
 
 
 _ADMIT, _DUE, _FORGET = map(_named, (rates.ADMIT, rates.DUE, rates.FORGET))
 
 
-class PostgresRates:
-    """`Rates` in the database at `url`. `clock` tells seconds."""
+class PostgresRates(SqlRates):
+    """`Rates` in the database at `url`. `clock` returns seconds."""
 
     def __init__(self, url: URL, clock: Callable[[], float] = time) -> None:
         self._arguments = arguments(url)
-        self._clock = clock
         self._connection: psycopg.Connection | None = None
-        self._forgotten = monotonic()
-        self._complained = float("-inf")
-        self._worker: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=_MOST_JOBS)
-
-    async def admit(self, name: str, rate: Rate) -> float:
-        """Counts one for `name`: 0 if that is within the rate; else it is not counted, and in so many seconds it is."""
-        waits: float = await self._worker.run(RateRequest(name, rate, int(self._clock() * MICRO)))
-        return waits
-
-    def close(self) -> None:
-        """Lets the connection go."""
-        self._worker.close()
+        super().__init__(clock, most=_MOST_JOBS)
 
     def _handle(self, batch: list[Job[RateRequest]]) -> None:
         for job in batch:
@@ -59,18 +46,17 @@ class PostgresRates:
             connection = self._connection = self._connection or self._open()
             for job in batch:
                 job.result = _admit(connection, job.work)
-            if monotonic() - self._forgotten > FORGET_EVERY:
-                self._forgotten = monotonic()
-                connection.execute(_FORGET.encode(), {"now": batch[0].work.now})
+            if self._is_time_to_clean():
+                connection.execute(_FORGET, {"now": batch[0].work.now})
         except psycopg.Error as error:
             self._drop()
-            if monotonic() - self._complained > FORGET_EVERY:
-                self._complained = monotonic()
-                log.error("rates are not counted", cause=type(error).__name__)
+            self._log_failure(error)
 
     def _open(self) -> psycopg.Connection:
         connection = psycopg.connect(**self._arguments, autocommit=True)  # type: ignore[arg-type] # texts by name
-        with suppress(psycopg.Error):  # another is making it, which PostgreSQL says in several ways; what follows sees
+        # If another process makes the table at the same time, PostgreSQL fails in one of several ways. The statements
+        # that follow show whether the table exists.
+        with suppress(psycopg.Error):
             connection.execute(rates.TABLE.format(unlogged="UNLOGGED ").encode())
         return connection
 
@@ -81,9 +67,9 @@ class PostgresRates:
                 connection.close()
 
 
-def _admit(connection: psycopg.Connection, asked: RateRequest) -> float:
-    values = {"name": asked.name, "now": asked.now, "step": asked.rate.step, "most": asked.rate.most}
-    if connection.execute(_ADMIT.encode(), values).fetchone():
+def _admit(connection: psycopg.Connection, request: RateRequest) -> float:
+    values = request.values
+    if connection.execute(_ADMIT, values).fetchone():
         return 0.0
-    row = connection.execute(_DUE.encode(), values).fetchone()
-    return max(1, int(row[0]) + asked.rate.step - asked.rate.most - asked.now) / MICRO if row else 0.0
+    row = connection.execute(_DUE, values).fetchone()
+    return request.wait(int(row[0])) if row else 0.0

@@ -1,20 +1,19 @@
-"""The PostgreSQL statements of every move and every view, compiled once, for the driver to prepare.
+"""The PostgreSQL statements that differ from those of SQLite, compiled once, for the driver to prepare.
 
 An append is two statements in one transaction and one round trip. `HOLD` locks the game's row, which also gives the
-transaction its number, and tells how far the game has come. `append_statement` sees all that was committed before it
-began, since at READ COMMITTED every statement has a snapshot of its own; and does everything or, if the game stands
-elsewhere or the key has been revoked, nothing. `store/postgres.py` says why that is enough.
+transaction its number, and returns the game's head. `append_statement` sees everything that was committed before it
+began, because at READ COMMITTED every statement has a snapshot of its own. It writes everything or, if the game has
+another head or the key has been revoked, nothing. `postgres.store` explains why that is enough.
 """
 
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import (
     ARRAY,
-    BigInteger,
-    ClauseElement,
     Dialect,
     Integer,
     LargeBinary,
@@ -31,36 +30,25 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as insert_or
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-from hkoji_server.store.contract import Append, NewGame
-from hkoji_server.store.sqlite.statements import (
-    CHALLENGE,
-    ENTRY,
-    GAME,
-    OPENING,
+from hkoji_server.store.contract import Append, GameSummary, NewGame
+from hkoji_server.store.statements import (
     OUTLINE,
     PLACE,
-    PLAYER,
-    RETIRED,
-    SECRET,
-    SERVICE,
-    SUMMARY,
-    SUMMARY_COLUMNS,
-    TOKEN,
+    ReadStatements,
     Values,
     advance_values,
+    compiled,
     entry_values,
     outline_values,
     summary_values,
 )
+from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, RETIRED, SECRET, TOKEN
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
+READS: Final = ReadStatements(DIALECT)
 _ENTRY: Final = ("seq", "text", "sig", "receipt", "receipt_sig")
 _OPENING: Final = ("seq", "part", "cards", "salt")
-
-
-def compiled(statement: ClauseElement) -> str:
-    """A statement with named parameters, as the driver takes it."""
-    return str(statement.compile(dialect=DIALECT))
+_text: Final = partial(compiled, dialect=DIALECT)
 
 
 def _list(name: str, kind: Any) -> Any:  # Any: SQL types and expressions, here and below
@@ -68,12 +56,12 @@ def _list(name: str, kind: Any) -> Any:  # Any: SQL types and expressions, here 
 
 
 def _given() -> Any:
-    """One line, as parameters of its own: cheaper than lists, and nearly every append has one."""
+    """Returns one line as single parameters. They are cheaper than lists, and nearly every append has one line."""
     return (bindparam(f"e_{name}", type_=ENTRY.c[name].type) for name in _ENTRY)
 
 
 def _appends(*, outline: bool, openings: bool, single: bool) -> str:
-    """Everything of an append; of what it does not have, nothing."""
+    """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
     revoked = exists().where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked)
     moved = (
@@ -116,10 +104,10 @@ def _appends(*, outline: bool, openings: bool, single: bool) -> str:
             ["game", *_OPENING], select(moved.c.game, *(kept.c[name] for name in _OPENING)).select_from(moved, kept)
         )
         answer = answer.add_cte(opened.cte("opened"))
-    return compiled(answer)
+    return _text(answer)
 
 
-HOLD: Final = compiled(
+HOLD: Final = _text(
     select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")).with_for_update(key_share=True)
 )
 _APPENDS: Final = {
@@ -129,14 +117,14 @@ _APPENDS: Final = {
 
 
 def append_statement(append: Append) -> str:
-    """The second statement of an append: by whether it has an outline, openings, and one line only."""
+    """Returns the second statement of an append, by whether it has an outline, openings, and exactly one line."""
     return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1]
 
 
 def _adds_game() -> str:
     game = (
         insert(GAME)
-        .values({name: bindparam(f"s_{name}") for name in (*SUMMARY, "ended")})
+        .values({name: bindparam(f"s_{name}") for name in (*GameSummary._fields, "ended")})
         .returning(GAME.c.game)
         .cte("made")
     )
@@ -145,45 +133,23 @@ def _adds_game() -> str:
         select(game.c.game, bindparam("n_seed", type_=Text), bindparam("n_offered_to", type_=Text)),
     )
     entry = insert(ENTRY).from_select(["game", *_ENTRY], select(game.c.game, *_given()))
-    return compiled(select(game.c.game).add_cte(secret.cte("kept"), entry.cte("added")))
+    return _text(select(game.c.game).add_cte(secret.cte("kept"), entry.cte("added")))
 
 
 ADD_GAME: Final = _adds_game()
-HEAD_OF: Final = compiled(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")))
-HEADS_OF: Final = compiled(select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_list("b_games", Text))))
-GAME_OF: Final = compiled(select(*SUMMARY_COLUMNS).where(GAME.c.game == bindparam("b_game")))
-LINES_OF: Final = compiled(
-    select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
-    .where(ENTRY.c.game == bindparam("b_game"), ENTRY.c.seq > bindparam("b_after", type_=BigInteger))
-    .order_by(ENTRY.c.seq)
-)
-SECRET_OF: Final = compiled(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == bindparam("b_game")))
-OPENINGS_OF: Final = compiled(
-    select(OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
-    .where(OPENING.c.game == bindparam("b_game"))
-    .order_by(OPENING.c.seq, OPENING.c.part)
-)
-PLAYER_OF: Final = compiled(select(*PLAYER.c).where(PLAYER.c.name == bindparam("b_name")))
-RETIRED_KEY: Final = compiled(select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key")))
-RETIRED_OF: Final = compiled(
-    select(*RETIRED.c).where(RETIRED.c.name == bindparam("b_name")).order_by(RETIRED.c.at, RETIRED.c.key)
-)
-IDENTITY: Final = compiled(select(SERVICE.c.private_key, SERVICE.c.origin))
-NAME_OF_TOKEN: Final = compiled(
-    select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
-)
-DROP_TOKEN: Final = compiled(delete(TOKEN).where(TOKEN.c.digest == bindparam("b_digest")))
-ADD_CHALLENGE: Final = compiled(insert_or(CHALLENGE).on_conflict_do_nothing())
-TAKE_CHALLENGE: Final = compiled(
+HEADS_OF: Final = _text(select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_list("b_games", Text))))
+DROP_TOKEN: Final = _text(delete(TOKEN).where(TOKEN.c.digest == bindparam("b_digest")))
+ADD_CHALLENGE: Final = _text(insert_or(CHALLENGE).on_conflict_do_nothing())
+TAKE_CHALLENGE: Final = _text(
     delete(CHALLENGE)
     .where(CHALLENGE.c.digest == bindparam("b_digest"), CHALLENGE.c.expires > bindparam("b_now"))
     .returning(CHALLENGE.c.digest)
 )
-FORGET_CHALLENGES: Final = compiled(delete(CHALLENGE).where(CHALLENGE.c.expires <= bindparam("b_now")))
+FORGET_CHALLENGES: Final = _text(delete(CHALLENGE).where(CHALLENGE.c.expires <= bindparam("b_now")))
 
 
 def append_values(append: Append) -> Values:
-    """The parameters of `HOLD` and of `append_statement`."""
+    """Returns the parameters of `HOLD` and of `append_statement`."""
     values = advance_values(append)
     if append.outline:
         values.update(outline_values(append))
@@ -198,7 +164,7 @@ def append_values(append: Append) -> Values:
 
 
 def game_values(new: NewGame) -> Values:
-    """The parameters of `ADD_GAME`."""
+    """Returns the parameters of `ADD_GAME`."""
     values: Values = {f"s_{name}": value for name, value in summary_values(new.summary).items()}
     values.update({f"e_{name}": value for name, value in entry_values(new.line).items()})
     values.update(n_seed=new.seed, n_offered_to=new.offered_to)

@@ -1,8 +1,9 @@
-"""The rare work on PostgreSQL: players' keys and the service itself, one whole transaction after another.
+"""Serializable transactions on PostgreSQL, for rare work: the keys of players, and the service itself.
 
-The same functions as on SQLite, on the same kind of connection, in a thread. They read and then write; so they run at
-SERIALIZABLE, where PostgreSQL lets none of them see or do what no order of them could have brought, and are begun anew
-when it refuses one. A unique key that is taken counts as such a refusal: the next try sees by whom.
+The work is the same functions as on SQLite, on the same kind of connection, in a thread. They read and then write. So
+they run at SERIALIZABLE: PostgreSQL lets no transaction see or do anything that could not have happened in some order
+of the transactions, one after the other. When it refuses a transaction, the work begins again. A violation of a unique
+key counts as such a refusal: the next try sees who has the key.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ T = TypeVar("T")
 
 _TRIES: Final = 12
 _REFUSED: Final = ("40001", "40P01", "23505")
+"""SQLSTATEs: serialization failure, deadlock, violation of a unique key."""
 
 
 class SerializableTransactions:
-    """Runs such work on the database at `url`. Raises `StorageError` if it cannot be used, or is not safe."""
+    """Runs work in serializable transactions on the database at `url`."""
 
     def __init__(self, url: URL, shown: str) -> None:
-        # Parameters stay out of error messages: they are keys.
         self._engine = create_engine(
             url.set(query={}, host=None, port=None, username=None, password=None, database=None),
             connect_args=arguments(url),
             isolation_level="SERIALIZABLE",
+            # Parameters stay out of error messages: they are keys.
             hide_parameters=True,
             pool_size=1,
             max_overflow=3,
@@ -46,7 +48,7 @@ class SerializableTransactions:
         self._shown = shown
 
     def open(self) -> None:
-        """Looks whether the database is safe, and brings it to the schema of this program."""
+        """Migrates the database. Raises `StorageError` if it cannot be used or is not safe."""
         try:
             with self._engine.connect() as connection:
 
@@ -65,13 +67,13 @@ class SerializableTransactions:
             ) from error
 
     def close(self) -> None:
-        """Closes connections."""
+        """Closes the connections."""
         self._engine.dispose()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction; returns when it is durable. Raises what it raises, or `StorageError`.
+        """Runs `work` in a transaction, and returns its result when it is on disk.
 
-        `work` may be run several times, of which one counts.
+        Raises what `work` raises, or `StorageError`. `work` may run several times, and one of its runs is committed.
         """
         return await asyncio.to_thread(self._run, work)
 
@@ -86,6 +88,8 @@ class SerializableTransactions:
                         connection.commit()
                         return result
                     except DBAPIError as error:
+                        # A connection that is lost during the commit leaves the outcome open: another run could do
+                        # the work twice. One that is lost before the commit has changed nothing.
                         if error.connection_invalidated and committing:
                             raise LostError from error
                         again = error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _REFUSED
@@ -93,7 +97,8 @@ class SerializableTransactions:
                             raise unwritten(error) from error
             except DBAPIError as error:  # there is no connection
                 raise unwritten(error) from error
-            time.sleep(random.random() * 0.01)  # noqa: S311 # so that two who met do not meet again
+            # A random pause, so that two transactions that refused each other do not meet again.
+            time.sleep(random.random() * 0.01)  # noqa: S311 # nothing secret comes of it
         raise AssertionError
 
 

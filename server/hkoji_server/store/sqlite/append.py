@@ -1,38 +1,75 @@
-"""An append on SQLite: its values made ready first, then the statements that write them."""
+"""An append on SQLite: its values, prepared before the transaction begins, and the statements that write them."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, insert, update
 
 from hkoji.errors import ConflictError
 from hkoji_server.store import player_keys
 from hkoji_server.store.contract import Append, Hint, hint_of
-from hkoji_server.store.sqlite import statements
-from hkoji_server.store.sqlite.writer import Work, driver
+from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
+from hkoji_server.store.sqlite.writer import Work
+from hkoji_server.store.statements import (
+    OUTLINE,
+    PLACE,
+    Values,
+    advance_values,
+    compiled,
+    entry_values,
+    outline_values,
+)
+from hkoji_server.store.tables import ENTRY, GAME, OPENING
+
+# Compare-and-swap: the row changes only if the game's head is the one that the author of the append has seen.
+ADVANCE: Final = compiled(
+    update(GAME)
+    .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
+    .values({name: bindparam(f"s_{name}") for name in PLACE}),
+    DIALECT,
+)
+# Not part of `ADVANCE`, because SQLite rewrites every index of a column that a statement sets, even to the same value.
+SET_OUTLINE: Final = compiled(
+    update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in OUTLINE}),
+    DIALECT,
+)
+ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
+ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
 
 
 def write_of(append: Append) -> Work[Hint]:
-    """What writes `append` in a transaction; before it has written anything it may raise `RevokedError` or
-    `ConflictError`."""
-    place = statements.advance_values(append)
-    outline = statements.outline_values(append) if append.outline else None
-    entries = [statements.entry_values(line) for line in append.lines]
-    openings = statements.opening_values(append)
+    """Returns the work that writes `append` in a transaction.
+
+    The work raises `RevokedError` or `ConflictError` before it has written anything. So the writer can leave it out of
+    a batch without rolling the batch back.
+    """
+    place = advance_values(append)
+    outline = outline_values(append) if append.outline else None
+    entries = [entry_values(line) for line in append.lines]
+    openings = _opening_values(append)
 
     def work(connection: Connection) -> Hint:
         execute = driver(connection).execute
-        if append.key and (row := execute(statements.RETIRED_KEY, {"b_key": append.key}).fetchone()):
+        if append.key and (row := execute(READS.retired_key, {"b_key": append.key}).fetchone()):
             player_keys.verify_counts(player_keys.read_retired(row))
-        if execute(statements.ADVANCE, place).rowcount != 1:
-            row = execute(statements.HEAD_OF, {"b_game": append.game}).fetchone()
+        if execute(ADVANCE, place).rowcount != 1:
+            row = execute(READS.head, {"b_game": append.game}).fetchone()
             seq, head = row or (-1, "")
             raise ConflictError(append.game, seq=seq, head=head)
         if outline:
-            execute(statements.SET_OUTLINE, outline)
+            execute(SET_OUTLINE, outline)
         for entry in entries:
-            execute(statements.ADD_ENTRY, entry)
+            execute(ADD_ENTRY, entry)
         for opening in openings:
-            execute(statements.ADD_OPENING, opening)
+            execute(ADD_OPENING, opening)
         return hint_of(append)
 
     return work
+
+
+def _opening_values(append: Append) -> list[Values]:
+    return [
+        {"game": append.game, "seq": each.seq, "part": each.part, "cards": each.cards, "salt": each.salt}
+        for each in append.openings
+    ]

@@ -1,8 +1,9 @@
-"""Hints of the store on SQLite: what this process writes, told at once, and that another process has written.
+"""Hints of the SQLite store: the writes of this process at once, and the fact that another process has written.
 
-SQLite tells nobody who has written what. Each connection can ask whether others have written since it asked last, its
-`data_version`; but to the connection that reads, the one here that writes is another too. So the writer asks as well,
-whenever it writes, and then knows of others only. That is looked at ten times a second, while somebody listens.
+SQLite does not notify anyone of writes. A connection can ask whether others have written since it last asked, by its
+`data_version`. But to the connection that reads, this process's own writer is another connection too. So the writer
+asks as well, at each of its transactions, and it counts only the writes of other processes. Both are looked at ten
+times a second, while there are listeners.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hkoji_server.store.contract import ANYWHERE, Hint, Notice
 _PACE: Final = 0.1
 
 
-class Writings(Protocol):
+class WriteCounts(Protocol):
     """What the writer counts."""
 
     written: int
@@ -25,24 +26,27 @@ class Writings(Protocol):
 
 
 class SqliteHints:
-    """Gives hints to those who listen. `version` changes when anybody has written to the database."""
+    """Gives hints to the listeners of this process.
 
-    def __init__(self, writings: Writings, version: Callable[[], int]) -> None:
-        self._writings = writings
+    `version` returns a number that changes when anyone, this process included, has written to the database.
+    """
+
+    def __init__(self, counts: WriteCounts, version: Callable[[], int]) -> None:
+        self._counts = counts
         self._version = version
         self._notices: list[Notice] = []
-        self._looking: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
 
     def tell(self, hint: Hint) -> None:
-        """Passes a hint on."""
+        """Passes a hint to all listeners."""
         for notice in self._notices:
             notice(hint)
 
     def listen(self, notice: Notice) -> Callable[[], None]:
-        """Tells `notice` until the function that is returned is called."""
+        """Calls `notice` with hints until the returned function is called."""
         self._notices.append(notice)
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+        if self._polling is None:
+            self._polling = asyncio.get_running_loop().create_task(self._poll())
 
         def stop() -> None:
             self._notices.remove(notice)
@@ -52,16 +56,17 @@ class SqliteHints:
         return stop
 
     def close(self) -> None:
-        """Ends the looking."""
-        looking, self._looking = self._looking, None
-        if looking is not None and not looking.get_loop().is_closed():
-            looking.cancel()
+        """Stops polling."""
+        polling, self._polling = self._polling, None
+        if polling is not None and not polling.get_loop().is_closed():
+            polling.cancel()
 
-    async def _look(self) -> None:
-        """Tells when another process has written.
+    async def _poll(self) -> None:
+        """Gives a hint when another process has written.
 
-        A change of the version without a write of ours is another's. With one it may be either's: then the writer
-        knows, but for what came after its last write; and so it is asked again until nothing of ours has come between.
+        If the version has changed and this process has written nothing, another process has written. If this process
+        has written too, either may have changed it. Then the writer's count decides, except about writes after its
+        last transaction. So the doubt is kept until a look at which this process has written nothing in between.
         """
         before, unsure = self._state(), False
         while True:
@@ -75,9 +80,9 @@ class SqliteHints:
             before = now
 
     def _state(self) -> tuple[int | None, int, int]:
-        """The version, None if it cannot be read; and what the writer has counted."""
+        """Returns the version, None if it cannot be read, and the counts of the writer."""
         try:
             version = self._version()
         except HkojiError:
             version = None
-        return version, self._writings.written, self._writings.foreign
+        return version, self._counts.written, self._counts.foreign

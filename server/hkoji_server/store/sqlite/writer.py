@@ -1,14 +1,14 @@
-"""One writer for all that waits: one transaction, one commit and one sync for the batch.
+"""The one writer of the SQLite file in this process: one transaction, one commit and one sync for each batch of jobs.
 
-A job that fails takes nothing of the others with it. Nearly all that fail (a move that came second) have written
-nothing, and are just left out; after one that fails in its middle the batch is taken back and its jobs are written one
-by one. That is cheaper than a savepoint for each, which doubles the statements of a move.
+A job that fails does not affect the others. Nearly all jobs that fail (a move that came second) have written nothing,
+and the batch goes on without them. After a job that fails when it has written something, the batch is rolled back and
+its jobs are written one by one. That is cheaper than a savepoint for each job, which doubles the statements of a move.
 
-A job may have to be prepared; that is done in the same thread before the transaction begins. It would be no gain to
-do it elsewhere: then two threads, and the loop, would fight for the interpreter, and batches be smaller.
+A job may have to be prepared. That is done in the same thread, before the transaction begins. Another thread would be
+no gain: two threads and the event loop would compete for the interpreter, and batches would be smaller.
 
-Nobody is answered before the commit has returned, so an answer means "on disk". One thread owns the writing
-connection; other processes may write too and are waited for.
+No caller gets a result before the commit has returned, so a result means "on disk". One thread owns the writing
+connection. Other processes may write too; SQLite makes each wait for the other.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 from hkoji_server.store.batch_thread import BatchThread, Job
+from hkoji_server.store.sqlite.connections import driver
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -37,7 +38,7 @@ Prepared = tuple[_Job, Work[Any]]
 
 
 class SqliteWriter:
-    """Runs jobs on a connection of its own, in a thread of its own; the statement `begin` opens a transaction."""
+    """Runs jobs on a connection of its own, in a thread of its own. The statement `begin` opens a transaction."""
 
     def __init__(self, connect: Callable[[], Connection], begin: str) -> None:
         self._connect = connect
@@ -47,56 +48,59 @@ class SqliteWriter:
         self.written = 0
         """How many batches have been committed."""
         self.foreign = 0
-        """How many of them found that somebody else had written since the one before."""
-        self._worker: BatchThread[Prepare] = BatchThread("hkoji-writer", self._handle, self._discard, most=_MOST_JOBS)
+        """How many batches found that another process had written since the batch before."""
+        self._thread: BatchThread[Prepare] = BatchThread("hkoji-writer", self._handle, self._discard, most=_MOST_JOBS)
 
     async def run(self, work: Work[T]) -> T:
-        """Runs `work` in a transaction; returns when it is durable. Raises what it raises, or `StorageError`.
+        """Runs `work` in a transaction, and returns its result when it is on disk.
 
-        `work` may be run a second time after its first has been taken back.
+        Raises what `work` raises, or `StorageError`. `work` may run a second time after its first run was rolled back.
         """
         return await self.run_prepared(lambda: work)
 
     async def run_prepared(self, prepare: Callable[[], Work[T]]) -> T:
-        """The same with work that is made in the writer's thread. Raises what `prepare` raises too."""
-        result: T = await self._worker.run(prepare)
+        """Runs the work that `prepare` makes in the writer's thread. Raises what `prepare` raises too."""
+        result: T = await self._thread.run(prepare)
         return result
 
     def close(self) -> None:
-        """Finishes the jobs that wait and ends the thread."""
-        self._worker.close()
+        """Finishes the jobs that wait, and ends the thread."""
+        self._thread.close()
 
     def _handle(self, batch: list[_Job]) -> None:
         prepared: list[Prepared] = []
         for job in batch:
             try:
                 prepared.append((job, job.work()))
-            except Exception as error:  # it is the caller's, and is raised there
+            except Exception as error:  # raised at the caller
                 job.error = error
         try:
             self._connection = self._connection or self._connect()
             if prepared:
                 self._write(self._connection, prepared)
-        except Exception as error:  # whatever broke, every caller must get an answer
+        except Exception as error:  # whatever has failed, every caller must get an answer
+            # The state of the connection is not known. The next batch gets a new one.
             self._discard()
             for job, _ in prepared:
                 job.error = _unwritten(error)
 
     def _write(self, connection: Connection, batch: list[Prepared]) -> None:
-        # The driver's own execute, since these run for every batch. What SQLAlchemy believes of the transaction does
-        # not matter: the driver is in autocommit mode and does what these statements say.
+        # Runs for every batch, hence on the driver. It does not matter what SQLAlchemy believes of the transaction: the
+        # driver is in autocommit mode, and these statements decide.
         own = driver(connection)
         torn = False
         own.execute(self._begin)
         try:
-            (version,) = own.execute("PRAGMA data_version").fetchone()  # changes with what others write, not with ours
+            # The version changes when another connection writes, not when this one does. It is read inside the
+            # transaction, which holds the write lock: nothing can be written between this look and the commit.
+            (version,) = own.execute("PRAGMA data_version").fetchone()
             self.foreign += version != self._version
             self._version = version
             for job, work in batch:
                 changes = own.total_changes
                 try:
                     job.result = work(connection)
-                except Exception as error:  # it is the caller's, and is raised there
+                except Exception as error:  # raised at the caller
                     job.error = _unwritten(error) if isinstance(error, _DATABASE_ERRORS) else error
                     if own.total_changes != changes or not own.in_transaction:
                         torn = True
@@ -104,6 +108,7 @@ class SqliteWriter:
             if torn:
                 own.rollback()
             else:
+                # With synchronous=FULL this returns when the write-ahead log has been synced.
                 own.execute("COMMIT")
                 self.written += 1
         except BaseException:
@@ -124,13 +129,6 @@ class SqliteWriter:
                 connection.close()
             except SQLAlchemyError:
                 return
-
-
-def driver(connection: Connection) -> sqlite3.Connection:
-    """The driver's own connection."""
-    found = connection.connection.driver_connection
-    assert isinstance(found, sqlite3.Connection)
-    return found
 
 
 def _unwritten(cause: Exception) -> StorageError:

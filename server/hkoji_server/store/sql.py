@@ -1,0 +1,161 @@
+"""The store on an SQL database: the methods that are the same on every backend.
+
+A backend gives the steps `_rows`, `_snapshot` and `_transaction`, and the methods of the contract that each database
+does in another way: appends and new games, login challenges, heads and hints.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from hkoji.game.openings import Opening
+from hkoji.log.line import Line, StoredLine
+from hkoji_server.store import game_lists, player_keys, readiness
+from hkoji_server.store.contract import (
+    GamePlace,
+    GameSummary,
+    History,
+    Player,
+    Query,
+    RetiredKey,
+    Secrets,
+    Store,
+)
+from hkoji_server.store.statements import ReadStatements, Row, Values, read_line
+from hkoji_server.store.tables import SERVICE, TOKEN
+
+T = TypeVar("T")
+
+
+class SqlStore(Store):
+    """Implements `Store` over the steps of a backend. The contract documents the public methods."""
+
+    _reads: ReadStatements
+    """The statements of reads in the dialect of the backend."""
+
+    @abstractmethod
+    async def _rows(self, statement: str, values: Values) -> list[Row]:
+        """Returns the rows of a compiled statement. Raises `StorageError`."""
+
+    @abstractmethod
+    async def _snapshot(self, *statements: str, values: Values) -> list[list[Row]]:
+        """Returns the rows of each of several compiled statements. Raises `StorageError`.
+
+        All are read at one moment, or one after the other in the order given.
+        """
+
+    @abstractmethod
+    async def _transaction(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a transaction that is serializable, and returns its result when the transaction is on disk.
+
+        `work` may run several times, and one of its runs is committed. Raises what `work` raises, or `StorageError`;
+        then nothing has changed, unless the error is a `StorageError` that says that the outcome is not known.
+        """
+
+    async def verify_ready(self) -> None:
+        await self._transaction(readiness.verify_ready)
+
+    # --- service and players --------------------------------------------------------------------------------------
+
+    async def identity(self) -> tuple[str, str] | None:
+        rows = await self._rows(self._reads.identity, {})
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
+        def work(connection: Connection) -> tuple[str, str]:
+            kept = connection.execute(select(SERVICE.c.private_key, SERVICE.c.origin)).first()
+            if kept:
+                return kept[0], kept[1]
+            connection.execute(insert(SERVICE).values(id=1, private_key=key, origin=origin))
+            return key, origin
+
+        return await self._transaction(work)
+
+    async def set_origin(self, origin: str) -> None:
+        await self._transaction(lambda connection: connection.execute(update(SERVICE).values(origin=origin)).rowcount)
+
+    async def player(self, name: str) -> Player | None:
+        rows = await self._rows(self._reads.player, {"b_name": name})
+        return Player(*rows[0]) if rows else None
+
+    async def add_player(self, player: Player) -> Player | None:
+        return await self._transaction(lambda connection: player_keys.register(connection, player))
+
+    async def retired(self, key: str) -> RetiredKey | None:
+        rows = await self._rows(self._reads.retired_key, {"b_key": key})
+        return player_keys.read_retired(rows[0]) if rows else None
+
+    async def retired_of(self, name: str) -> tuple[RetiredKey, ...]:
+        rows = await self._rows(self._reads.retired_keys, {"b_name": name})
+        return tuple(map(player_keys.read_retired, rows))
+
+    async def replace_key(self, player: Player, retired: RetiredKey) -> None:
+        await self._transaction(lambda connection: player_keys.replace(connection, player, retired))
+
+    async def revoke_key(self, retired: RetiredKey) -> None:
+        await self._transaction(lambda connection: player_keys.revoke(connection, retired))
+
+    async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
+        await self._transaction(lambda connection: player_keys.allow(connection, name, digest, expires))
+
+    async def recover(self, player: Player, digest: str, now: str) -> None:
+        await self._transaction(lambda connection: player_keys.recover(connection, player, digest, now))
+
+    # --- logins ---------------------------------------------------------------------------------------------------
+
+    async def add_token(self, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
+        def work(connection: Connection) -> None:
+            # In the same transaction as the insertion: a revocation that commits first ends this login too.
+            player_keys.verify_logs_in(connection, name, key)
+            connection.execute(delete(TOKEN).where(TOKEN.c.expires <= now))
+            connection.execute(insert(TOKEN).values(digest=digest, name=name, expires=expires))
+
+        await self._transaction(work)
+
+    async def token(self, digest: str, now: str) -> str | None:
+        rows = await self._rows(self._reads.token, {"b_digest": digest, "b_now": now})
+        return rows[0][0] if rows else None
+
+    # --- games ----------------------------------------------------------------------------------------------------
+
+    async def head(self, game: str) -> tuple[int, str] | None:
+        rows = await self._rows(self._reads.head, {"b_game": game})
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    async def summary(self, game: str) -> GameSummary | None:
+        rows = await self._rows(self._reads.summary, {"b_game": game})
+        return GameSummary._make(rows[0]) if rows else None
+
+    async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
+        return tuple(each.read() for each in await self.written(game, after))
+
+    async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
+        rows = await self._rows(self._reads.lines, {"b_game": game, "b_after": after})
+        return tuple(map(StoredLine._make, rows))
+
+    async def history(self, game: str, after: int = -1) -> History | None:
+        reads = self._reads
+        rows, secret, opened = await self._snapshot(
+            reads.lines, reads.secret, reads.openings, values={"b_game": game, "b_after": after}
+        )
+        if not secret:
+            return None
+        ((seed, offered_to),) = secret
+        lines = tuple(read_line(row) for row in rows)
+        # If the statements are read one after the other, entries may be appended in between. Lines and openings are
+        # only ever added, so that those up to the last line found are the ones of its moment.
+        last = lines[-1].entry.seq if lines else after
+        openings = tuple(opening for opening in (Opening(*row) for row in opened) if opening.seq <= last)
+        return History(lines, Secrets(seed, offered_to, openings))
+
+    async def games(self, query: Query) -> tuple[GameSummary, ...]:
+        rows = await self._rows(self._reads.games(game_lists.statement_of(query)), game_lists.values_of(query))
+        return tuple(map(GameSummary._make, rows))
+
+    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
+        rows = await self._rows(self._reads.places(limit), {"b_player": player, "b_since": since})
+        return {game: GamePlace(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}

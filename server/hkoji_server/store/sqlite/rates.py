@@ -1,0 +1,91 @@
+"""Rate limits on SQLite, in a file of their own beside the database. It is written without syncing."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import Final
+
+from hkoji_server.store.batch_thread import Job
+from hkoji_server.store.rates import ADMIT, DUE, FORGET, TABLE, RateRequest, SqlRates
+
+_BUSY_SECONDS: Final = 2
+_PAUSE: Final = 0.01
+_MOST_JOBS: Final = 256
+
+
+class SqliteRates(SqlRates):
+    """`Rates` in the file at `path`. `clock` returns seconds."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time) -> None:
+        self._path = path
+        self._database: sqlite3.Connection | None = None
+        super().__init__(clock, most=_MOST_JOBS)
+
+    def _handle(self, batch: list[Job[RateRequest]]) -> None:
+        try:
+            database = self._database = self._database or self._open()
+            database.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                job.result = _admit(database, job.work)
+            if self._is_time_to_clean():
+                database.execute(FORGET, {"now": batch[0].work.now})
+            database.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            self._drop()
+            for job in batch:
+                job.result = 0.0
+            self._log_failure(error)
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return _open_in_time(self._path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:  # damaged by a power cut, which unsynced writes allow: begin with an empty file
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+            return _open(self._path)
+
+    def _drop(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            with suppress(sqlite3.Error):
+                database.close()
+
+
+def _open_in_time(path: Path) -> sqlite3.Connection:
+    """Opens the file, also while other processes make it: SQLite does not wait for a change of the journal mode."""
+    end = monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return _open(path)
+        except sqlite3.OperationalError:
+            if monotonic() > end:
+                raise
+            sleep(_PAUSE)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # Only the owner may read the file: it contains who plays from which address.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+    try:
+        database.execute("PRAGMA journal_mode = wal")
+        database.execute("PRAGMA synchronous = off")
+        database.execute(TABLE.format(unlogged=""))
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _admit(database: sqlite3.Connection, request: RateRequest) -> float:
+    values = request.values
+    if database.execute(ADMIT, values).fetchall():
+        return 0.0
+    return request.wait(int(database.execute(DUE, values).fetchone()[0]))

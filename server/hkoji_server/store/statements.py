@@ -1,0 +1,113 @@
+"""The statements that both backends run, and how values become rows.
+
+Statements that run for every move or view are compiled once and given to the driver as text with named parameters.
+SQLAlchemy's own execution of a statement costs several times what SQLite takes to run it. Statements that run rarely
+stand where they run.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, BindParameter, ClauseElement, Dialect, bindparam, select
+
+from hkoji.errors import HkojiError
+from hkoji.log.line import Line, StoredLine
+from hkoji_server.store.contract import Append, GameSummary
+from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, going_on, listed
+from hkoji_server.store.tables import ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, SERVICE, TOKEN
+
+Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
+Values = dict[str, Any]  # Any: column values
+
+PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated")
+"""The columns of a game that every append changes."""
+OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner", "ended")
+"""The columns of a game that most appends leave as they are."""
+
+
+def compiled(statement: ClauseElement, dialect: Dialect) -> str:
+    """Returns the text of a statement with named parameters, as the driver takes it."""
+    return str(statement.compile(dialect=dialect))
+
+
+class ReadStatements:
+    """The statements of all reads, compiled for the dialect of one backend."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        game: BindParameter[str] = bindparam("b_game")
+
+        def text(statement: ClauseElement) -> str:
+            return compiled(statement, dialect)
+
+        self.identity: Final = text(select(SERVICE.c.private_key, SERVICE.c.origin))
+        self.player: Final = text(select(*PLAYER.c).where(PLAYER.c.name == bindparam("b_name")))
+        self.retired_key: Final = text(select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key")))
+        self.retired_keys: Final = text(
+            select(*RETIRED.c).where(RETIRED.c.name == bindparam("b_name")).order_by(RETIRED.c.at, RETIRED.c.key)
+        )
+        self.token: Final = text(
+            select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
+        )
+        self.head: Final = text(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == game))
+        self.summary: Final = text(select(*SUMMARY_COLUMNS).where(GAME.c.game == game))
+        self.lines: Final = text(
+            select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
+            .where(ENTRY.c.game == game, ENTRY.c.seq > bindparam("b_after", type_=BigInteger))
+            .order_by(ENTRY.c.seq)
+        )
+        self.secret: Final = text(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == game))
+        self.openings: Final = text(
+            select(OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
+            .where(OPENING.c.game == game)
+            .order_by(OPENING.c.seq, OPENING.c.part)
+        )
+
+        @lru_cache(maxsize=256)
+        def games(form: ListStatement) -> str:
+            return text(listed(form))
+
+        @lru_cache(maxsize=8)
+        def places(limit: int) -> str:
+            return text(going_on(limit))
+
+        self.games: Final = games
+        self.places: Final = places
+
+
+def advance_values(append: Append) -> Values:
+    """Returns the parameters that compare the head of a game and set its `PLACE`."""
+    values: Values = {f"s_{name}": getattr(append.summary, name) for name in PLACE}
+    values.update(b_game=append.game, b_seq=append.seq, b_head=append.head)
+    return values
+
+
+def outline_values(append: Append) -> Values:
+    """Returns the parameters that set the `OUTLINE` of a game."""
+    values = summary_values(append.summary)
+    return {"b_game": append.game, **{f"s_{name}": values[name] for name in OUTLINE}}
+
+
+def summary_values(summary: GameSummary) -> Values:
+    """Returns the row of a game: its summary, and when it ended if it is finished."""
+    return {**summary._asdict(), "ended": summary.updated if summary.status == "finished" else None}
+
+
+def entry_values(line: Line) -> Values:
+    """Returns the row of a line."""
+    if line.receipt is None:
+        raise HkojiError("a line is stored with its receipt")
+    return {
+        "game": line.entry.game,
+        "seq": line.entry.seq,
+        "text": line.entry.text,
+        "sig": line.sig,
+        "receipt": line.receipt.receipt.text,
+        "receipt_sig": line.receipt.sig,
+    }
+
+
+def read_line(row: Row) -> Line:
+    """Returns the line of a row of `ReadStatements.lines`."""
+    return StoredLine._make(row).read()
