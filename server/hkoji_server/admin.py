@@ -113,7 +113,7 @@ def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  #
     _, location = _find(data, database)
     with _kept(location) as kept:
         before = kept.figures().size
-        kept.tidy(Ports().at())
+        kept.vacuum(Ports().at())
         return {"before": before, "after": kept.figures().size}
 
 

@@ -207,12 +207,12 @@ def test_nothing_is_replaced(data: Path, tmp_path: Path, suffix: str) -> None:
 def test_what_is_broken_is_not_copied_and_not_put_back(data: Path, tmp_path: Path) -> None:
     admin.backup(tmp_path / "good", data)
     change(data, DAMAGE["the last entry"][0])
-    with pytest.raises(StorageError, match=f"^{data / FILE} is no whole database") as raised:
+    with pytest.raises(StorageError, match=f"^{data / FILE} is damaged") as raised:
         admin.backup(tmp_path / "copy", data)
     assert raised.value.hint == "nothing was changed, and there is no copy"
     (tmp_path / "half").write_bytes((tmp_path / "good").read_bytes()[:-8192])
     for file in (tmp_path / "half", Path(__file__)):
-        with pytest.raises(StorageError, match="no whole database"):
+        with pytest.raises(StorageError, match="is damaged"):
             admin.restore(file, tmp_path / "new")
     with pytest.raises(NotFoundError):
         admin.restore(tmp_path / "nothing", tmp_path / "new")

@@ -1,10 +1,10 @@
-"""What the service needs of a store: values in and out, and the promises that every backend keeps.
+"""The store as the service sees it: its values, and the promises that every backend keeps.
 
-- A write has returned means that it is on disk: it survives a crash of the process, the system and the power.
-- `append` is compare-and-swap on (game, seq, head): of two racing writes for one place exactly one succeeds, and all
-  of a write happens or none of it.
-- A read that begins after a write has returned sees it, in every process.
-- Hints may be lost, late, doubled or wrong. Who waits for something looks for itself from time to time.
+- When a write has returned, it is on disk: it survives a crash of the process or the system, and a power cut.
+- `append` is compare-and-swap on (game, seq, head): of two racing writes for one place exactly one succeeds. A write
+  is atomic.
+- A read that begins after a write has returned sees the write, in every process.
+- Hints may be lost, late, doubled or wrong. A caller that waits for something must also look from time to time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hkoji.log.line import Line, StoredLine
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A registered player: name, public key text, time, and the signed statement that made it so."""
+    """A registered player: name, public key text, time of registration, and the signed statement that registered it."""
 
     name: str
     key: str
@@ -30,11 +30,12 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class RetiredKey:
-    """A key that was the player's until `at`. One that was only replaced still counts in games that name it; one that
-    is `revoked` counts nowhere.
+    """A key that belonged to a player until `at`.
 
-    `text` is what was signed: by the key itself (`sig`), and if another took its place by that one (`new_sig`). If the
-    host has revoked it, nothing was.
+    A key that was replaced is still valid in games that name it. A key that is `revoked` is valid nowhere.
+
+    `text` is the statement that ended the use of the key. It is signed by the key itself (`sig`) and, if another key
+    replaced it, by that one (`new_sig`). If the operator has revoked the key, there is no statement.
     """
 
     key: str
@@ -47,9 +48,9 @@ class RetiredKey:
 
 
 class GameSummary(NamedTuple):
-    """A game as lists show it. It repeats what the log says, for queries; the log is the truth.
+    """A game as lists show it. It repeats facts of the log for queries; where the two differ, the log is right.
 
-    A named tuple, because lists are made of many.
+    A named tuple, because a list has many of them.
     """
 
     game: str
@@ -64,7 +65,7 @@ class GameSummary(NamedTuple):
     round: int
     actor: int | None
     to_move: str | None
-    """Who owes the next entry, or is invited to join; None if nobody known does."""
+    """The player who owes the next entry or is invited to join; None if that is no particular player."""
     created: str
     updated: str
     reason: str | None = None
@@ -73,7 +74,7 @@ class GameSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewGame:
-    """A game to be: its first line, the player who may open it, and the committed seed."""
+    """A game that is to be added: its first line, the player who may open it, and the committed seed."""
 
     summary: GameSummary
     line: Line
@@ -83,10 +84,10 @@ class NewGame:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Lines to follow the entry numbered `seq` with that `head`, the openings to keep, and the summary after them.
+    """Lines that follow entry number `seq` with the head `head`, the openings to keep, and the summary after them.
 
-    `outline` says whether they change status, names or result: most moves do not. `key` is the author's: nothing is
-    appended if it has been revoked.
+    `outline` says whether the lines change status, names or result. Most moves do not. `key` is the author's key;
+    nothing is appended if it has been revoked.
     """
 
     game: str
@@ -100,12 +101,12 @@ class Append:
 
 
 Decide = Callable[[], Append]
-"""Says what is to be appended, or raises. It takes its time, and says the same when it is asked again."""
+"""Returns what to append, or raises. It may take long, and another call returns the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What the service keeps to itself until the log reveals it."""
+    """The parts of a game that the service keeps secret until the log reveals them."""
 
     seed: str
     offered_to: str
@@ -114,7 +115,7 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Lines of a game, and its secrets at the same moment."""
+    """Lines of a game, and its secrets, of the same moment."""
 
     lines: tuple[Line, ...]
     secrets: Secrets
@@ -122,7 +123,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which games to list, newest first. `player` is in either seat or invited; `after` is the last one's cursor."""
+    """Which games to list, newest first.
+
+    `player` is in either seat or invited. `after` is the cursor of the last game of the page before.
+    """
 
     status: str | None = None
     player: str | None = None
@@ -134,7 +138,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class GamePlace:
-    """How far a game has come, and when it came there."""
+    """The number of a game's last entry, when it was appended, and whether the game is over."""
 
     seq: int
     updated: str
@@ -143,7 +147,7 @@ class GamePlace:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """That there may be something new: in `game`, which is on the lists of `players`. Without a game: anywhere."""
+    """Something may be new in `game`, which is on the lists of `players`; without a game, in any game."""
 
     game: str | None = None
     players: tuple[str, ...] = ()
@@ -152,126 +156,137 @@ class Hint:
 ANYWHERE: Final = Hint()
 
 Notice = Callable[[Hint], None]
-"""What is told of hints. It returns at once, and raises nothing."""
+"""A function that is called with each hint. It returns at once, and raises nothing."""
 
 
 def hint_of(append: Append) -> Hint:
-    """The hint that an append gives."""
+    """Returns the hint that an append gives."""
     summary = append.summary
     return Hint(append.game, tuple(name for name in (summary.host, summary.guest, summary.invite) if name))
 
 
 class Store(Protocol):
-    """All is awaited; writes are durable when they return."""
+    """The games, players and logins of a service. Writes are on disk when they return.
+
+    The names of the methods are labels of the metrics.
+    """
 
     async def verify_ready(self) -> None:
-        """Reads and writes a little. Raises `StorageError` if that fails, or the schema is not this program's."""
+        """Reads and writes a little. Raises `StorageError` if that fails or the schema is not that of this program."""
 
     async def identity(self) -> tuple[str, str] | None:
-        """The service's OpenSSH private key text and its origin; None in a new store."""
+        """Returns the service's OpenSSH private key text and its origin; None in a new store."""
 
     async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
-        """Keeps key and origin unless there are some. Returns those that are kept now."""
+        """Keeps key and origin unless the store has some already. Returns those that it has now."""
 
     async def set_origin(self, origin: str) -> None:
         """Changes the origin."""
 
     async def player(self, name: str) -> Player | None:
-        """A registered player."""
+        """Returns a registered player."""
 
     async def add_player(self, player: Player) -> Player | None:
-        """Registers. Returns the player that holds the name or the key already, or None if it is done.
+        """Registers a player. Returns None, or the player that has the name or the key already.
 
-        Raises `RevokedError` or `ExistsError` for a key that was somebody's before.
+        Raises `RevokedError` or `ExistsError` for a key that a player had before.
         """
 
     async def retired(self, key: str) -> RetiredKey | None:
-        """What became of a key that was a player's and is no more."""
+        """Returns a key that a player no longer uses; None for any other key."""
 
     async def retired_of(self, name: str) -> tuple[RetiredKey, ...]:
-        """The keys that a player had before, in order of time; a revoked one may still be the last they had."""
+        """Returns the keys that a player had before, in order of time.
+
+        A revoked key may also be the player's current one.
+        """
 
     async def replace_key(self, player: Player, retired: RetiredKey) -> None:
-        """Gives a registered player the key of `player` in place of the `retired` one, and ends all their logins.
+        """Replaces the `retired` key of a registered player by the key of `player`, and ends all the player's logins.
 
-        All or nothing: raises `ForbiddenError` if the retired key is not the one that counts, `RevokedError` if it has
-        been revoked, `ExistsError` if the new one is or was anybody's.
+        Changes nothing if it raises: `ForbiddenError` if the retired key is not the current one, `RevokedError` if it
+        has been revoked, `ExistsError` if the new key belongs or has belonged to a player.
         """
 
     async def revoke_key(self, retired: RetiredKey) -> None:
-        """Makes a player's key, the last one or an earlier, count nowhere, and ends all their logins.
+        """Revokes a player's key, the current one or an earlier one, and ends all the player's logins.
 
-        Done already, nothing is done. Raises `ForbiddenError` if it never was that player's.
+        A key that has been revoked before stays as it is. When this has returned, no entry signed
+        with the key will appear that is not there yet. Raises `ForbiddenError` if the player never had the key.
         """
 
     async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
-        """Keeps the digest of a code, in place of an earlier one."""
+        """Keeps the digest of a player's recovery code, and forgets an earlier one."""
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
-        """Gives a player whose key is revoked the key of `player`, and uses the code up.
+        """Gives a player whose key is revoked the key of `player`, and uses the recovery code up.
 
-        All or nothing: raises `ForbiddenError` if there is no such code that is still good, or their key is not
-        revoked, `ExistsError` if the new one is or was anybody's.
+        Changes nothing if it raises: `ForbiddenError` if there is no such code, it has expired, or the player's key is
+        not revoked; `ExistsError` if the new key belongs or has belonged to a player.
         """
 
     async def add_challenge(self, digest: str, expires: str) -> None:
         """Keeps a login challenge by its digest."""
 
     async def take_challenge(self, digest: str, now: str) -> bool:
-        """Uses a challenge up. False if there is none that is still good."""
+        """Uses a challenge up, and forgets those that have expired.
+
+        Returns False if there is no such challenge or it has expired.
+        """
 
     async def add_token(self, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
         """Keeps a login token by its digest, and forgets those that have expired.
 
-        `key` is the one that has logged in: nothing is kept, and `RevokedError` or `ForbiddenError` raised, if it no
-        longer counts, even if that was only decided meanwhile.
+        `key` is the key that has logged in. If it is revoked or no longer the player's, even since a moment ago, the
+        token is not kept. Raises `RevokedError` or `ForbiddenError` then.
         """
 
     async def drop_token(self, digest: str) -> None:
         """Forgets a token."""
 
     async def token(self, digest: str, now: str) -> str | None:
-        """Whose token it is, if it is still good."""
+        """Returns the name of the player whose token it is; None if there is none or it has expired."""
 
     async def add_game(self, new: NewGame) -> None:
-        """Keeps a new game."""
+        """Adds a new game."""
 
     async def append(self, append: Append | Decide) -> None:
-        """Appends, or raises `RevokedError`, or `ConflictError` with the current head and changes nothing.
+        """Appends, or changes nothing and raises `RevokedError`, or `ConflictError` with the current head.
 
-        What is still to be decided is decided in a thread of the store's, while nothing is locked; an error there is
+        A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
         raised here.
         """
 
     async def head(self, game: str) -> tuple[int, str] | None:
-        """The last entry's number and head."""
+        """Returns the number and the head of the last entry."""
 
     async def summary(self, game: str) -> GameSummary | None:
-        """A game's summary."""
+        """Returns the summary of a game."""
 
     async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
-        """A game's lines with receipts, from the one after number `after` on."""
+        """Returns the lines of a game with their receipts, beginning after entry number `after`."""
 
     async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
-        """The same lines as they were written, for those who only pass them on."""
+        """Returns the same lines as they are stored, for callers that only pass them on."""
 
     async def history(self, game: str, after: int = -1) -> History | None:
-        """A game's lines after number `after` and its secrets, of one moment."""
+        """Returns the lines of a game after entry number `after`, and its secrets, of one moment."""
 
     async def games(self, query: Query) -> tuple[GameSummary, ...]:
-        """Games that match, newest first. Games that have not been opened are in no list."""
+        """Returns the games that match, newest first. Games that have not been opened are in no list."""
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
-        """The numbers of the last entries of those `games` that there are. For a few hundred at once."""
+        """Returns the numbers of the last entries of those `games` that exist. For at most a few hundred games."""
 
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
-        """Where a player's listed games stand that are not over, or have ended at the time `since` or later.
+        """Returns the places of a player's listed games that go on or ended at the time `since` or later.
 
-        At most `limit` of them, those that were created last. The player is in either seat or invited.
+        At most `limit` games, those that were created last. The player is in either seat or invited.
         """
 
     def listen(self, notice: Notice) -> Callable[[], None]:
-        """Gives hints to `notice`, in the running loop, until the function that is returned is called.
+        """Calls `notice` with hints, in the running loop, until the returned function is called.
 
-        What this process writes is told as soon as it is durable; of others' writes the store tells what it can.
+        The hint of a write of this process comes as soon as the write is on disk. Of the writes of other processes the
+        store hints at what it can learn.
         """

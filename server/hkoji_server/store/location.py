@@ -1,4 +1,4 @@
-"""Where a store is: an SQLite file by its path, or a PostgreSQL database by its URL; shown without secrets."""
+"""The location of a store: the path of an SQLite file or the URL of a PostgreSQL database, shown without secrets."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ _DRIVER: Final = "postgresql+psycopg"
 
 
 def parse_location(text: str) -> URL:
-    """The URL of a PostgreSQL database. Raises `StorageError` for anything else, without repeating it: it may hold a
-    password.
+    """Returns the URL of a PostgreSQL database.
+
+    Raises `StorageError` for anything else. The error does not repeat the text, which may contain a password.
     """
     hint = tell(
-        "give one like {driver}://name@host/database, with the password in HKOJI_DATABASE or a password file",
+        "use a URL like {driver}://name@host/database, with the password in HKOJI_DATABASE or a password file",
         driver=_DRIVER,
     )
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StorageError(tell("the database's URL is not understood"), hint=hint) from None
+        raise StorageError(tell("the URL of the database is not valid"), hint=hint) from None
     if url.drivername not in (_DRIVER, "postgresql", "postgres") or not url.database:
-        raise StorageError(tell("the database's URL is not one of a PostgreSQL database"), hint=hint)
+        raise StorageError(tell("the URL is not the URL of a PostgreSQL database"), hint=hint)
     return url.set(drivername=_DRIVER)
 
 
 def show_location(location: Location) -> str:
-    """For people to read: never a password, wherever in the URL it stands."""
+    """Returns the location for people to read. It contains no password, wherever in the URL that stands."""
     if isinstance(location, Path):
         return str(location)
     host = location.host or location.normalized_query.get("host", ("localhost",))[0]

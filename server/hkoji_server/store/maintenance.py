@@ -1,6 +1,7 @@
-"""A database as a host looks after it, beside the service or without it: read as it is, neither made nor migrated.
+"""Maintenance of a database for its operator, while the service runs or not: checks, figures, vacuum.
 
-Each game is read in a transaction of its own, so that it is of one moment, and the service goes on meanwhile.
+The database is opened as it is: it is neither made nor migrated. Each game is read in a transaction of its own, so that
+it is of one moment and the service can go on meanwhile.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ _COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE)
 
 @dataclass(frozen=True, slots=True)
 class StoredGame:
-    """All that is stored of a game; `rows` have number, text, signature, receipt and its signature of each entry.
+    """Everything that is stored of a game.
 
-    `ended` is when it ended, for lists, if it has.
+    Each of `rows` has an entry's number, text, signature, receipt and signature of the receipt. `ended` is the column
+    that says when the game ended, for lists; None if it goes on.
     """
 
     summary: GameSummary
@@ -56,7 +58,7 @@ class StoredGame:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFigures:
-    """How much there is. Sizes are in bytes; `free` is what vacuuming would give back, where that is known."""
+    """How much a database contains. Sizes are in bytes; `free` is what a vacuum would free, if that is known."""
 
     games: dict[str, int]
     entries: int
@@ -66,7 +68,7 @@ class DatabaseFigures:
 
 
 class Maintenance:
-    """The database at `location`. Raises `NotFoundError` if there is none, `StorageError` if it is of no use."""
+    """The database at `location`. Raises `NotFoundError` if there is none, `StorageError` if it cannot be used."""
 
     def __init__(self, location: Location) -> None:
         self._location = location
@@ -75,22 +77,26 @@ class Maintenance:
             found = connection.execute(SCHEMA).scalar()
         if found != newest_schema():
             raise StorageError(
-                tell("the database has schema {found}, and this program {own}", found=found, own=newest_schema()),
-                hint=tell("use the program of the service; nothing was changed"),
+                tell(
+                    "the database has schema {found}, but this program needs schema {own}",
+                    found=found,
+                    own=newest_schema(),
+                ),
+                hint=tell("use the same version of hkoji as the service; nothing was changed"),
             )
 
     def close(self) -> None:
-        """Closes connections."""
+        """Closes the connections."""
         self._engine.dispose()
 
     def identity(self) -> tuple[str, str] | None:
-        """The service's OpenSSH private key text and its origin."""
+        """Returns the service's OpenSSH private key text and its origin."""
         with self._reading() as connection:
             row = connection.execute(select(SERVICE.c.private_key, SERVICE.c.origin)).first()
         return (row[0], row[1]) if row else None
 
     def games(self, low: str = "", high: str = "g") -> Iterator[str]:
-        """The ids from `low` to before `high`, in order; also of games that nobody has opened."""
+        """Yields the ids from `low` to before `high`, in order, also of games that were never opened."""
         after = low
         first = True
         while True:
@@ -104,7 +110,7 @@ class Maintenance:
             after, first = found[-1], False
 
     def game(self, game: str) -> StoredGame | None:
-        """All of a game, of one moment."""
+        """Returns everything that is stored of a game, of one moment."""
         lines = (ENTRY.c.seq, ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
         opened = (OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
         with self._reading() as connection:
@@ -120,7 +126,7 @@ class Maintenance:
         return StoredGame(GameSummary._make(summary[:-1]), summary[-1], tuple(tuple(row) for row in rows), kept)
 
     def players(self) -> Iterator[Player]:
-        """The players, by name."""
+        """Yields the players, in order of their names."""
         after = ""
         while True:
             page = select(*PLAYER.c).where(PLAYER.c.name > after).order_by(PLAYER.c.name).limit(_PAGE)
@@ -132,7 +138,7 @@ class Maintenance:
             after = found[-1].name
 
     def damage(self) -> tuple[str, ...]:
-        """What the database itself finds wrong; PostgreSQL has nothing to ask."""
+        """Returns the faults that the database itself finds. PostgreSQL has no such check."""
         if isinstance(self._location, URL):
             return ()
         with self._reading() as connection:
@@ -141,7 +147,7 @@ class Maintenance:
         return (*(line for line in found if line != "ok"), *(f"{row[0]}: a row of no {row[2]}" for row in loose))
 
     def strays(self) -> int:
-        """How many rows belong to no game."""
+        """Returns how many rows belong to no game."""
         with self._reading() as connection:
             return sum(
                 connection.execute(
@@ -151,7 +157,7 @@ class Maintenance:
             )
 
     def figures(self) -> DatabaseFigures:
-        """How much there is."""
+        """Returns how much the database contains."""
         with self._reading() as connection:
             statuses = connection.execute(select(GAME.c.status, func.count()).group_by(GAME.c.status)).all()
             entries = connection.execute(select(func.sum(GAME.c.seq + 1))).scalar() or 0
@@ -171,13 +177,13 @@ class Maintenance:
         return sum(file.stat().st_size for file in files if file.exists()), page * free
 
     def newest(self) -> str | None:
-        """When the last receipt was given."""
+        """Returns the time of the last receipt."""
         with self._reading() as connection:
             found = connection.execute(select(func.max(GAME.c.updated))).scalar()
         return None if found is None else str(found)
 
     def settings(self) -> dict[str, str]:
-        """What the safety of moves hangs on, as the database has it."""
+        """Returns the settings of the database that the safety of moves depends on."""
         if isinstance(self._location, URL):
             names = ("server_version", "fsync", "synchronous_commit", "full_page_writes")
             with self._reading() as connection:
@@ -185,8 +191,8 @@ class Maintenance:
         with self._reading() as connection:
             return {"journal_mode": str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())}
 
-    def tidy(self, now: str) -> None:
-        """Forgets logins that have expired, and gives unused room back. Moves wait meanwhile. Raises `StorageError`."""
+    def vacuum(self, now: str) -> None:
+        """Deletes expired logins, and gives unused space back. Moves wait meanwhile. Raises `StorageError`."""
         try:
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 for table in (TOKEN, CHALLENGE, RECOVERY):
@@ -197,12 +203,12 @@ class Maintenance:
         except SQLAlchemyError as error:
             raise StorageError(
                 tell("the database could not be vacuumed; no game was changed"),
-                hint=tell("is there room for a second copy, and is nobody writing? Stop the service and try again"),
+                hint=tell("is there space for a second copy? Stop the service, so that nothing writes, and try again"),
             ) from error
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """A transaction that sees one moment."""
+        """Gives a connection in a transaction that sees one moment."""
         try:
             with self._engine.connect() as connection:
                 if isinstance(self._location, Path):
@@ -217,7 +223,7 @@ class Maintenance:
 
 
 def _reason(error: DBAPIError) -> str:
-    """What the driver says of a read, which quotes no values."""
+    """Returns the driver's message about a read, which contains no values."""
     return str(error.orig).strip().partition("\n")[0]
 
 
@@ -238,7 +244,7 @@ def _engine(location: Location) -> Engine:
             tell("service in"), str(location.parent), hint=tell("give the folder that `hkoji serve --data` was given")
         )
     engine = create_engine(
-        # It is opened as it is: nothing makes a file that is not there.
+        # mode=rw: a file that does not exist is not made.
         f"sqlite:///file:{str(location.absolute()).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
         "?mode=rw&uri=true",
         poolclass=NullPool,

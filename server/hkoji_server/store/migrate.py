@@ -1,4 +1,4 @@
-"""Bringing a database to the schema of this program, forwards only."""
+"""Migrates a database to the schema of this program, forwards only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERSION: Final = """
 
 
 def migrate(connection: Connection) -> None:
-    """Upgrades to the newest schema, in the transaction that is open and that keeps all others out.
+    """Upgrades to the newest schema, in the open transaction, which must keep all other writers out.
 
     Raises `StorageError` for a database that a newer program has made.
     """
@@ -41,11 +41,11 @@ def migrate(connection: Connection) -> None:
 
 
 def migrate_together(connection: Connection) -> None:
-    """The same on PostgreSQL, for any number of processes that start at once: one migrates, and the others wait for it.
+    """Upgrades a PostgreSQL database when several processes start at once: one migrates, and the others wait for it.
 
-    The table of the schema's number is what they queue at. If it is not there yet one of them makes it, in the
-    transaction in which it migrates; others who try wait for the end of that, fail, and look again. A database that is
-    up to date is read and left alone.
+    They queue at a lock on the table that contains the number of the schema. If that table does not exist yet, one of
+    them makes it, in the transaction in which it migrates. Others that try to make it wait for the end of that
+    transaction, fail, and look again. A database that is up to date is only read.
     """
     for left in reversed(range(_TRIES)):
         _, scripts = _scripts(connection)
@@ -56,7 +56,7 @@ def migrate_together(connection: Connection) -> None:
         try:
             connection.exec_driver_sql(_VERSION)
             connection.exec_driver_sql("LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE")
-        except (IntegrityError, ProgrammingError):  # another was first by a moment
+        except (IntegrityError, ProgrammingError):  # another process has just made the table
             connection.rollback()
             if not left:
                 raise

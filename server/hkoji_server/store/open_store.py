@@ -1,4 +1,4 @@
-"""Opening the store that a service is set up with."""
+"""Opens the store that the settings of a service name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 
 def location_of(settings: Settings) -> Location:
-    """Where the settings say that the store is. Raises `UsageError` if they name two places, or none that is one."""
+    """Returns the location of the store. Raises `UsageError` if the settings name two, `StorageError` for a bad URL."""
     if settings.database is None:
         return settings.file
     if "data" in settings.model_fields_set:
@@ -31,7 +31,7 @@ def location_of(settings: Settings) -> Location:
 
 @asynccontextmanager
 async def open_store(location: Location) -> AsyncIterator[Store]:
-    """The store for the length of a block, in which it finishes what was begun. Raises `StorageError`."""
+    """Gives the store for a block, after which it finishes its writes and closes. Raises `StorageError`."""
     if isinstance(location, Path):
         file = SqliteStore(location)
         try:
@@ -43,7 +43,7 @@ async def open_store(location: Location) -> AsyncIterator[Store]:
         from hkoji_server.store.postgres.store import open_postgres
     except ImportError as error:
         raise UsageError(
-            tell("what speaks to PostgreSQL is not installed"),
+            tell("the PostgreSQL driver is not installed"),
             hint=tell("install it with: pip install 'hkoji[postgres]'"),
         ) from error
     store = await open_postgres(location)
@@ -54,7 +54,7 @@ async def open_store(location: Location) -> AsyncIterator[Store]:
 
 
 def verify_opens(location: Location) -> None:
-    """Opens and closes the store, to say what is wrong with it. Raises `StorageError`."""
+    """Opens and closes the store. Raises `StorageError` if it cannot be used."""
 
     async def work() -> None:
         async with open_store(location):
@@ -64,7 +64,7 @@ def verify_opens(location: Location) -> None:
 
 
 def open_rates(location: Location) -> Rates:
-    """What counts requests for all processes on that store."""
+    """Returns the rate limits that all processes on that store share."""
     if isinstance(location, Path):
         return SqliteRates(location.with_name("hkoji-limits.sqlite3"))
     from hkoji_server.store.postgres.rates import PostgresRates

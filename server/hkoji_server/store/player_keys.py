@@ -1,6 +1,6 @@
-"""What becomes of players' keys, as statements on an open transaction: each does all of its work or raises.
+"""The keys of players: registration, replacement, revocation and recovery, as statements in an open transaction.
 
-A key that has been anybody's is never anybody's again.
+Each function does all of its work or raises. A key that a player has had can never be registered again.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from hkoji_server.store.tables import PLAYER, RECOVERY, RETIRED, TOKEN
 
 
 def read_retired(row: Row) -> RetiredKey:
-    """A row as a value."""
+    """Returns the retired key of a row."""
     key, name, at, revoked, *said = row
     return RetiredKey(key, name, at, bool(revoked), *said)
 
 
 def verify_counts(retired: RetiredKey | None) -> None:
-    """Raises `RevokedError` for a key that counts nowhere."""
+    """Raises `RevokedError` for a revoked key."""
     if retired is not None and retired.revoked:
         raise RevokedError(retired.name, parse_public_key(retired.key).fingerprint)
 
 
 def verify_unused(connection: Connection, key: str) -> None:
-    """Raises `RevokedError` or `ExistsError` if a key is, or has been, anybody's."""
+    """Raises `RevokedError` or `ExistsError` if a key belongs, or has belonged, to a player."""
     retired = _retired(connection, key)
     verify_counts(retired)
     if retired or connection.execute(select(PLAYER.c.name).where(PLAYER.c.key == key)).first():
@@ -39,7 +39,7 @@ def verify_unused(connection: Connection, key: str) -> None:
 
 
 def verify_logs_in(connection: Connection, name: str, key: str) -> None:
-    """Raises `RevokedError` or `ForbiddenError` unless a key is its player's and counts. No key is not looked at."""
+    """Raises `RevokedError` or `ForbiddenError` unless `key` is the player's valid key. An empty key is not checked."""
     if not key:
         return
     verify_counts(_retired(connection, key))
@@ -48,7 +48,7 @@ def verify_logs_in(connection: Connection, name: str, key: str) -> None:
 
 
 def register(connection: Connection, player: Player) -> Player | None:
-    """Adds a player. The one that holds the name or the key already, or None if it is done."""
+    """Adds a player. Returns None, or the player that has the name or the key already."""
     found = select(*PLAYER.c).where(or_(PLAYER.c.name == player.name, PLAYER.c.key == player.key))
     row = connection.execute(found.order_by(PLAYER.c.name != player.name)).first()
     if row:
@@ -59,42 +59,42 @@ def register(connection: Connection, player: Player) -> Player | None:
 
 
 def replace(connection: Connection, player: Player, retired: RetiredKey) -> None:
-    """Puts the key of `player` in the place of the `retired` one."""
+    """Replaces the `retired` key by the key of `player`."""
     verify_counts(_retired(connection, retired.key))
     if _key_of(connection, player.name) != retired.key:
-        raise ForbiddenError(tell("the key that is to be replaced is not the one of {name}", name=player.name))
+        raise ForbiddenError(tell("the key to replace is not the current key of {name}", name=player.name))
     verify_unused(connection, player.key)
     connection.execute(insert(RETIRED).values(**asdict(retired)))
     _set_key(connection, player)
 
 
 def revoke(connection: Connection, retired: RetiredKey) -> None:
-    """Makes a key count nowhere."""
+    """Revokes a key."""
     before = _retired(connection, retired.key)
     if before is None and _key_of(connection, retired.name) != retired.key:
-        raise ForbiddenError(tell("it never was a key of {name}", name=retired.name))
+        raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
     elif before.name != retired.name:
-        raise ForbiddenError(tell("it never was a key of {name}", name=retired.name))
+        raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
     elif not before.revoked:
         connection.execute(update(RETIRED).where(RETIRED.c.key == retired.key).values(**asdict(retired)))
     connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
 
 
 def allow(connection: Connection, name: str, digest: str, expires: str) -> None:
-    """Keeps the digest of a code, in place of an earlier one."""
+    """Keeps the digest of a recovery code, in place of an earlier one."""
     connection.execute(delete(RECOVERY).where(RECOVERY.c.name == name))
     connection.execute(insert(RECOVERY).values(name=name, digest=digest, expires=expires))
 
 
 def recover(connection: Connection, player: Player, digest: str, now: str) -> None:
-    """Puts the key of `player` in the place of a revoked one."""
+    """Replaces a revoked key by the key of `player`."""
     good = (RECOVERY.c.name == player.name) & (RECOVERY.c.digest == digest) & (RECOVERY.c.expires > now)
     if connection.execute(select(RECOVERY.c.name).where(good)).first() is None:
         raise ForbiddenError(
-            tell("the code is not the one that the host has given for {name}, or has expired", name=player.name),
-            hint=tell("nothing was changed; ask the host of the service for another code"),
+            tell("the code is not the one that the operator gave {name}, or it has expired", name=player.name),
+            hint=tell("nothing was changed; ask the operator of the service for another code"),
         )
     key = _key_of(connection, player.name)
     lost = _retired(connection, key) if key else None

@@ -1,4 +1,4 @@
-"""Whether a database takes moves: the schema is this program's, and a write gets to the disk."""
+"""Checks that a database accepts moves: it has the schema of this program, and a write reaches the disk."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ from hkoji_server.store.tables import SERVICE
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
 ENOUGH: Final = 1 << 20
-"""Bytes that have to be free beside an SQLite file. A full disk still takes a small write, into what the write-ahead
-log has from before, and refuses moves, which are larger."""
+"""How many bytes must be free beside an SQLite file. On a full disk a small write may still succeed, because it fits
+into the space that the write-ahead log already has, while moves, which are larger, fail."""
 SCHEMA: Final = text("SELECT version_num FROM alembic_version")
 
 
 @cache
 def newest_schema() -> str:
-    """The schema that this program makes."""
+    """Returns the number of the schema that this program makes."""
     return str(ScriptDirectory(str(_SCRIPTS)).get_current_head())
 
 
 def verify_schema(connection: Connection) -> None:
-    """Raises `StorageError` for a database of another schema, and what the database does for one of none."""
+    """Raises `StorageError` for another schema, and the error of the database if there is no schema."""
     found = connection.execute(SCHEMA).scalar()
     if found != newest_schema():
         raise StorageError(
-            tell("the database has schema {found}, and this program {own}", found=found, own=newest_schema()),
-            hint=tell("restart the service with the program that has migrated it"),
+            tell(
+                "the database has schema {found}, but this program needs schema {own}", found=found, own=newest_schema()
+            ),
+            hint=tell("restart the service with the version of hkoji that migrated it"),
         )
 
 
 def verify_room(folder: Path) -> None:
-    """Raises `StorageError` if the disk is full, or cannot be asked."""
+    """Raises `StorageError` if the disk of `folder` is full or its free space cannot be read."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
@@ -48,6 +50,6 @@ def verify_room(folder: Path) -> None:
 
 
 def verify_ready(connection: Connection) -> None:
-    """Reads, and writes what is there already: that is a write like any other. Raises `StorageError`."""
+    """Reads, and writes a value that is there already, which is a write like any other. Raises `StorageError`."""
     verify_schema(connection)
     connection.execute(update(SERVICE).values(origin=SERVICE.c.origin))

@@ -1,4 +1,4 @@
-"""A store whose calls are timed. What becomes of the times it does not know."""
+"""A store whose calls are timed, for metrics."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from hkoji.errors import HkojiError
 from hkoji_server.store.contract import Store
 
 Observe = Callable[[str, float, HkojiError | None], None]
-"""Told of each call: its name, its seconds, and its error if it was one of the project's."""
+"""A function that is called after each call, with its name, its seconds, and its error if that is an `HkojiError`."""
 
 
 def timed_store(store: Store, observe: Observe) -> Store:
-    """`store`, with `observe` told of every awaited call."""
+    """Returns `store` with a call of `observe` after every awaited call."""
     return cast(Store, TimedStore(store, observe))
 
 
 class TimedStore:
+    """The awaited methods of a store, timed, and the others as they are."""
+
     def __init__(self, store: Store, observe: Observe) -> None:
         for name in dir(Store):
             if not name.startswith("_"):

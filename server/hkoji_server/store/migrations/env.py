@@ -1,4 +1,4 @@
-"""Alembic's entry: migrates the connection that `migrate` hands over."""
+"""Alembic's entry point: migrates the connection that `migrate` gives it."""
 
 from __future__ import annotations
 

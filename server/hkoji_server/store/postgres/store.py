@@ -104,7 +104,7 @@ class PostgresStore(SqlStore):
                     raise
                 raise StorageError(
                     tell("the key is revoked, but an entry signed with it just before may still appear"),
-                    hint=tell("run the same command again later to be certain"),
+                    hint=tell("do the same again later to be certain"),
                 ) from error
 
     async def add_challenge(self, digest: str, expires: str) -> None:

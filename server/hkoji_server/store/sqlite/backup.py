@@ -1,7 +1,8 @@
-"""Copies of an SQLite database, made while a service may be writing to it, and put in its place again.
+"""Copies of an SQLite database, made while a service may be writing to it, and restored again.
 
-SQLite's own backup: one read transaction, so that the copy is of one moment; whatever was acknowledged before that is
-in it. A copy appears under its name when it is whole, synced and verified; nothing that is there is ever replaced.
+The copy is made by SQLite's own backup in one read transaction. So it is of one moment, and contains everything that
+was acknowledged before. A copy appears under its name only when it is complete, synced and verified. No existing file
+is ever replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store.readiness import newest_schema
 
 _SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
-# A game whose summary names another last entry than its log has.
+# Counts the games whose summary and log disagree about the last entry.
 _TORN: Final = """
 SELECT count(*) FROM game LEFT JOIN entry ON entry.game = game.game AND entry.seq = game.seq
 WHERE entry.text IS NULL
@@ -27,7 +28,7 @@ WHERE entry.text IS NULL
 def copy(source: Path, target: Path) -> None:
     """Copies the database `source` to the new file `target`, which only its owner may read.
 
-    Raises `ExistsError` if there is something, `NotFoundError`, `StorageError`; then there is no new file.
+    Raises `ExistsError` if there is a file already, `NotFoundError` or `StorageError`. Then there is no new file.
     """
     for suffix in _SUFFIXES:
         if os.path.lexists(f"{target}{suffix}"):
@@ -40,8 +41,8 @@ def copy(source: Path, target: Path) -> None:
         try:
             _copy(source, part)
             verify(part, source)
-            _sync(part)
-            os.link(part, target)  # unlike a renaming, this replaces nothing
+            _sync(part)  # before it gets its name: after a power cut, a file of that name is complete
+            os.link(part, target)  # unlike a rename, a link fails if the name is taken
         finally:
             for suffix in _SUFFIXES:
                 with suppress(FileNotFoundError):
@@ -57,9 +58,9 @@ def copy(source: Path, target: Path) -> None:
 
 
 def verify(path: Path, source: Path | None = None) -> None:
-    """Looks whether a copy is whole: its pages, its schema, and each game's last entry. Raises `StorageError`.
+    """Checks a copy: its pages, its schema, and the last entry of each game. Raises `StorageError`.
 
-    With `source` it is a fresh copy of that, which is what is named: what the copy is, that is.
+    If it is a new copy of `source`, the error names `source`, because the copy has the faults of its source.
     """
     try:
         with closing(sqlite3.connect(_uri(path), uri=True)) as database:
@@ -69,9 +70,9 @@ def verify(path: Path, source: Path | None = None) -> None:
     except sqlite3.Error as error:
         found, schema, torn = str(error), None, 0
     if found != "ok" or torn:
-        reason = found if found != "ok" else tell("{games} games lack their last entry", games=torn)
+        reason = found if found != "ok" else tell("the last entry of {games} games is missing", games=torn)
         raise StorageError(
-            tell("{path} is no whole database: {reason}", path=source or path, reason=reason),
+            tell("{path} is damaged: {reason}", path=source or path, reason=reason),
             hint=tell("nothing was changed, and there is no copy")
             if source
             else tell("nothing was changed; use another copy"),
@@ -90,7 +91,7 @@ def _copy(source: Path, target: Path) -> None:
     ):
         new.execute("PRAGMA synchronous = FULL")
         old.backup(new)
-        new.execute("PRAGMA journal_mode = DELETE")  # one file, without others beside it
+        new.execute("PRAGMA journal_mode = DELETE")  # so that the copy is one file, without a write-ahead log beside it
 
 
 def _uri(path: Path) -> str:
@@ -99,7 +100,7 @@ def _uri(path: Path) -> str:
 
 def _sync(path: Path) -> None:
     if os.name == "nt" and path.is_dir():
-        return  # folders cannot be synced there
+        return  # Windows cannot sync a folder
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

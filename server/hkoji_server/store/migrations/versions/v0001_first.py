@@ -10,7 +10,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# Bytes sort as they do in the log, whatever the language of a database.
+# Texts sort by their bytes, as in the log, whatever the language of the database.
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 

@@ -1,4 +1,4 @@
-"""Keys that were replaced or revoked, and codes with which a player may have another."""
+"""Keys that were replaced or revoked, and recovery codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-# Bytes sort as they do in the log, whatever the language of a database.
+# Texts sort by their bytes, as in the log, whatever the language of the database.
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 

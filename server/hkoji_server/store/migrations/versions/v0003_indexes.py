@@ -1,4 +1,4 @@
-"""Lists by any status without a walk through the others; a player's logins found by name."""
+"""Indexes for lists by status and for a player's logins."""
 
 from __future__ import annotations
 

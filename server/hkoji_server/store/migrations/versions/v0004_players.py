@@ -1,4 +1,4 @@
-"""A player's games by status, and those that are over by their end, without a walk through all of them."""
+"""Indexes for a player's games by status, and for finished games by their end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ down_revision = "0003"
 branch_labels = None
 depends_on = None
 
-# Bytes sort as they do in the log, whatever the language of a database.
+# Texts sort by their bytes, as in the log, whatever the language of the database.
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Adds when games were over, and changes the indexes."""
+    """Adds the time when a game ended, and changes the indexes."""
     op.add_column("game", sa.Column("ended", TEXT))
     op.execute("UPDATE game SET ended = updated WHERE status = 'finished'")
     seats = {"host": "host IS NOT NULL", "guest": "guest IS NOT NULL", "invite": "invite IS NOT NULL AND guest IS NULL"}
