@@ -1,10 +1,10 @@
-"""Who gives out the cards: from the inputs of a dealer to a deck key for each round, and from a key to the cards.
+"""Dealers: the deck key of each round, from seed and entropy, and the cards from a key.
 
-docs/spec/log.md, "Deal". In `server/v1` the server's committed seed and both players' entropy make the deck, each bound
-before any of them speaks, so one honest party is enough for a fair deck. In `duplicate/v1` the seed and the deal id
-alone make it, so that several tables get the same deals; whoever chose the seed could have chosen the deck.
+docs/spec/log.md, "Deal". In `server/v1` the service's seed and both players' entropy make the deck. All three commit
+before any of them reveals, so one honest party is enough for a fair deck. In `duplicate/v1` the deck depends only on
+the seed and the deal id, so several tables get the same deals; the party that chose the seed could have chosen the deck.
 
-A dealer knows a game's decks and public chance; it knows no rules beyond the ruleset's own way to cut a deck.
+A dealer knows a game's decks and public chance. It knows no rules except the ruleset's way to cut a deck.
 """
 
 from __future__ import annotations
