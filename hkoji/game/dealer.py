@@ -2,7 +2,7 @@
 
 docs/spec/log.md, "Deal". In `server/v1` the service's seed and both players' entropy make the deck. All three commit
 before any of them reveals, so one honest party is enough for a fair deck. In `duplicate/v1` the deck depends only on
-the seed and the deal id, so several tables get the same deals; the party that chose the seed could have chosen the deck.
+the seed and the deal id, so several tables get the same deals; its author could have chosen the deck.
 
 A dealer knows a game's decks and public chance. It knows no rules except the ruleset's way to cut a deck.
 """
