@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar, Final
 
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 
 A_MOVE: Final = tell("a move")
 
@@ -394,11 +394,3 @@ class StorageError(HkojiError):
     """A file or database that cannot be read or written as needed."""
 
     code = "storage"
-
-
-def shorten(text: str, width: int = 60) -> str:
-    """`text` for use in a message: at most `width` characters, printable ASCII only."""
-    if len(text) <= width and text.isascii() and text.isprintable():
-        return text
-    plain = "".join(c if " " <= c <= "~" else "?" for c in text[: width + 1])
-    return plain if len(plain) <= width else plain[: width - 1] + "~"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hkoji.cli import language
 from hkoji.errors import (
     ConflictError,
     ExistsError,
@@ -18,10 +17,11 @@ from hkoji.errors import (
     NotationError,
     NotYourTurnError,
 )
+from hkoji.manual.catalogues import load_catalogue
 from hkoji.messages.text import plural, render, tell
 from hkoji.messages.wire import assemble, dismantle, parts_of
 
-ITALIAN = language.load("it")
+ITALIAN = load_catalogue("it")
 ERRORS: tuple[HkojiError, ...] = (
     ExistsError(tell("player"), "bob"),
     NotationError("9z", tell("there is no card {name!r}; cards are {cards}", name="9", cards="A to G")),

@@ -11,8 +11,8 @@ from typing import Final
 
 from hkoji.bots.interface import JSON_LINE, Interface
 from hkoji.bots.protocol import Bot
-from hkoji.errors import UsageError, shorten
-from hkoji.messages.text import tell
+from hkoji.errors import UsageError
+from hkoji.messages.text import shorten, tell
 
 WORDS: Final = ("cmd", "keep", "referee")
 """What may stand before a command, joined by `+`: a program; one process for all decisions; the referees' interface."""

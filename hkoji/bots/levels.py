@@ -6,8 +6,8 @@ from typing import Final
 
 from hkoji.bots.by_game import BRAINS
 from hkoji.bots.registry import BOTS
-from hkoji.errors import UsageError, shorten
-from hkoji.messages.text import tell
+from hkoji.errors import UsageError
+from hkoji.messages.text import shorten, tell
 
 LEVELS: Final[dict[str, tuple[str, ...]]] = {
     "beginner": ("random",),

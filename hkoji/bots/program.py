@@ -19,8 +19,8 @@ from typing import IO, Final
 
 from hkoji.bots.interface import JSON_LINE, Interface
 from hkoji.bots.protocol import Seen
-from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError, shorten
-from hkoji.messages.text import tell
+from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError
+from hkoji.messages.text import shorten, tell
 
 TIMEOUT: Final = 60.0
 """Seconds for a decision, unless others are given."""

@@ -10,8 +10,8 @@ from hkoji.bots.by_game import ByGame
 from hkoji.bots.chance import RandomBot
 from hkoji.bots.command import named_program
 from hkoji.bots.protocol import Bot
-from hkoji.errors import UsageError, shorten
-from hkoji.messages.text import tell
+from hkoji.errors import UsageError
+from hkoji.messages.text import shorten, tell
 
 
 def _by_game(name: str, seed: int, **options: object) -> Bot:

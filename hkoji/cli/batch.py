@@ -20,8 +20,8 @@ from typer.exceptions import TyperException
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit
 from hkoji.cli.output import CommandOutput, EncodedResult, encode, error_json
-from hkoji.errors import HkojiError, UsageError, shorten
-from hkoji.messages.text import tell
+from hkoji.errors import HkojiError, UsageError
+from hkoji.messages.text import shorten, tell
 
 _NOT_HERE = frozenset({"batch", "serve"})
 _PLAIN: Final = re.compile(r"[!#-&(-\[\]-~]+(?: [!#-&(-\[\]-~]+)*")

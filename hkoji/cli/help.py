@@ -18,6 +18,8 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from hkoji.cli import language
+from hkoji.manual.catalogues import DOMAIN, LOCALE
+from hkoji.messages.language import ENGLISH
 from hkoji.messages.text import Text, quoted, tell
 
 TYPER: Final = (
@@ -56,17 +58,17 @@ def find(app: typer.Typer) -> tuple[HelpText, ...]:
 @contextlib.contextmanager
 def spoken(app: typer.Typer) -> Iterator[None]:
     """While a program runs, its help is in the language in use."""
-    if language.current() == language.ENGLISH:
+    if language.current() == ENGLISH:
         yield
         return
     found, before = find(app), os.environ.get("LANGUAGE")
     for words in found:
         setattr(words.holder, words.attribute, language.translate(words.message))
-    gettext.bindtextdomain(language.DOMAIN, str(language.LOCALE))
+    gettext.bindtextdomain(DOMAIN, str(LOCALE))
     domain = gettext.textdomain()
     try:
         # Typer asks gettext without saying for which language.
-        gettext.textdomain(language.DOMAIN)
+        gettext.textdomain(DOMAIN)
         os.environ["LANGUAGE"] = language.current()
         yield
     finally:

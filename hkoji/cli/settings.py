@@ -13,9 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from hkoji.cli import cards, language
-from hkoji.errors import StorageError, UsageError, shorten
-from hkoji.messages.text import tell
+from hkoji.cli import chosen_deck, language
+from hkoji.errors import StorageError, UsageError
+from hkoji.messages.text import shorten, tell
 
 KEYS: Final = ("lang", "deck")
 """The settings there are; each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
@@ -63,7 +63,7 @@ def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
     wanted = {**_Settled.given, **chosen}
     if wanted == _Settled.used:
         return
-    for key, take_up in (("lang", language.use), ("deck", cards.use)):
+    for key, take_up in (("lang", language.use), ("deck", chosen_deck.use)):
         value, source = find(key, wanted)
         try:
             take_up(value, asked=not source)

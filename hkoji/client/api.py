@@ -21,7 +21,7 @@ from hkoji.log.canonical import is_hex
 from hkoji.log.line import Line, SignedEntry, parse_log, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
-from hkoji.messages.text import quoted, tell
+from hkoji.messages.text import quoted, shorten, tell
 from hkoji.messages.wire import assemble
 
 REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
@@ -265,19 +265,19 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     if not hint and answer.status >= 500:
         hint = tell("nothing was changed here: try again later, or ask its host")
     if 300 <= answer.status < 400:
-        where = errors.shorten(answer.location, 200) or "nowhere"
+        where = shorten(answer.location, 200) or "nowhere"
         return errors.ServiceError(
             answer.status,
             tell("the service sends you on to {where}", where=where),
             hint=tell("nothing was changed here; if its host tells you that it has moved there, register there"),
         )
     if code == "conflict" and isinstance(game, str) and type(seq) is int and isinstance(head, str):
-        return errors.ConflictError(errors.shorten(game, 32), seq=seq, head=head)
+        return errors.ConflictError(shorten(game, 32), seq=seq, head=head)
     if code == "not-your-turn":
         actor = value.get("actor")
         return errors.NotYourTurnError(detail, actor=actor if actor in (0, 1) else None, hint=hint)
     if code == "game-over" and isinstance(game, str):
-        return errors.GameOverError(errors.shorten(game, 32))
+        return errors.GameOverError(shorten(game, 32))
     if answer.status == 429:
         wait = value.get("retry_after")
         return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
@@ -292,7 +292,7 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
 
 def _quoted(value: dict[str, Any], name: str) -> str:  # Any: JSON
     """What a problem says under `name`, to be shown in the reader's language where that is known."""
-    english = errors.shorten(str(value.get(name, "")), 300)
+    english = shorten(str(value.get(name, "")), 300)
     parts = value.get("parts")
     made = assemble(english, parts.get(name)) if isinstance(parts, dict) else english
     return quoted(english) if made is english else made
@@ -325,9 +325,7 @@ def _understood(answer: HttpAnswer) -> Iterator[None]:
     try:
         yield
     except (errors.HkojiError, KeyError, TypeError, ValueError, RecursionError) as error:
-        reason = (
-            errors.shorten(str(error), 120) if isinstance(error, errors.HkojiError) else tell("it has another form")
-        )
+        reason = shorten(str(error), 120) if isinstance(error, errors.HkojiError) else tell("it has another form")
         raise errors.ServiceError(
             answer.status,
             tell("the service's answer is not understood: {reason}", reason=reason),
@@ -363,7 +361,7 @@ def _earlier(answer: HttpAnswer) -> tuple[EarlierKey, ...]:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or errors.shorten(value, len(value)) != value:
+    if not isinstance(value, str) or shorten(value, len(value)) != value:
         raise TypeError("it is not plain text")
     return value
 

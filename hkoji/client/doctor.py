@@ -20,9 +20,9 @@ from hkoji.client.identity import load
 from hkoji.client.pins import Pins
 from hkoji.client.transport import Transport
 from hkoji.client.vault import Vault
-from hkoji.errors import HkojiError, shorten
+from hkoji.errors import HkojiError
 from hkoji.health_check import HealthCheck
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 
 _SKEW: Final = 120
 _LITTLE: Final = 50 * 1024 * 1024

@@ -16,8 +16,8 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable
 from typing import Final, NoReturn, TypeAlias
 
-from hkoji.errors import MalformedError, shorten
-from hkoji.messages.text import tell
+from hkoji.errors import MalformedError
+from hkoji.messages.text import shorten, tell
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | bool | None"
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hkoji.errors import InvalidError, MalformedError, NotUnderstoodError, shorten
+from hkoji.errors import InvalidError, MalformedError, NotUnderstoodError
 from hkoji.log.canonical import MAX_INTEGER, VERSION, decode, encode
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 
 _MONTH_AND_DAY = (
     r"(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8])"

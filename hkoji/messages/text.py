@@ -122,3 +122,11 @@ def _shown(value: object, catalogue: Catalogue) -> object:
     if isinstance(value, Exception):  # an error of the project as what it says
         value = getattr(value, "message", value)
     return render(value, catalogue) if isinstance(value, Text) else value
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Returns `text` fit for a message: at most `width` characters, printable ASCII only."""
+    if len(text) <= width and text.isascii() and text.isprintable():
+        return text
+    plain = "".join(c if " " <= c <= "~" else "?" for c in text[: width + 1])
+    return plain if len(plain) <= width else plain[: width - 1] + "~"

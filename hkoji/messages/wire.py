@@ -5,14 +5,20 @@ What comes back is somebody's word and nothing more: it is looked up in this sid
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from hkoji.errors import HkojiError, shorten
-from hkoji.messages.text import Dictated, Text
+from hkoji.messages.text import Dictated, Text, shorten
 
 _DEEPEST: Final = 3
 _MOST: Final = 12
 _LONGEST: Final = 300
+
+
+class Explained(Protocol):
+    """An error that says what failed and what to do next, as every `HkojiError` does."""
+
+    message: str
+    hint: str
 
 
 def dismantle(message: str) -> dict[str, Any] | None:  # Any: JSON
@@ -40,10 +46,10 @@ def assemble(english: str, parts: object, depth: int = 0) -> str:
     return english
 
 
-def parts_of(error: HkojiError) -> dict[str, Any]:  # Any: JSON
+def parts_of(error: Explained) -> dict[str, Any]:  # Any: JSON
     """The parts of an error's `detail` and `hint`, as far as they are known, as a problem document carries them."""
-    told = {"detail": dismantle(error.message), "hint": dismantle(error.hint)}
-    return {name: made for name, made in told.items() if made is not None}
+    parts = {"detail": dismantle(error.message), "hint": dismantle(error.hint)}
+    return {name: made for name, made in parts.items() if made is not None}
 
 
 def _value(value: object) -> Any:  # Any: JSON

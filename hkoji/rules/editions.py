@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hkoji.errors import UsageError, shorten
-from hkoji.messages.text import Text, tell
+from hkoji.errors import UsageError
+from hkoji.messages.text import Text, shorten, tell
 from hkoji.rules.geishas_road.ruleset import NAME as GEISHAS_ROAD
 from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 from hkoji.rules.protocol import Json

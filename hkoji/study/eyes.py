@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hkoji.errors import IllegalError, UsageError, shorten
+from hkoji.errors import IllegalError, UsageError
 from hkoji.game.replay import Replay, Step
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import SEATS, Act, Deal, Draw, Event, Seat, project
 from hkoji.rules.protocol import Ruleset, State

@@ -15,9 +15,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
-from hkoji.errors import StorageError, UsageError, shorten
+from hkoji.errors import StorageError, UsageError
 from hkoji.log.text_form import is_origin
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"

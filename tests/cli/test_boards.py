@@ -8,13 +8,13 @@ from collections import Counter
 
 import pytest
 
-from hkoji.cli.boards.board import WIDTH
-from hkoji.cli.language import LANGUAGES
 from hkoji.game.position import Position
+from hkoji.messages.language import LANGUAGES
 from hkoji.rules.events import SEATS
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset
+from hkoji.show.board import WIDTH
 from tests.support.boards import LONG, board, position, stages
 
 SEEDS = range(3)

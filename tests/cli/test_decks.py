@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.cli.cards import typed
 from hkoji.cli.exits import Exit
 from hkoji.errors import NotationError, UsageError
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, PACK, answers, choices
 from hkoji.rules.hanamikoji.notation import parse
-from hkoji.show.decks import DECKS, STANDARD, find_deck
+from hkoji.show.deck import DECKS, STANDARD, find_deck, typed
 from tests.support.shell import Shell
 
 EVERDECK = find_deck("everdeck")
@@ -101,7 +100,7 @@ ANSWERS = sorted({answer for action in ACTIONS if action[0] in "34" for answer i
 @given(st.sampled_from([*ACTIONS, *ANSWERS]))
 def test_what_is_written_is_read_back(action: str) -> None:
     for deck in (STANDARD, EVERDECK):
-        assert parse(deck.read(typed(deck, action))) == action
+        assert parse(deck.read(typed(deck, action, str))) == action
         assert parse(deck.read(deck.write(action))) == action
 
 
@@ -145,7 +144,7 @@ def test_a_game_can_be_played_in_suits(alice: Shell, bob: Shell) -> None:
     for player in (alice, bob) * 3:
         legal = player("show", game, "--json").json["legal"]
         action = next((each for each in legal if each[0] in "-34"), legal[0])
-        words = typed(EVERDECK, action).split(" ")
+        words = typed(EVERDECK, action, str).split(" ")
         assert words[0] in ("take", *"1234")
         done = player("move", game, *words, "--deck", "everdeck")
         assert (done.code, done.err) == (0, "")
@@ -154,7 +153,7 @@ def test_a_game_can_be_played_in_suits(alice: Shell, bob: Shell) -> None:
         assert log[-1]["body"]["action"].replace("X", "") in action
         if action[0] in "34":
             other = bob if player is alice else alice
-            suits = typed(EVERDECK, other("show", game, "--json").json["legal"][-1]).split(" ", 1)[1]
+            suits = typed(EVERDECK, other("show", game, "--json").json["legal"][-1], str).split(" ", 1)[1]
             assert other("move", game, f"-{suits}", "--deck=everdeck").code == 0
 
 

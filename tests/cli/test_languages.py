@@ -18,6 +18,7 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.help import find
 from hkoji.client.api import problem
 from hkoji.client.transport import HttpAnswer
+from hkoji.messages.language import LANGUAGES, language_of_locale
 from scripts.build import catalogues
 from tests.support.shell import Shell, run
 
@@ -45,7 +46,7 @@ Form = str | tuple[str, ...]
     ],
 )
 def test_the_locale_is_followed_as_far_as_there_is_such_a_language(environment: dict[str, str], expected: str) -> None:
-    assert language.of_locale(environment) == expected
+    assert language_of_locale(environment) == expected
 
 
 def test_the_option_comes_before_the_environment_and_that_before_the_file(
@@ -112,10 +113,10 @@ def test_a_wrong_settings_file_names_the_file_and_the_key(
 
 
 def test_errors_are_said_in_the_language_and_json_in_english(tmp_path: Path) -> None:
-    said = {lang: run("audit", "zz=", "--key", "a=x", "--lang", lang) for lang in language.LANGUAGES}
+    said = {lang: run("audit", "zz=", "--key", "a=x", "--lang", lang) for lang in LANGUAGES}
     assert said["en"].code == said["it"].code
     assert said["en"].err != said["it"].err
-    answers = {lang: run("audit", "zz=", "--key", "a=x", "--json", "--lang", lang) for lang in language.LANGUAGES}
+    answers = {lang: run("audit", "zz=", "--key", "a=x", "--json", "--lang", lang) for lang in LANGUAGES}
     assert answers["en"].err == answers["it"].err
     assert json.loads(answers["it"].err)["error"]["code"]
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli import language
 from hkoji.cli.exits import Exit
 from hkoji.cli.games.rulesets import make_ruleset
-from hkoji.cli.manual import rules
 from hkoji.errors import UsageError
+from hkoji.manual.rules_pages import PAGES as FOLDER
+from hkoji.manual.rules_pages import page as rules_page
+from hkoji.messages.language import LANGUAGES
 from hkoji.rules.editions import EDITIONS, find_edition
 from hkoji.rules.geishas_road import road
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS
@@ -20,7 +21,7 @@ from hkoji.rules.registry import RULESETS, parse_ruleset
 from tests.support.shell import Shell, run
 
 GAMES = ("hanamikoji", "geishas-road")
-PAGES = [(game, lang) for game in GAMES for lang in language.LANGUAGES]
+PAGES = [(game, lang) for game in GAMES for lang in LANGUAGES]
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -30,18 +31,18 @@ PAGES = [(game, lang) for game in GAMES for lang in language.LANGUAGES]
 @pytest.mark.parametrize("edition", [None, *EDITIONS], ids=lambda each: each.name if each else "none")
 def test_a_page_fits_a_screen_and_is_whole(game: str, lang: str, edition: object) -> None:
     chosen = edition if getattr(edition, "ruleset", game) == game else None
-    page = rules.page(game, lang, chosen)  # type: ignore[arg-type] # an edition or None
+    page = rules_page(game, lang, chosen)  # type: ignore[arg-type] # an edition or None
     assert max(len(line) for line in page.splitlines()) <= 80
     assert "$" not in page
     assert "\n\n\n" not in page
     assert page == run("rules", game, *(["--edition", chosen.name] if chosen else []), "--lang", lang).out.rstrip("\n")  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("lang", language.LANGUAGES)
+@pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_are_those_of_the_engine(lang: str) -> None:
-    rows = [line.split()[1:] for line in rules.page("hanamikoji", lang).splitlines() if line.startswith("  ")][:3]
+    rows = [line.split()[1:] for line in rules_page("hanamikoji", lang).splitlines() if line.startswith("  ")][:3]
     assert rows == [list(KINDS), [str(charm) for charm in CHARM], [str(charm) for charm in CHARM]]
-    text = rules.page("geishas-road", lang)
+    text = rules_page("geishas-road", lang)
     for deck in (road.LIGHT, road.DARK):
         assert " ".join(str(points) for points in deck) in text.replace("\n  ", " ")
 
@@ -49,18 +50,18 @@ def test_the_tables_are_those_of_the_engine(lang: str) -> None:
 def test_the_pages_of_all_languages_have_the_same_shape() -> None:
     for game in GAMES:
         shapes = set()
-        for lang in language.LANGUAGES:
-            lines = (rules.PAGES / f"{game}.{lang}.txt").read_text().splitlines()
+        for lang in LANGUAGES:
+            lines = (FOLDER / f"{game}.{lang}.txt").read_text().splitlines()
             shapes.add(tuple(line[:2] if line[:2] in ("# ", "- ", "  ") else bool(line) for line in lines))
         assert len(shapes) == 1, game
 
 
 def test_an_edition_has_its_own_words_in_its_own_language() -> None:
-    assert "2, Scarto:" in rules.page("hanamikoji", "it", find_edition("2018-it"))
-    assert "2, trade-off:" in rules.page("hanamikoji", "en", find_edition("2018-it"))
-    assert "2, Discard:" in rules.page("hanamikoji", "en", find_edition("2018-en"))
-    assert "2, scarto:" in rules.page("hanamikoji", "it", find_edition("original"))
-    assert "4, Compete:" in rules.page("hanamikoji", "en", find_edition("everdeck"))
+    assert "2, Scarto:" in rules_page("hanamikoji", "it", find_edition("2018-it"))
+    assert "2, trade-off:" in rules_page("hanamikoji", "en", find_edition("2018-it"))
+    assert "2, Discard:" in rules_page("hanamikoji", "en", find_edition("2018-en"))
+    assert "2, scarto:" in rules_page("hanamikoji", "it", find_edition("original"))
+    assert "4, Compete:" in rules_page("hanamikoji", "en", find_edition("everdeck"))
 
 
 def test_every_game_has_an_edition() -> None:
@@ -70,7 +71,7 @@ def test_every_game_has_an_edition() -> None:
 def test_every_edition_is_on_its_game_s_page_and_in_the_list() -> None:
     listed = run("rules", "--list").out
     for edition in EDITIONS:
-        assert edition.command in rules.page(edition.ruleset, "en")
+        assert edition.command in rules_page(edition.ruleset, "en")
         assert edition.command in listed
         assert edition.name in listed
     assert max(len(line) for line in listed.splitlines()) <= 80
@@ -78,7 +79,7 @@ def test_every_edition_is_on_its_game_s_page_and_in_the_list() -> None:
 
 def test_pages_as_json_are_the_same_in_every_language() -> None:
     for words in (["rules", "--list"], ["rules"], ["rules", "--edition", "2021"], ["deck"]):
-        answers = {run(*words, "--json", "--lang", lang).out for lang in language.LANGUAGES}
+        answers = {run(*words, "--json", "--lang", lang).out for lang in LANGUAGES}
         assert len(answers) == 1
         assert json.loads(answers.pop())
 
@@ -96,7 +97,7 @@ def test_at_a_terminal_the_rules_go_through_the_pager(monkeypatch: pytest.Monkey
     monkeypatch.setattr("pydoc.pager", shown.append)
     done = run("rules", "geishas-road", terminal=True)
     assert done.out == ""
-    assert shown == [rules.page("geishas-road", "en") + "\n"]
+    assert shown == [rules_page("geishas-road", "en") + "\n"]
     assert run("rules", "geishas-road", "--plain", terminal=True).out == shown[0]
 
 

@@ -5,12 +5,12 @@ It is added to the registries by `register`, which stands for the lines that the
 
 from __future__ import annotations
 
-from hkoji.cli.boards import BOARDS
 from hkoji.rules.registry import RULESETS
+from hkoji.show.games import SHOWN_GAMES, ShownGame
 from tests.toy.showdown import NAME, Showdown
 
 
 def register() -> None:
     """Adds the game to this process."""
     RULESETS[NAME] = Showdown
-    BOARDS[NAME] = "tests.toy.board:ShowdownBoard"
+    SHOWN_GAMES[NAME] = ShownGame("tests.toy.board:ShowdownBoard")

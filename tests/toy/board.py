@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from hkoji.cli.boards.board import SIDE, Board, Choice
 from hkoji.game.replay import Step
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Due
+from hkoji.show.board import SIDE, Board, Choice
 from tests.toy.showdown import PACK, ShowdownState
 
 
@@ -31,13 +31,13 @@ class ShowdownBoard(Board):
     def task(self) -> str:
         return "answer" if self.state.due is Due.ANSWER else "act"
 
-    def told(self, seat: Seat, action: str) -> str:
+    def decision_line(self, seat: Seat, action: str) -> str:
         return f"{self.name(seat)} played {action}"
 
-    def turned_up(self, seat: Seat, cards: str) -> str:
+    def reveal_line(self, seat: Seat, cards: str) -> str:
         return f"{self.name(seat)} revealed {cards}"
 
-    def scored(self, step: Step) -> str:
+    def score_line(self, step: Step) -> str:
         state = step.course.state
         assert isinstance(state, ShowdownState)
         return f"rounds won: {state.wins[0]} and {state.wins[1]}"
@@ -53,4 +53,4 @@ class ShowdownBoard(Board):
 
     def decisions(self) -> Iterator[Choice]:
         for action in self.position.legal:
-            yield action, f"hkoji move {self.position.short} {action}", ""
+            yield Choice(action, action)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.cli import cards
+from hkoji.cli import chosen_deck
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.client import Client, Position
-from hkoji.errors import CancelledError, StorageError, UsageError, shorten
+from hkoji.errors import CancelledError, StorageError, UsageError
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.position import action_of
@@ -19,7 +19,7 @@ from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import is_name
 from hkoji.log.line import format_log
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Ruleset
 
 
@@ -185,7 +185,7 @@ def cancel(client: Client, out: CommandOutput, game: str) -> None:
 
 def show_position(out: CommandOutput, position: Position) -> None:
     """A board; with `--json` a position for programs."""
-    cards.deck_for(position.course.setup.ruleset.name)
+    chosen_deck.deck_for(position.course.setup.ruleset.name)
 
     def text() -> str:
         from hkoji.cli.boards import draw
@@ -210,7 +210,7 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
         course = position.course
         if position.over or course.state.round != position.replay.steps[seq - 1].course.state.round:
             return draw(position, out.style)
-        action = cards.deck_for(course.setup.ruleset.name).write(action_of(step))
+        action = chosen_deck.deck_for(course.setup.ruleset.name).write(action_of(step))
         made = _("Entry {seq} is on record: {action}.", seq=seq, action=action)
         if position.mine:
             then = _("It is your turn again: {command}", command=f"hkoji show {position.short}")
@@ -225,11 +225,11 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
 def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
     """A move as it was typed, with a deck's names for the cards replaced by the game's."""
     text = " ".join(notation)
-    if cards.is_standard():
+    if chosen_deck.is_standard():
         return text
     with client.game(game) as held:
         position = held.current()
-    return cards.deck_for(position.course.setup.ruleset.name).read(text)
+    return chosen_deck.deck_for(position.course.setup.ruleset.name).read(text)
 
 
 def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:

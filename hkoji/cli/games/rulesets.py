@@ -11,8 +11,8 @@ from typing import Annotated, Final
 
 import typer
 
-from hkoji.errors import IllegalError, InvalidError, UsageError, shorten
-from hkoji.messages.text import tell
+from hkoji.errors import IllegalError, InvalidError, UsageError
+from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Json, Ruleset
 from hkoji.rules.registry import RULESETS, parse_ruleset
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hkoji.cli.cards import chosen
+from hkoji.cli.chosen_deck import chosen
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.hanamikoji.actions import NAMES
-from hkoji.show.decks import Card, find_deck
-from hkoji.show.decks.everdeck import spelled
+from hkoji.show.deck import DeckCard, find_deck
+from hkoji.show.hanamikoji.everdeck import spelled
 
 USUAL: Final = "everdeck"
 """The deck that is listed where none is chosen."""
@@ -44,15 +44,15 @@ def show(out: CommandOutput) -> None:
     out.result(value, lambda: "\n".join(_plain(cards) if out.plain else _table(out, cards, value["cards"])))
 
 
-def _suit(card: Card) -> str:
+def _suit(card: DeckCard) -> str:
     return translate(spelled(card.suit))
 
 
-def _action(card: Card) -> str:
+def _action(card: DeckCard) -> str:
     return translate(NAMES[int(card.stands_for)])
 
 
-def _table(out: CommandOutput, cards: Sequence[Card], total: object) -> Iterator[str]:
+def _table(out: CommandOutput, cards: Sequence[DeckCard], total: object) -> Iterator[str]:
     """The geisha with their items, then the action cards of both players."""
     geisha = [card for card in cards if card.use == "geisha"]
     items = {card.suit: card for card in cards if card.use == "item"}
@@ -80,7 +80,7 @@ def _columns(out: CommandOutput, rows: Sequence[tuple[str, ...]]) -> Iterator[st
         yield line if number else out.style.paint(line, "dim")
 
 
-def _plain(cards: Sequence[Card]) -> Iterator[str]:
+def _plain(cards: Sequence[DeckCard]) -> Iterator[str]:
     """One sentence for each line of the table."""
     for card in cards:
         ranks = ", ".join(card.ranks)

@@ -6,9 +6,9 @@ from hkoji.cli.language import _, check
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.settings import KEYS, in_use, path, read
 from hkoji.client.files import write_file
-from hkoji.errors import UsageError, shorten
-from hkoji.messages.text import tell
-from hkoji.show.decks import find_deck
+from hkoji.errors import UsageError
+from hkoji.messages.text import shorten, tell
+from hkoji.show.deck import find_deck
 
 
 def run(out: CommandOutput, key: str | None, value: str | None, *, unset: bool) -> None:

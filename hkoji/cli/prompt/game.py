@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import Final
 
-from hkoji.cli import cards
+from hkoji.cli import chosen_deck
 from hkoji.cli.boards import draw
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.prompt.dialogue import LEAVE, Dialogue
@@ -20,7 +20,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Event
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
-from hkoji.show.decks import Deck
+from hkoji.show.deck import Deck, typed
 
 _HELP_WORDS: Final = ("?", "h", "help")
 _BOARD_WORDS: Final = ("board", "show")
@@ -201,12 +201,12 @@ def rounds_text(ruleset: Ruleset, events: Sequence[Event]) -> str:
 
 
 def _deck(position: Position) -> Deck:
-    return cards.deck_for(position.course.setup.ruleset.name)
+    return chosen_deck.deck_for(position.course.setup.ruleset.name)
 
 
 def _typed(position: Position, move: str) -> str:
     """What to type for a move, in the names of the deck."""
-    return cards.typed(_deck(position), move)
+    return typed(_deck(position), move, translate)
 
 
 def _several(position: Position, moves: Sequence[str]) -> str:

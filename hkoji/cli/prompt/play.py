@@ -18,16 +18,16 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.prompt.dialogue import Dialogue
 from hkoji.cli.prompt.game import PromptGame, rounds_text
-from hkoji.cli.prompt.introductions import introduction
 from hkoji.client import Client, Home, Position, watching
 from hkoji.client.files import read_json, write_file
-from hkoji.errors import CancelledError, NotFoundError, UsageError, shorten
+from hkoji.errors import CancelledError, NotFoundError, UsageError
 from hkoji.game.replay import replay
 from hkoji.local.local_game import LocalGame, decide
 from hkoji.local.local_games import LocalGames, LocalSeats
 from hkoji.log.line import parse_lines
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Json, Ruleset
+from hkoji.show.games import board_type
 
 _POLL: Final = 2.0
 
@@ -99,8 +99,7 @@ def play(out: CommandOutput, wish: PlayOptions) -> int:
     while True:
         if seating is None:
             if not any(each.ruleset == ruleset.name for each in here.seatings()):
-                talk.say(translate(introduction(ruleset.name)))
-                talk.say(_("All the rules: {command}", command=f"hkoji rules {ruleset.name}"))
+                _introduce(talk, ruleset.name)
             seating = here.begin(ruleset, bot)
             talk.say()
             talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seating.opponent))
@@ -112,6 +111,14 @@ def play(out: CommandOutput, wish: PlayOptions) -> int:
         if not talk.agrees(_("Another game?")):
             return Exit.OK
         seating = None
+
+
+def _introduce(talk: Dialogue, ruleset: str) -> None:
+    """Says what a newcomer has to know of a game, if it has an introduction."""
+    introduction = board_type(ruleset).introduction
+    if introduction:
+        talk.say(translate(introduction))
+        talk.say(_("All the rules: {command}", command=f"hkoji rules {ruleset}"))
 
 
 def resume(out: CommandOutput, prefix: str) -> int | None:

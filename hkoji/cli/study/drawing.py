@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from hkoji.cli.boards import board
-from hkoji.cli.language import _, translate
 from hkoji.cli.output import TextStyle
-from hkoji.client import Position
 from hkoji.errors import StorageError, UsageError
+from hkoji.game.position import Position
 from hkoji.messages.text import tell
-from hkoji.show.drawings.position import draw_position
-from hkoji.show.scene import Scene
-from hkoji.study.eyes import Eyes
+from hkoji.show.games import draw_position
 
 _ZOOM: Final = 2.0
 """Pixels of a PNG for each one of the drawing."""
@@ -35,22 +32,9 @@ def drawing_file(file: str) -> DrawingFile:
     return DrawingFile(file, ending == ".png")
 
 
-def draw(position: Position, eyes: Eyes, where: str) -> str:
+def draw(position: Position, where: str) -> str:
     """A position as SVG text. `where` says what it is a position of."""
-    words = board(position, TextStyle(colour=False, plain=False))
-    host, guest = position.course.setup.names
-    return draw_position(
-        Scene(
-            state=position.course.state,
-            names=(host or _("the host"), guest or _("nobody yet")),
-            near=eyes.seat or 0,
-            title=where,
-            news=tuple(" · ".join(line.split("   ")) for line in words.news()),
-            turn=words.turn(),
-            translate=translate,
-            symbol=words.deck.symbol,
-        )
-    )
+    return draw_position(board(position, TextStyle(colour=False, plain=False)).scene(where))
 
 
 def write(svg: str, where: DrawingFile) -> None:

@@ -80,7 +80,7 @@ def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> 
     shown = Replay(seen.steps[: last + 1])
     number = found[at_entry(found, last) or 0].decision
     position = studied_position(shown, eyes.seat)
-    svg = drawing.draw(position, eyes, place_title(position, number, found[-1].decision, eyes))
+    svg = drawing.draw(position, place_title(position, number, found[-1].decision, eyes))
     for each in targets:
         drawing.write(svg, each)
     if not printed:

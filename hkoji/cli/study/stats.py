@@ -13,7 +13,7 @@ from hkoji.cli.study.game_records import UnreadableLog, read_games
 from hkoji.errors import HkojiError, StorageError
 from hkoji.messages.text import plural, tell
 from hkoji.rules.registry import RULESETS
-from hkoji.show.drawings.charts import Bar, Chart, draw_charts
+from hkoji.show.svg.charts import Bar, Chart, draw_charts
 from hkoji.study.shares import Share, Spread
 from hkoji.study.tally import GameTally, Group
 

@@ -10,14 +10,14 @@ import sys
 from typing import Final
 
 from hkoji.cli.boards import draw
-from hkoji.cli.cards import deck_for
+from hkoji.cli.chosen_deck import deck_for
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.study.replay import place_title
-from hkoji.errors import HkojiError, UsageError, shorten
+from hkoji.errors import HkojiError, UsageError
 from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay, Step
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
 from hkoji.study.eyes import EVERY, Eyes, parse_eyes, see
@@ -131,7 +131,7 @@ class ReplayWalk:
         from hkoji.cli.study import drawing
 
         title = place_title(self.position, self.stop.decision, self.found[-1].decision, self.eyes)
-        return drawing.draw(self.position, self.eyes, title)
+        return drawing.draw(self.position, title)
 
     def _whose(self) -> str:
         if self.eyes.seat is None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from hkoji import errors
+from hkoji.messages.text import shorten
 from hkoji.messages.wire import parts_of
 
 log = structlog.get_logger("hkoji")
@@ -166,7 +167,7 @@ def answer(status: int, code: str, detail: str, hint: str, members: dict[str, An
 def _validation_detail(error: RequestValidationError) -> str:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
-    return f"{errors.shorten(place)}: {errors.shorten(str(first['msg']), 160)}"
+    return f"{shorten(place)}: {shorten(str(first['msg']), 160)}"
 
 
 def install(app: FastAPI) -> None:

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from zlib import crc32
 
-from hkoji.cli import language
 from hkoji.errors import HkojiError
+from hkoji.manual.catalogues import load_catalogue
 from hkoji.messages.text import Catalogue, render
 from hkoji.messages.wire import assemble, parts_of
 
@@ -61,7 +61,7 @@ def told(error: HkojiError) -> None:
 
 @cache
 def _italian() -> Catalogue:
-    return language.load("it")
+    return load_catalogue("it")
 
 
 def text(data: bytes) -> str:

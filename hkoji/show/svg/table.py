@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hkoji.rules.events import Seat
-from hkoji.show.drawings import cards
-from hkoji.show.drawings.canvas import SERIF
-from hkoji.show.drawings.cards import FAINT, INK, LINE, PAPER, Mat
 from hkoji.show.scene import Scene
+from hkoji.show.svg import cards
+from hkoji.show.svg.canvas import SERIF
+from hkoji.show.svg.cards import FAINT, INK, LINE, PAPER, Mat
 
 WIDTH: Final = 1080
 MARGIN: Final = 24
@@ -21,7 +21,7 @@ _NEWS: Final = 20
 _LONGEST: Final = 17
 
 
-class Action(NamedTuple):
+class ActionTile(NamedTuple):
     """An action of a player: its sign and name, whether it has been taken, and the cards it keeps face down."""
 
     sign: str
@@ -64,7 +64,7 @@ def panel(
     seat: Seat,
     y: float,
     totals: tuple[str, ...],
-    actions: tuple[Action, ...],
+    actions: tuple[ActionTile, ...],
     hand: tuple[str, ...],
 ) -> None:
     """A player's name with totals, the four actions, and the hand; the one who is to decide has a bar at the side."""
@@ -84,7 +84,7 @@ def panel(
     cards.row(mat, hand, x, y + 18, step)
 
 
-def _tile(mat: Mat, action: Action, x: float, y: float) -> None:
+def _tile(mat: Mat, action: ActionTile, x: float, y: float) -> None:
     height = PANEL - 36
     mat.rect(
         x,

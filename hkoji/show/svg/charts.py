@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hkoji.show.drawings.canvas import Canvas
+from hkoji.show.svg.canvas import Canvas
 
 WIDTH: Final = 760
 _LEFT: Final = 190

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.show.drawings.canvas import Canvas
-from hkoji.show.drawings.charts import Bar, Chart, draw_charts
+from hkoji.show.svg.canvas import Canvas
+from hkoji.show.svg.charts import Bar, Chart, draw_charts
 
 SVG = "{http://www.w3.org/2000/svg}"
 printable = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), max_size=40)

@@ -1,26 +1,25 @@
-"""What the boards of all games share: title, names, whose turn it is, what has happened lately, what to type.
+"""What the boards of all games share: title, names, whose turn it is, the news, what can be typed.
 
-A board reads a position and nothing else; it can show only what the position's owner knows. One module a game
-subclasses `Board` with its table.
+A board reads a position and nothing else, so it can show only what the position's owner knows. Each game subclasses
+`Board` with its table. Language, names of the cards and colours are arguments.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import wrap
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from hkoji.cli import cards
-from hkoji.cli.language import _, _by, translate
-from hkoji.cli.output import TextStyle
-from hkoji.client import Position
 from hkoji.game.course import Course, Stage
+from hkoji.game.position import Position
 from hkoji.game.replay import Step
-from hkoji.messages.text import tell
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import Text, tell
 from hkoji.rules.events import DECISIONS, Close, Event, Outcome, Reveal, Seat
 from hkoji.rules.protocol import Due
-from hkoji.show.decks import Deck
+from hkoji.show.deck import STANDARD, Deck, spelled, symbols
+from hkoji.show.scene import Scene
 
 WIDTH: Final = 78
 SIDE: Final = 13
@@ -33,30 +32,74 @@ _REASONS: Final = {
     "cancel": tell("cancelled"),
 }
 
-Choice = tuple[str, str, str]
-"""Something that can be done: in a word, what to type, and what that does."""
+Paint: TypeAlias = Callable[..., str]
+"""Returns a text in named styles: `paint("A", "bold", "red")`. Styles are bold, dim, red, green, yellow and cyan."""
+
+
+def unpainted(text: str, *_styles: str) -> str:
+    """Returns the text without any style."""
+    return text
+
+
+class Look(NamedTuple):
+    """How a board looks to its reader: language, names of the cards, styles; `plain` asks for sentences only."""
+
+    say: Speaker = str
+    deck: Deck = STANDARD
+    paint: Paint = unpainted
+    plain: bool = False
+
+
+class Choice(NamedTuple):
+    """Something that the reader can do: its name, the text to type, and its result in a few words or empty."""
+
+    name: str
+    typed: str
+    result: str = ""
 
 
 class Board(ABC):
-    """A position as text of at most 78 columns."""
+    """A position in words, as text of at most 78 columns."""
 
     game: ClassVar[str]
     """The game's name for people."""
+    introduction: ClassVar[str] = ""
+    """The rules in about ten lines for a first game; empty if the game has none."""
     reasons: ClassVar[Mapping[str, str]]
     """For each of the ruleset's reasons the words that end `alice wins …`."""
 
-    def __init__(self, position: Position, style: TextStyle) -> None:
+    def __init__(self, position: Position, look: Look) -> None:
         self.position: Final = position
         self.course: Final[Course] = position.course
-        self.style: Final = style
-        self.deck: Final[Deck] = cards.deck_for(position.course.setup.ruleset.name)
+        self.say: Final[Speaker] = look.say
+        self.deck: Final[Deck] = look.deck
+        self.paint: Final[Paint] = look.paint
+        self.plain: Final = look.plain
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
         self.you: Final = position.seat is not None and not position.studied
 
-    def draw(self) -> str:
-        """The board, linear if the style asks for it."""
-        parts = self.plain() if self.style.plain else self.lines()
+    def text(self, choices: Iterable[Choice]) -> str:
+        """Returns the board, or sentences if the look is plain; `choices` stand at its end."""
+        parts = self._sentences(choices) if self.plain else self._lines(choices)
         return "\n".join(line.rstrip() for line in parts) + "\n"
+
+    def scene(self, title: str) -> Scene:
+        """Returns the position as it can be drawn, with its news and whose turn it is."""
+        host, guest = self.course.setup.names
+        return Scene(
+            state=self.course.state,
+            names=(host or self.say(tell("the host")), guest or self.say(tell("nobody yet"))),
+            near=self.me,
+            title=title,
+            news=tuple(" · ".join(line.split("   ")) for line in self.news()),
+            turn=self.turn(),
+            translate=self.say,
+            symbol=self.deck.symbol,
+        )
+
+    def choices(self) -> Iterator[Choice]:
+        """Returns what this player can decide now, with the bare notation or words as the text to type."""
+        return self.decisions() if self.position.legal else iter(())
 
     # --- what a game adds -------------------------------------------------------------------------------------
 
@@ -69,15 +112,15 @@ class Board(ABC):
         """What the actor has to do, after a `to` or in the infinitive: `answer 3BCC`."""
 
     @abstractmethod
-    def told(self, seat: Seat, action: str) -> str:
+    def decision_line(self, seat: Seat, action: str) -> str:
         """A decision in words and notation."""
 
     @abstractmethod
-    def turned_up(self, seat: Seat, cards: str) -> str:
+    def reveal_line(self, seat: Seat, cards: str) -> str:
         """A reveal in words and notation."""
 
     @abstractmethod
-    def scored(self, step: Step) -> str:
+    def score_line(self, step: Step) -> str:
         """How things stand after the round that the entry `step` has scored."""
 
     @abstractmethod
@@ -97,8 +140,10 @@ class Board(ABC):
     def name(self, seat: Seat) -> str:
         """`you`, or a player's name, cut where it would not fit into a line."""
         if self.is_me(seat):
-            return _("you")
-        name = self.course.setup.names[seat] or (_("the host") if seat == 0 else _("nobody yet"))
+            return self.say(tell("you"))
+        name = self.course.setup.names[seat] or (
+            self.say(tell("the host")) if seat == 0 else self.say(tell("nobody yet"))
+        )
         return name if len(name) <= _NAME else f"{name[: _NAME - 1]}~"
 
     def is_me(self, seat: Seat) -> bool:
@@ -107,19 +152,11 @@ class Board(ABC):
 
     def by(self, seat: Seat, you: str, they: str, **values: object) -> str:
         """A message about a seat: `you` to the player who sits there, to others `they`, with the `{name}`."""
-        return _by(self.is_me(seat), you, they, name=self.name(seat), **values)
+        return self.say(Text(you if self.is_me(seat) else they, {"name": self.name(seat), **values}))
 
     def shown(self, names: Iterable[str]) -> str:
         """Cards for reading: spelled out where no table is drawn."""
-        return (cards.spelled if self.style.plain else cards.symbols)(self.deck, names)
-
-    def noted(self, notation: str) -> str:
-        """What has happened in notation, in the names of the deck."""
-        return self.deck.write(notation)
-
-    def to_type(self, action: str) -> str:
-        """The command for an action."""
-        return f"hkoji move {self.position.short} {cards.typed(self.deck, action)}"
+        return spelled(self.deck, names, self.say) if self.plain else symbols(self.deck, names)
 
     def label(self, seat: Seat) -> str:
         """A player's name as the label of a row."""
@@ -134,8 +171,8 @@ class Board(ABC):
     def players(self) -> str:
         """Both names in full, and who sits where."""
         host, guest = self.course.setup.names
-        nobody = _("nobody yet")
-        return _("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody)
+        nobody = self.say(tell("nobody yet"))
+        return self.say(tell("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody))
 
     def turn(self) -> str:
         """What the game waits for."""
@@ -147,12 +184,12 @@ class Board(ABC):
         if course.stage is Stage.JOIN:
             invite = course.setup.invite
             if invite:
-                return _("The game waits for {name} to join.", name=invite.name)
-            return _("The game waits for someone to join.")
+                return self.say(tell("The game waits for {name} to join.", name=invite.name))
+            return self.say(tell("The game waits for someone to join."))
         if course.state.due is Due.DEAL and course.state.round:
-            return _("Round {number} is over.", number=course.state.round)
+            return self.say(tell("Round {number} is over.", number=course.state.round))
         if course.actor is None:
-            return _("The game waits for its service.")
+            return self.say(tell("The game waits for its service."))
         if course.stage is not Stage.PLAY:
             return self.by(
                 course.actor,
@@ -162,7 +199,7 @@ class Board(ABC):
         return self.by(course.actor, "It is your turn.", "It is {name}'s turn to {task}.", task=self.task())
 
     def _ending(self, outcome: Outcome) -> str:
-        reason = translate({**_REASONS, **self.reasons}.get(outcome.reason, outcome.reason))
+        reason = self.say({**_REASONS, **self.reasons}.get(outcome.reason, outcome.reason))
         if outcome.winner is not None:
             return self.by(
                 outcome.winner,
@@ -171,12 +208,12 @@ class Board(ABC):
                 reason=reason,
             )
         if outcome.reason in _REASONS:
-            return _("The game is over: no winner, {reason}.", reason=reason)
-        return _("The game is over: a shared win, {reason}.", reason=reason)
+            return self.say(tell("The game is over: no winner, {reason}.", reason=reason))
+        return self.say(tell("The game is over: a shared win, {reason}.", reason=reason))
 
     def actions_left(self, seat: Seat, actions: Iterable[str]) -> str:
         """A sentence on the actions that a seat has not taken."""
-        left = ", ".join(actions) or _("none")
+        left = ", ".join(actions) or self.say(tell("none"))
         return self.by(seat, "Actions left for you: {actions}.", "Actions left for {name}: {actions}.", actions=left)
 
     def face_down(self, seat: Seat, what: str, shown: str) -> str:
@@ -185,7 +222,7 @@ class Board(ABC):
             seat,
             "Face down for you: {what} {cards}.",
             "Face down for {name}: {what} {cards}.",
-            what=translate(what),
+            what=self.say(what),
             cards=shown,
         )
 
@@ -194,23 +231,23 @@ class Board(ABC):
 
         For anybody else the last three events.
         """
-        told: list[str] = []
+        lines: list[str] = []
         own = 0
         for step in self.position.replay.steps:
-            told.extend(line for event in step.events if (line := self._tell(event)))
+            lines.extend(line for event in step.events if (line := self._line(event)))
             if step.entry.kind == "reveal":
-                told.append(self.scored(step))
+                lines.append(self.score_line(step))
             if self.you and any(isinstance(event, DECISIONS) and event.seat == self.me for event in step.events):
-                own = len(told)
+                own = len(lines)
         if not self.you:
-            return told[-3:]
-        return (told[own:] or told[max(own - 1, 0) :])[-_NEWS:]
+            return lines[-3:]
+        return (lines[own:] or lines[max(own - 1, 0) :])[-_NEWS:]
 
-    def _tell(self, event: Event) -> str:
+    def _line(self, event: Event) -> str:
         if isinstance(event, DECISIONS):
-            return self.told(event.seat, event.action)
+            return self.decision_line(event.seat, event.action)
         if isinstance(event, Reveal):
-            return self.turned_up(event.seat, event.cards)
+            return self.reveal_line(event.seat, event.cards)
         if isinstance(event, Close) and event.outcome.reason == "resign" and event.outcome.winner is not None:
             result = f"#{event.outcome.winner} resign"
             return self.by(
@@ -220,55 +257,37 @@ class Board(ABC):
 
     # --- the board --------------------------------------------------------------------------------------------
 
-    def lines(self) -> Iterator[str]:
-        """The drawn board."""
-        yield from (self.style.paint(line, "bold") for line in self.title())
+    def _lines(self, choices: Iterable[Choice]) -> Iterator[str]:
+        yield from (self.paint(line, "bold") for line in self.title())
         yield ""
         yield from self.table()
         news = [part for line in self.news() for part in wrap(line, WIDTH - SIDE, subsequent_indent="  ")]
         if news:
             yield ""
-            yield from (f"{_('lately') if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
+            yield from (f"{self.say(tell('lately')) if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
-        yield self.style.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
-        choices = tuple(self.choices())
-        typed = max((len(command) for _what, command, _then in choices), default=0)
-        for what, command, then in choices:
-            line = f"  {f'{what}  ':{SIDE + 2}}{command:{typed}}"
-            yield f"{line}  {then}" if len(line) + len(then) + 2 <= WIDTH else line
+        yield self.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
+        choices = tuple(choices)
+        width = max((len(choice.typed) for choice in choices), default=0)
+        for choice in choices:
+            line = f"  {f'{choice.name}  ':{SIDE + 2}}{choice.typed:{width}}"
+            yield f"{line}  {choice.result}" if len(line) + len(choice.result) + 2 <= WIDTH else line
 
     def rule(self) -> str:
         """A line across."""
-        return self.style.paint("─" * WIDTH, "dim")
+        return self.paint("─" * WIDTH, "dim")
 
-    def choices(self) -> Iterator[Choice]:
-        """What can be done now."""
-        game = self.position.short
-        if self.position.studied:
-            return
-        if self.style.seated:
-            for what, command, then in self.decisions() if self.position.legal else ():
-                yield what, command.removeprefix(f"hkoji move {game} "), then
-        elif self.course.finished:
-            yield _("look back"), f"hkoji replay {game}", _("the whole game in notation")
-            yield _("check it"), f"hkoji audit {game}", _("every signature, card and move")
-            yield _("keep it"), f"hkoji export {game}", _("for anyone to check")
-        elif self.you and not self.position.legal:
-            yield _("wait"), f"hkoji wait {game}", ""
-        elif self.position.legal:
-            yield from self.decisions()
+    # --- the sentences ----------------------------------------------------------------------------------------
 
-    # --- linear -----------------------------------------------------------------------------------------------
-
-    def plain(self) -> Iterator[str]:
-        """The same as sentences, one a line."""
+    def _sentences(self, choices: Iterable[Choice]) -> Iterator[str]:
         yield f"{self.game} {self.course.setup.game[:8]}, {self.players()}, {self.where()}."
         yield from self.sentences()
         for line in self.news():
-            yield _("Lately: {news}.", news=" ".join(line.split()))
+            yield self.say(tell("Lately: {news}.", news=" ".join(line.split())))
         yield self.turn()
-        for what, command, then in self.choices():
-            if then:
-                yield _("To {choice}, type: {command} ({result}).", choice=what, command=command, result=then)
+        for name, command, result in choices:
+            if result:
+                message = tell("To {choice}, type: {command} ({result}).", choice=name, command=command, result=result)
             else:
-                yield _("To {choice}, type: {command}.", choice=what, command=command)
+                message = tell("To {choice}, type: {command}.", choice=name, command=command)
+            yield self.say(message)

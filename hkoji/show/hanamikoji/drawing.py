@@ -9,11 +9,11 @@ from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
-from hkoji.show.drawings import cards, table
-from hkoji.show.drawings.canvas import SERIF
-from hkoji.show.drawings.cards import FAINT, FELT, INK, LINE, PAPER, Mat
-from hkoji.show.drawings.table import HEAD, MARGIN, PANEL, WIDTH, Action
 from hkoji.show.scene import Scene
+from hkoji.show.svg import cards, table
+from hkoji.show.svg.canvas import SERIF
+from hkoji.show.svg.cards import FAINT, FELT, INK, LINE, PAPER, Mat
+from hkoji.show.svg.table import HEAD, MARGIN, PANEL, WIDTH, ActionTile
 
 _COLUMN: Final = 118
 _STACK: Final = cards.HEIGHT + 4 * cards.OVERLAP + 26
@@ -53,7 +53,7 @@ def draw(scene: Scene) -> str:
 def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float) -> None:
     down = {SECRET: state.secrets[seat], TRADE_OFF: state.trade_offs[seat]}
     actions = tuple(
-        Action(
+        ActionTile(
             str(number),
             scene.word(NAMES[number]),
             bool(state.used[seat] & bit(number)),

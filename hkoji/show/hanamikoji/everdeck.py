@@ -17,7 +17,7 @@ from hkoji.messages.text import Text, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, GIFT, KINDS, SECRET, TRADE_OFF
 from hkoji.rules.hanamikoji.ruleset import NAME
-from hkoji.show.decks.protocol import Card
+from hkoji.show.deck import DeckCard
 
 
 class _Suit(NamedTuple):
@@ -105,15 +105,15 @@ class Everdeck:
             )
         return kind
 
-    def cards(self) -> tuple[Card, ...]:
+    def cards(self) -> tuple[DeckCard, ...]:
         """36 cards: seven geisha, 21 items, four actions for each player."""
         geisha = (
-            Card("geisha", suit.name, (str(charm),), kind)
+            DeckCard("geisha", suit.name, (str(charm),), kind)
             for (kind, suit), charm in zip(_OF.items(), CHARM, strict=True)
         )
-        items = (Card("item", suit.name, _ITEMS[kind], kind) for kind, suit in _OF.items())
+        items = (DeckCard("item", suit.name, _ITEMS[kind], kind) for kind, suit in _OF.items())
         actions = (
-            Card("action", suit, (rank,), str(number), owner)
+            DeckCard("action", suit, (rank,), str(number), owner)
             for owner, suit in _OWNERS.items()
             for rank, number in sorted(_ACTIONS.items(), key=lambda each: each[1])
         )

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from hkoji.cli.boards.board import SIDE, Board, Choice
-from hkoji.cli.language import _, _n, translate
-from hkoji.cli.output import TextStyle
-from hkoji.client import Position
+from hkoji.game.position import Position
 from hkoji.game.replay import Step
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.rules.protocol import Due
+from hkoji.show.board import SIDE, Board, Choice, Look
+from hkoji.show.deck import typed
 
 _COLUMN: Final = 6
 _COLOURS: Final = ("red", "yellow", "cyan", "green", "bold", "red", "cyan")
@@ -27,20 +26,34 @@ _HELP: Final = {
     4: tell("2 pairs shown: they take one"),
 }
 _PLAYED: Final = {1: tell("a secret"), 2: tell("a trade-off"), 3: tell("a gift"), 4: tell("a competition")}
+_INTRODUCTION: Final = tell(
+    """\
+Hanamikoji. Seven geisha, A to G, have 2 2 2 3 3 4 5 charm, and as many cards.
+Who has more cards on their side of a geisha when a round ends has her favor.
+With the favor of 4 geisha, or with 11 charm, you win. If nobody does, there is
+a new round; favors stay until somebody has more cards there.
+In a round each of you four times draws a card and takes an action, each once:
+  1 secret       one card face down; it counts when the round ends
+  2 trade-off    two cards face down; nobody gets them
+  3 gift         you show three cards; the other takes one, two are yours
+  4 competition  you show two pairs; the other takes one pair, one is yours
+3BCC offers B, C and C; -C takes the C. Type ? to see what can be typed."""
+)
 
 
 class HanamikojiBoard(Board):
     """A position of Hanamikoji."""
 
     game = "Hanamikoji"
+    introduction: ClassVar = _INTRODUCTION
     reasons: ClassVar = {
         "charm": tell("with 11 charm or more"),
         "geisha": tell("with 4 geisha or more"),
         "limit": tell("at the round limit"),
     }
 
-    def __init__(self, position: Position, style: TextStyle) -> None:
-        super().__init__(position, style)
+    def __init__(self, position: Position, look: Look) -> None:
+        super().__init__(position, look)
         state = position.course.state
         assert isinstance(state, HanamikojiState)
         self.state: Final = state
@@ -50,25 +63,27 @@ class HanamikojiBoard(Board):
     def where(self) -> str:
         """The round, and the limit if there is one."""
         if not self.state.round:
-            return _("before the first round")
+            return self.say(tell("before the first round"))
         number, limit = self.state.round, self.state.ruleset.max_rounds
         return (
-            _("round {number} of {limit}", number=number, limit=limit) if limit else _("round {number}", number=number)
+            self.say(tell("round {number} of {limit}", number=number, limit=limit))
+            if limit
+            else self.say(tell("round {number}", number=number))
         )
 
     def task(self) -> str:
         """An answer or an action."""
         if self.state.due is Due.ANSWER:
-            return _("answer {offer}", offer=self.noted(self.state.offer))
-        return _("choose an action")
+            return self.say(tell("answer {offer}", offer=self.deck.write(self.state.offer)))
+        return self.say(tell("choose an action"))
 
-    def told(self, seat: Seat, action: str) -> str:
+    def decision_line(self, seat: Seat, action: str) -> str:
         """An action or an answer."""
-        move = self.noted(action)
+        move = self.deck.write(action)
         if action.startswith("-"):
             cards = self.shown(action[1:])
             return self.by(seat, "you took {cards}   {move}", "{name} took {cards}   {move}", cards=cards, move=move)
-        what = translate(_PLAYED[int(action[0])])
+        what = self.say(_PLAYED[int(action[0])])
         if "X" in action:
             return self.by(seat, "you played {what}   {move}", "{name} played {what}   {move}", what=what, move=move)
         return self.by(
@@ -80,43 +95,44 @@ class HanamikojiBoard(Board):
             move=move,
         )
 
-    def turned_up(self, seat: Seat, cards: str) -> str:
+    def reveal_line(self, seat: Seat, cards: str) -> str:
         """A secret."""
         return self.by(
             seat,
             "you revealed the secret {card}   {move}",
             "{name} revealed the secret {card}   {move}",
             card=self.shown(cards),
-            move=self.noted(f"?{cards}"),
+            move=self.deck.write(f"?{cards}"),
         )
 
-    def scored(self, step: Step) -> str:
+    def score_line(self, step: Step) -> str:
         """Geisha and charm on both sides."""
         state = step.course.state
         assert isinstance(state, HanamikojiState)
         number = state.round if state.due in (Due.OVER, Due.DEAL) else state.round - 1
         stands = (
-            _(
-                "{name} {geisha} geisha and {charm} charm",
-                name=self.name(seat),
-                geisha=geisha(state.markers, seat),
-                charm=charm(state.markers, seat),
+            self.say(
+                tell(
+                    "{name} {geisha} geisha and {charm} charm",
+                    name=self.name(seat),
+                    geisha=geisha(state.markers, seat),
+                    charm=charm(state.markers, seat),
+                )
             )
             for seat in (1 - self.me, self.me)
         )
-        return _("round {number}: {sides}", number=number, sides=", ".join(stands))
+        return self.say(tell("round {number}: {sides}", number=number, sides=", ".join(stands)))
 
     # --- the table --------------------------------------------------------------------------------------------
 
     def table(self) -> Iterator[str]:
         """The row of geisha with both sides, then actions, deck, offer and hand."""
-        style, state = self.style, self.state
-        other = 1 - self.me
+        state, other = self.state, 1 - self.me
         head = "".join(
-            style.paint(f"{self.deck.symbol(kind)}{points}".center(_COLUMN), colour)
+            self.paint(f"{self.deck.symbol(kind)}{points}".center(_COLUMN), colour)
             for kind, points, colour in zip(KINDS, CHARM, _COLOURS, strict=True)
         )
-        yield f"{'':{SIDE}}{head}   {_('geisha charm')}"
+        yield f"{'':{SIDE}}{head}   {self.say(tell('geisha charm'))}"
         yield self.rule()
         yield self._row(other)
         yield self._favors()
@@ -125,21 +141,25 @@ class HanamikojiBoard(Board):
         for seat in (other, self.me):
             yield self._actions(seat)
         if state.deck:
-            yield f"{_('deck'):{SIDE}}{self._deck()}"
+            yield f"{self.say(tell('deck')):{SIDE}}{self._deck()}"
         if state.offer:
-            yield style.paint(f"{_('on offer'):{SIDE}}{self._spread(state.offer)}", "bold")
+            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{self._spread(state.offer)}", "bold")
         yield from self._hands()
 
     def _deck(self) -> str:
         deck, aside = self.state.deck, PACK.decode(self.state.aside)
         if UNKNOWN in deck + aside:
-            return _n("{n} card to draw, 1 removed unseen", "{n} cards to draw, 1 removed unseen", len(deck))
-        return _n(
-            "{n} card to draw: {cards}, {aside} removed",
-            "{n} cards to draw: {cards}, {aside} removed",
-            len(deck),
-            cards=self.shown(deck),
-            aside=self.shown(aside),
+            return self.say(
+                plural("{n} card to draw, 1 removed unseen", "{n} cards to draw, 1 removed unseen", len(deck))
+            )
+        return self.say(
+            plural(
+                "{n} card to draw: {cards}, {aside} removed",
+                "{n} cards to draw: {cards}, {aside} removed",
+                len(deck),
+                cards=self.shown(deck),
+                aside=self.shown(aside),
+            )
         )
 
     def _hands(self) -> Iterator[str]:
@@ -147,13 +167,17 @@ class HanamikojiBoard(Board):
         for seat in (self.me,) if self.you else (0, 1):
             hand = self.state.hands[seat]
             if hand > 0 and (self.you or hand < PACK.unknown):
-                label = _("your hand") if self.you else _("{name} holds", name=self.name(seat)[:7])
+                label = (
+                    self.say(tell("your hand"))
+                    if self.you
+                    else self.say(tell("{name} holds", name=self.name(seat)[:7]))
+                )
                 yield f"{label:{SIDE}}{self._cards(PACK.decode(hand))}"
 
     def _row(self, seat: Seat) -> str:
         counts = PACK.counts(self.state.rows[seat])
         cells = "".join(
-            self.style.paint((self.deck.symbol(kind) * n).center(_COLUMN), colour)
+            self.paint((self.deck.symbol(kind) * n).center(_COLUMN), colour)
             for kind, n, colour in zip(KINDS, counts, _COLOURS, strict=False)
         )
         totals = f"   {geisha(self.state.markers, seat):^6} {charm(self.state.markers, seat):^5}"
@@ -162,10 +186,10 @@ class HanamikojiBoard(Board):
     def _favors(self) -> str:
         arrows = {str(1 - self.me): "▲", str(self.me): "▼", NEUTRAL: "·"}
         cells = "".join(
-            self.style.paint(arrows[marker].center(_COLUMN), *(() if marker == NEUTRAL else ("bold",)))
+            self.paint(arrows[marker].center(_COLUMN), *(() if marker == NEUTRAL else ("bold",)))
             for marker in self.state.markers
         )
-        return f"{_('favor'):{SIDE}}{cells}"
+        return f"{self.say(tell('favor')):{SIDE}}{cells}"
 
     def _actions(self, seat: Seat) -> str:
         """All four actions, those used in brackets; beside them what lies face down and is known."""
@@ -173,14 +197,14 @@ class HanamikojiBoard(Board):
         words = []
         for number in NUMBERS:
             cards = down.get(number, 0)
-            known = f" {self.noted(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
-            word = f"{number} {translate(NAMES[number])}{known}"
-            words.append(self.style.paint(f"({word})", "dim") if self.state.used[seat] & bit(number) else f" {word} ")
+            known = f" {self.deck.write(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
+            word = f"{number} {self.say(NAMES[number])}{known}"
+            words.append(self.paint(f"({word})", "dim") if self.state.used[seat] & bit(number) else f" {word} ")
         return f"{self.label(seat)}{' '.join(words)}"
 
     def _cards(self, cards: str) -> str:
         return " ".join(
-            self.style.paint(self.deck.symbol(card), "bold", _COLOURS[KINDS.index(card)]) if card in KINDS else card
+            self.paint(self.deck.symbol(card), "bold", _COLOURS[KINDS.index(card)]) if card in KINDS else card
             for card in cards
         )
 
@@ -192,16 +216,20 @@ class HanamikojiBoard(Board):
 
     def decisions(self) -> Iterator[Choice]:
         """Every answer, or an example of each action that is left."""
+        legal = self.position.legal
         if self.state.due is Due.ANSWER:
-            for answer in self.position.legal:
-                yield _("take {cards}", cards=self.shown(answer[1:])), self.to_type(answer), ""
+            for answer in legal:
+                yield Choice(self.say(tell("take {cards}", cards=self.shown(answer[1:]))), self._typed(answer))
             return
         for number in NUMBERS:
-            example = next((action for action in self.position.legal if action[0] == str(number)), None)
+            example = next((action for action in legal if action[0] == str(number)), None)
             if example:
-                yield f"{number} {translate(NAMES[number])}", self.to_type(example), translate(_HELP[number])
+                yield Choice(f"{number} {self.say(NAMES[number])}", self._typed(example), self.say(_HELP[number]))
 
-    # --- linear -----------------------------------------------------------------------------------------------
+    def _typed(self, action: str) -> str:
+        return typed(self.deck, action, self.say)
+
+    # --- the sentences -----------------------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[str]:
         """Geisha by geisha, then actions, offer and hand."""
@@ -214,31 +242,42 @@ class HanamikojiBoard(Board):
             PACK.counts(state.rows[1 - self.me]),
             strict=False,
         ):
-            favor = _("favors nobody") if marker == NEUTRAL else self.by(int(marker), "favors you", "favors {name}")
-            yield _(
-                "Geisha {kind}, charm {points}: {me} {mine}, {other} {theirs}; {favor}.",
-                kind=self.shown(kind),
-                points=points,
-                me=self.name(self.me),
-                mine=mine,
-                other=self.name(1 - self.me),
-                theirs=theirs,
-                favor=favor,
+            favor = (
+                self.say(tell("favors nobody"))
+                if marker == NEUTRAL
+                else self.by(int(marker), "favors you", "favors {name}")
+            )
+            yield self.say(
+                tell(
+                    "Geisha {kind}, charm {points}: {me} {mine}, {other} {theirs}; {favor}.",
+                    kind=self.shown(kind),
+                    points=points,
+                    me=self.name(self.me),
+                    mine=mine,
+                    other=self.name(1 - self.me),
+                    theirs=theirs,
+                    favor=favor,
+                )
             )
         for seat in (1 - self.me, self.me):
-            left = [f"{n} {translate(NAMES[n])}" for n in NUMBERS if not state.used[seat] & bit(n)]
+            left = [f"{n} {self.say(NAMES[n])}" for n in NUMBERS if not state.used[seat] & bit(n)]
             yield self.actions_left(seat, left)
             for number, cards in ((SECRET, state.secrets[seat]), (TRADE_OFF, state.trade_offs[seat])):
                 if cards:
                     yield self.face_down(seat, NAMES[number], self._whole(PACK.decode(cards)))
         if state.offer:
-            yield _("On offer: {cards}.", cards=self._spread(state.offer))
+            yield self.say(tell("On offer: {cards}.", cards=self._spread(state.offer)))
         if self.you and state.round:
-            yield _("Your hand: {cards}.", cards=self.shown(PACK.decode(state.hands[self.me])) or _("empty"))
+            yield self.say(
+                tell(
+                    "Your hand: {cards}.",
+                    cards=self.shown(PACK.decode(state.hands[self.me])) or self.say(tell("empty")),
+                )
+            )
         for seat in () if self.you else (0, 1):
             if 0 < state.hands[seat] < PACK.unknown:
                 held = self.shown(PACK.decode(state.hands[seat]))
-                yield _("{name} holds: {cards}.", name=self.name(seat), cards=held)
+                yield self.say(tell("{name} holds: {cards}.", name=self.name(seat), cards=held))
 
     def _whole(self, cards: str) -> str:
         """Cards as one word where they are letters."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from hkoji.cli.boards.board import SIDE, Board, Choice
-from hkoji.cli.language import _, _n, translate
-from hkoji.cli.output import TextStyle
-from hkoji.client import Position
+from hkoji.game.position import Position
 from hkoji.game.replay import Step
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
@@ -18,6 +15,7 @@ from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
+from hkoji.show.board import SIDE, Board, Choice, Look
 
 _COLUMN: Final = 10
 _ROOM: Final = 9
@@ -35,16 +33,32 @@ _PLAYED: Final = {
     "G": tell("a gift"),
     "C": tell("a competition"),
 }
+_INTRODUCTION: Final = tell(
+    """\
+Geisha's Road. Five geisha, A to E, walk round five teahouses; each has the
+cards 1 to 4. A card that is played moves its geisha so many houses on, and
+each time she comes exactly home a lantern with points is hung up for her.
+At the end of a round the higher numbers on one's side of a geisha win her
+points and her marker; more points win the round, two rounds the game.
+In a round each of you four times draws a card and takes an action, each once:
+  R reveal       one card, open, on your side
+  I intrigue     two face down: the first counts at the end, the second is out
+  G gift         you show three cards; the other plays one, you the other two
+  C competition  you show two pairs; the other plays one pair, you one
+RA3 reveals A3; -B2 answers with B2; >C4A1 is an order. Type ? to see what can
+be typed."""
+)
 
 
 class GeishasRoadBoard(Board):
     """A position of Geisha's Road."""
 
     game = "Geisha's Road"
+    introduction: ClassVar = _INTRODUCTION
     reasons: ClassVar = {"rounds": tell("with two rounds")}
 
-    def __init__(self, position: Position, style: TextStyle) -> None:
-        super().__init__(position, style)
+    def __init__(self, position: Position, look: Look) -> None:
+        super().__init__(position, look)
         state = position.course.state
         assert isinstance(state, GeishasRoadState)
         self.state: Final = state
@@ -54,21 +68,23 @@ class GeishasRoadBoard(Board):
     def where(self) -> str:
         """The round of at most three."""
         if not self.state.round:
-            return _("before the first round")
-        return _("round {number} of {limit}", number=self.state.round, limit=3)
+            return self.say(tell("before the first round"))
+        return self.say(tell("round {number} of {limit}", number=self.state.round, limit=3))
 
     def task(self) -> str:
         """An action, an answer, an order or a choice."""
         match self.state.due:
             case Due.ANSWER:
-                return _("answer {offer}", offer=self.state.offer)
+                return self.say(tell("answer {offer}", offer=self.state.offer))
             case Due.ORDER:
-                return _("order {cards}", cards=self.state.left)
+                return self.say(tell("order {cards}", cards=self.state.left))
             case Due.PICK:
-                return _("choose who starts") if self.state.round > 1 else _("choose a marker")
-        return _("choose an action")
+                return (
+                    self.say(tell("choose who starts")) if self.state.round > 1 else self.say(tell("choose a marker"))
+                )
+        return self.say(tell("choose an action"))
 
-    def told(self, seat: Seat, action: str) -> str:
+    def decision_line(self, seat: Seat, action: str) -> str:
         """Any decision."""
         match action[0]:
             case "-":
@@ -96,7 +112,7 @@ class GeishasRoadBoard(Board):
                 )
             case "^":
                 return self._told_starter(seat, int(action[1]), action)
-        what = translate(_PLAYED[action[0]])
+        what = self.say(_PLAYED[action[0]])
         if action.endswith("XX"):
             return self.by(seat, "you played {what}   {move}", "{name} played {what}   {move}", what=what, move=action)
         return self.by(
@@ -115,7 +131,7 @@ class GeishasRoadBoard(Board):
             )
         other = self.name(starter)
         if self.is_me(starter):
-            return _("{name} chose that you start   {move}", name=self.name(seat), move=action)
+            return self.say(tell("{name} chose that you start   {move}", name=self.name(seat), move=action))
         return self.by(
             seat,
             "you chose that {other} starts   {move}",
@@ -124,7 +140,7 @@ class GeishasRoadBoard(Board):
             move=action,
         )
 
-    def turned_up(self, seat: Seat, cards: str) -> str:
+    def reveal_line(self, seat: Seat, cards: str) -> str:
         """The card that an intrigue kept."""
         return self.by(
             seat,
@@ -134,7 +150,7 @@ class GeishasRoadBoard(Board):
             move=f"?{cards}",
         )
 
-    def scored(self, step: Step) -> str:
+    def score_line(self, step: Step) -> str:
         """Prestige, markers and rounds on both sides, of the round that has just been scored."""
         # The next round may have been dealt in the same step: what has been scored is still in the state before it.
         steps = self.position.replay.steps
@@ -145,11 +161,13 @@ class GeishasRoadBoard(Board):
                 break
         assert isinstance(before, GeishasRoadState)
         stands = (
-            _(
-                "{name} {prestige} prestige and {markers} markers",
-                name=self.name(seat),
-                prestige=prestige(before.road.lanterns, before.markers, seat),
-                markers=before.markers.count(str(seat)),
+            self.say(
+                tell(
+                    "{name} {prestige} prestige and {markers} markers",
+                    name=self.name(seat),
+                    prestige=prestige(before.road.lanterns, before.markers, seat),
+                    markers=before.markers.count(str(seat)),
+                )
             )
             for seat in (1 - self.me, self.me)
         )
@@ -166,9 +184,9 @@ class GeishasRoadBoard(Board):
 
     def table(self) -> Iterator[str]:
         """The colours with both sides, the circle, then actions, deck, offer and hand."""
-        style, state, other = self.style, self.state, 1 - self.me
+        state, other = self.state, 1 - self.me
         head = "".join(self._cell(colour, colour) for colour in COLOURS)
-        yield f"{'':{SIDE}}{head}{_('prestige rounds')}"
+        yield f"{'':{SIDE}}{head}{self.say(tell('prestige rounds'))}"
         yield self.rule()
         yield self._cards_row(other)
         yield self._influence_row(other)
@@ -176,27 +194,29 @@ class GeishasRoadBoard(Board):
         yield self._influence_row(self.me)
         yield self._cards_row(self.me)
         yield self.rule()
-        yield self._row(_("lanterns"), (self._lantern(n) for n in range(TEAHOUSES)))
-        yield self._row(_("to go home"), (self._way(n) for n in range(TEAHOUSES)))
+        yield self._row(self.say(tell("lanterns")), (self._lantern(n) for n in range(TEAHOUSES)))
+        yield self._row(self.say(tell("to go home")), (self._way(n) for n in range(TEAHOUSES)))
         yield from self._circle()
         yield self.rule()
         for seat in (other, self.me):
             yield self._actions(seat)
         if state.deck:
             deck = PACK.split(state.deck)
-            left = _n("{n} card to draw", "{n} cards to draw", len(deck))
+            left = self.say(plural("{n} card to draw", "{n} cards to draw", len(deck)))
             if UNKNOWN not in deck:
-                left = _n("{n} card to draw: {cards}", "{n} cards to draw: {cards}", len(deck), cards=" ".join(deck))
-            yield f"{_('deck'):{SIDE}}{left}"
+                left = self.say(
+                    plural("{n} card to draw: {cards}", "{n} cards to draw: {cards}", len(deck), cards=" ".join(deck))
+                )
+            yield f"{self.say(tell('deck')):{SIDE}}{left}"
         if state.offer:
-            yield style.paint(f"{_('on offer'):{SIDE}}{_spread(state.offer)}", "bold")
+            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{_spread(state.offer)}", "bold")
         if state.left:
-            left = _("{cards}, to be played in either order", cards=_spaced(state.left))
-            yield style.paint(f"{_('left'):{SIDE}}{left}", "bold")
+            left = self.say(tell("{cards}, to be played in either order", cards=_spaced(state.left)))
+            yield self.paint(f"{self.say(tell('left')):{SIDE}}{left}", "bold")
         yield from self._hands()
 
     def _cell(self, text: str, colour: str) -> str:
-        return self.style.paint(text.center(_COLUMN), _PAINT[colour])
+        return self.paint(text.center(_COLUMN), _PAINT[colour])
 
     def _row(self, label: str, cells: Iterator[str], tail: str = "") -> str:
         painted = "".join(self._cell(text, colour) for text, colour in zip(cells, COLOURS, strict=True))
@@ -210,89 +230,95 @@ class GeishasRoadBoard(Board):
         return self._row(self.label(seat), cells, f"{points:^8} {self.state.wins[seat]:^6}")
 
     def _influence_row(self, seat: Seat) -> str:
-        return self._row(_("  influence"), (_halves(each) for each in self.state.influence(seat)))
+        return self._row(self.say(tell("  influence")), (_halves(each) for each in self.state.influence(seat)))
 
     def _markers_row(self) -> str:
         arrows = {str(1 - self.me): "▲", str(self.me): "▼", MIDDLE: "·"}
-        return self._row(_("marker"), (arrows[marker] for marker in self.state.markers))
+        return self._row(self.say(tell("marker")), (arrows[marker] for marker in self.state.markers))
 
     def _lantern(self, colour: int) -> str:
         points, homes = self.state.road.lanterns[colour], self.state.road.homes[colour]
         if homes > 1:
-            return _("{points} (twice)", points=points)
+            return self.say(tell("{points} (twice)", points=points))
         return str(points) if homes else "-"
 
     def _way(self, colour: int) -> str:
         place = self.state.road.places[colour]
-        return str(TEAHOUSES - place) if place else _("at home")
+        return str(TEAHOUSES - place) if place else self.say(tell("at home"))
 
     def _circle(self) -> Iterator[str]:
         """The five teahouses clockwise from the top, each with the geisha who stand there; beside them the lanterns."""
-        light, dark = (_lights(lanterns) for lanterns in (self.state.road.light, self.state.road.dark))
+        light, dark = (self._lights(lanterns) for lanterns in (self.state.road.light, self.state.road.dark))
         a, b, c, d, e = (self._teahouse(n) for n in range(TEAHOUSES))
-        light, dark = _("next light {lanterns}", lanterns=light), _("next dark  {lanterns}", lanterns=dark)
-        yield f"{_('clockwise'):{SIDE}}{'':14}↗  {a}↘{'':14}{light}"
+        light, dark = (
+            self.say(tell("next light {lanterns}", lanterns=light)),
+            self.say(tell("next dark  {lanterns}", lanterns=dark)),
+        )
+        yield f"{self.say(tell('clockwise')):{SIDE}}{'':14}↗  {a}↘{'':14}{light}"
         yield f"{'':{SIDE}}{'':7}{e}{'':10}{b}{'':3}{dark}"
         yield f"{'':{SIDE}}{'':11}↖  {d}←  {c}↙"
 
     def _teahouse(self, number: int) -> str:
         here = [colour for n, colour in enumerate(COLOURS) if (n + self.state.road.places[n]) % TEAHOUSES == number]
-        guests = " ".join(self.style.paint(colour, "bold", _PAINT[colour]) for colour in here) or "·"
+        guests = " ".join(self.paint(colour, "bold", _PAINT[colour]) for colour in here) or "·"
         room = _ROOM - max(2 * len(here) - 1, 1)
-        return f"{self.style.paint(f'{COLOURS[number]}⌂', 'dim')} {guests}{' ' * room}"
+        return f"{self.paint(f'{COLOURS[number]}⌂', 'dim')} {guests}{' ' * room}"
 
     def _hands(self) -> Iterator[str]:
         """The own hand; for a spectator the hands that the log has revealed."""
         for seat in (self.me,) if self.you else (0, 1):
             hand = self.state.hands[seat]
             if hand > 0 and (self.you or hand < PACK.unknown):
-                label = _("your hand") if self.you else _("{name} holds", name=self.name(seat)[:7])
-                cards = (self.style.paint(card, "bold", _PAINT.get(card[0], "dim")) for card in _cards(hand))
+                label = (
+                    self.say(tell("your hand"))
+                    if self.you
+                    else self.say(tell("{name} holds", name=self.name(seat)[:7]))
+                )
+                cards = (self.paint(card, "bold", _PAINT.get(card[0], "dim")) for card in _cards(hand))
                 yield f"{label:{SIDE}}{' '.join(cards)}"
 
     def _actions(self, seat: Seat) -> str:
         """All four actions, those used in brackets; beside the intrigue its cards as far as they are known."""
         words = []
         for code in CODES:
-            word = f"{code} {translate(NAMES[code])}{self._face_down(seat) if code == INTRIGUE else ''}"
-            words.append(self.style.paint(f"({word})", "dim") if self.state.used[seat] & BITS[code] else f" {word} ")
+            word = f"{code} {self.say(NAMES[code])}{self._face_down(seat) if code == INTRIGUE else ''}"
+            words.append(self.paint(f"({word})", "dim") if self.state.used[seat] & BITS[code] else f" {word} ")
         return f"{self.label(seat)}{' '.join(words)}"
 
     def _face_down(self, seat: Seat) -> str:
         kept, discarded = (PACK.decode(cards[seat]) for cards in (self.state.intrigues, self.state.discards))
         if discarded in ("", UNKNOWN):
             return ""
-        return f" {_('{kept} out {discarded}', kept=kept or '-', discarded=discarded)}"
+        return f" {self.say(tell('{kept} out {discarded}', kept=kept or '-', discarded=discarded))}"
 
     def decisions(self) -> Iterator[Choice]:
         """Every answer, order or choice, or an example of each action that is left.
 
         In words where a sign would mean something to the shell: `order` for `>`, `marker` for `!`, `start` for `^`.
         """
-        game, legal = self.position.short, self.position.legal
+        legal = self.position.legal
         match self.state.due:
             case Due.ANSWER:
                 for answer in legal:
-                    yield _("take {cards}", cards=_spaced(answer[1:])), f"hkoji move {game} {answer}", ""
+                    yield Choice(self.say(tell("take {cards}", cards=_spaced(answer[1:]))), answer)
             case Due.ORDER:
                 for order in legal:
                     first, second = PACK.split(order[1:])
-                    yield _("{card} first", card=first), f"hkoji move {game} order {first} {second}", ""
+                    yield Choice(self.say(tell("{card} first", card=first)), f"order {first} {second}")
             case Due.PICK if self.state.round > 1:
                 for seat in (self.me, 1 - self.me):
                     word = "host" if seat == 0 else "guest"
-                    yield self.by(seat, "you start", "{name} starts"), f"hkoji move {game} start {word}", ""
+                    yield Choice(self.by(seat, "you start", "{name} starts"), f"start {word}")
             case Due.PICK:
                 for pick in legal:
-                    yield _("marker {colour}", colour=pick[1]), f"hkoji move {game} marker {pick[1]}", ""
+                    yield Choice(self.say(tell("marker {colour}", colour=pick[1])), f"marker {pick[1]}")
             case _:
                 for code in CODES:
                     example = next((action for action in legal if action[0] == code), None)
                     if example:
-                        name = f"{code} {translate(NAMES[code])}"
-                        yield name, f"hkoji move {game} {example}", translate(_HELP[code])
+                        yield Choice(f"{code} {self.say(NAMES[code])}", example, self.say(_HELP[code]))
 
-    # --- linear -----------------------------------------------------------------------------------------------
+    # --- the sentences -----------------------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[str]:
         """Colour by colour, then lanterns, actions, offer and hand."""
@@ -300,57 +326,72 @@ class GeishasRoadBoard(Board):
         won = leads(state.influence(0), state.influence(1))
         for number, colour in enumerate(COLOURS):
             place = state.road.places[number]
-            stands = _("{steps} from home", steps=TEAHOUSES - place) if place else _("at home")
+            stands = (
+                self.say(tell("{steps} from home", steps=TEAHOUSES - place)) if place else self.say(tell("at home"))
+            )
             if state.markers[number] == MIDDLE:
-                marker = _("marker in the middle")
+                marker = self.say(tell("marker in the middle"))
             else:
                 marker = self.by(int(state.markers[number]), "marker with you", "marker with {name}")
             sides = "; ".join(
-                _(
-                    "{name} {cards}, influence {points}",
-                    name=self.name(seat),
-                    cards=self._held(seat, colour),
-                    points=_halves(state.influence(seat)[number]),
+                self.say(
+                    tell(
+                        "{name} {cards}, influence {points}",
+                        name=self.name(seat),
+                        cards=self._held(seat, colour),
+                        points=_halves(state.influence(seat)[number]),
+                    )
                 )
                 for seat in (self.me, other)
             )
-            yield _(
-                "Geisha {colour}: {place}, lanterns {lanterns}, {marker}; {sides}.",
-                colour=colour,
-                place=stands,
-                lanterns=self._lantern(number),
-                marker=marker,
-                sides=sides,
+            yield self.say(
+                tell(
+                    "Geisha {colour}: {place}, lanterns {lanterns}, {marker}; {sides}.",
+                    colour=colour,
+                    place=stands,
+                    lanterns=self._lantern(number),
+                    marker=marker,
+                    sides=sides,
+                )
             )
         for seat in (other, self.me):
             points = prestige(state.road.lanterns, won, seat)
-            yield _(
-                "{name}: prestige so far {prestige}, rounds won {rounds}.",
-                name=_capital(self.name(seat)),
-                prestige=points,
-                rounds=state.wins[seat],
+            yield self.say(
+                tell(
+                    "{name}: prestige so far {prestige}, rounds won {rounds}.",
+                    name=_capital(self.name(seat)),
+                    prestige=points,
+                    rounds=state.wins[seat],
+                )
             )
-        lights = _lights(state.road.light), _lights(state.road.dark)
-        yield _("Next lanterns: light {light}; dark {dark}.", light=lights[0], dark=lights[1])
+        lights = self._lights(state.road.light), self._lights(state.road.dark)
+        yield self.say(tell("Next lanterns: light {light}; dark {dark}.", light=lights[0], dark=lights[1]))
         for seat in (other, self.me):
-            left = [f"{code} {translate(NAMES[code])}" for code in CODES if not state.used[seat] & BITS[code]]
+            left = [f"{code} {self.say(NAMES[code])}" for code in CODES if not state.used[seat] & BITS[code]]
             yield self.actions_left(seat, left)
             for what, cards in ((tell("kept"), state.intrigues[seat]), (tell("discarded"), state.discards[seat])):
                 if cards:
                     yield self.face_down(seat, what, PACK.decode(cards))
         if state.offer:
-            yield _("On offer: {cards}.", cards=_spread(state.offer))
+            yield self.say(tell("On offer: {cards}.", cards=_spread(state.offer)))
         if state.left:
-            yield _("Left, to be played in either order: {cards}.", cards=_spaced(state.left))
+            yield self.say(tell("Left, to be played in either order: {cards}.", cards=_spaced(state.left)))
         if self.you and state.round:
-            yield _("Your hand: {cards}.", cards=" ".join(_cards(state.hands[self.me])) or _("empty"))
+            yield self.say(
+                tell("Your hand: {cards}.", cards=" ".join(_cards(state.hands[self.me])) or self.say(tell("empty")))
+            )
         for seat in () if self.you else (0, 1):
             if 0 < state.hands[seat] < PACK.unknown:
-                yield _("{name} holds: {cards}.", name=self.name(seat), cards=" ".join(_cards(state.hands[seat])))
+                yield self.say(
+                    tell("{name} holds: {cards}.", name=self.name(seat), cards=" ".join(_cards(state.hands[seat])))
+                )
+
+    def _lights(self, lanterns: tuple[int, ...]) -> str:
+        return " ".join(str(points) for points in lanterns) or self.say(tell("none"))
 
     def _held(self, seat: Seat, colour: str) -> str:
         cards = [name for name in _cards(self.state.tableaus[seat]) if name[0] == colour]
-        return " ".join(cards) or _("nothing")
+        return " ".join(cards) or self.say(tell("nothing"))
 
 
 def _cards(cards: Cards) -> tuple[str, ...]:
@@ -372,10 +413,6 @@ def _halves(number: int) -> str:
     """Half points as people write them: `5½`."""
     whole, half = divmod(number, 2)
     return f"{whole or ('' if half else 0)}{'½' * half}"
-
-
-def _lights(lanterns: tuple[int, ...]) -> str:
-    return " ".join(str(points) for points in lanterns) or _("none")
 
 
 def _capital(text: str) -> str:

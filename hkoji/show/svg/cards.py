@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from hkoji.show.drawings.canvas import SERIF, Canvas
+from hkoji.show.svg.canvas import SERIF, Canvas
 
 WIDTH: Final = 46
 HEIGHT: Final = 64
@@ -35,7 +35,7 @@ class Mat(Canvas):
         self.symbol: Final = symbol
 
 
-class Kind(NamedTuple):
+class CardKind(NamedTuple):
     """How a kind of card looks: its letter, its colour, and the ink that is read on that colour."""
 
     letter: str
@@ -46,13 +46,13 @@ class Kind(NamedTuple):
 KINDS: Final = {
     kind.letter: kind
     for kind in (
-        Kind("A", "#d55e00", "#ffffff"),
-        Kind("B", "#f0e442", INK),
-        Kind("C", "#56b4e9", INK),
-        Kind("D", "#009e73", "#ffffff"),
-        Kind("E", "#cc79a7", INK),
-        Kind("F", "#e69f00", INK),
-        Kind("G", "#0072b2", "#ffffff"),
+        CardKind("A", "#d55e00", "#ffffff"),
+        CardKind("B", "#f0e442", INK),
+        CardKind("C", "#56b4e9", INK),
+        CardKind("D", "#009e73", "#ffffff"),
+        CardKind("E", "#cc79a7", INK),
+        CardKind("F", "#e69f00", INK),
+        CardKind("G", "#0072b2", "#ffffff"),
     )
 }
 

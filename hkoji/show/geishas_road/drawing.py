@@ -12,11 +12,11 @@ from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, 
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.state import GeishasRoadState
-from hkoji.show.drawings import cards, table
-from hkoji.show.drawings.canvas import SERIF
-from hkoji.show.drawings.cards import FAINT, FELT, GOLD, INK, LINE, PAPER, Mat
-from hkoji.show.drawings.table import HEAD, MARGIN, PANEL, Action
 from hkoji.show.scene import Scene
+from hkoji.show.svg import cards, table
+from hkoji.show.svg.canvas import SERIF
+from hkoji.show.svg.cards import FAINT, FELT, GOLD, INK, LINE, PAPER, Mat
+from hkoji.show.svg.table import HEAD, MARGIN, PANEL, ActionTile
 
 _STACK: Final = cards.HEIGHT + 3 * cards.OVERLAP + 26
 """Room for four cards, one over the other."""
@@ -64,7 +64,7 @@ def _of(tableau: Cards, colour: str) -> tuple[str, ...]:
 def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float) -> None:
     down = PACK.split(PACK.decode(state.intrigues[seat])) + PACK.split(PACK.decode(state.discards[seat]))
     actions = tuple(
-        Action(code, scene.word(NAMES[code]), bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
+        ActionTile(code, scene.word(NAMES[code]), bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
         for code in CODES
     )
     won = leads(state.influence(0), state.influence(1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.cli.language import ENGLISH, LANGUAGES, load
 from hkoji.errors import UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.replay import Replay, replay
-from hkoji.messages.text import render
+from hkoji.manual.catalogues import load_speaker
+from hkoji.messages.language import LANGUAGES, Speaker
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
-from hkoji.show.decks import find_deck
-from hkoji.show.drawings import cards
-from hkoji.show.drawings.position import DRAWINGS, draw_position
+from hkoji.show.deck import find_deck
+from hkoji.show.games import SHOWN_GAMES, draw_position
+from hkoji.show.svg import cards
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, see
 from hkoji.study.stops import Stop, stops
 from scripts.build import drawings
@@ -82,7 +82,7 @@ def drawn_cards(svg: str) -> list[str]:
 
 
 def test_a_game_without_a_drawing_says_so() -> None:
-    assert {ruleset.name for ruleset in GAMES} == set(DRAWINGS)
+    assert {ruleset.name for ruleset in GAMES} == set(SHOWN_GAMES)
     other = whole_game(1, Showdown())
     stop = stops(replay(other.lines))[-1]
     with pytest.raises(UsageError, match="no drawing of showdown"):
@@ -97,16 +97,13 @@ def test_the_drawings_kept_are_those_that_are_made() -> None:
 
 
 @pytest.fixture(params=LANGUAGES)
-def translate(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    """Words of the drawing in each language."""
-    if request.param == ENGLISH:
-        return str
-    catalogue = load(request.param)
-    return lambda message: render(message, catalogue)
+def translate(request: pytest.FixtureRequest) -> Speaker:
+    """A speaker of each language."""
+    return load_speaker(request.param)
 
 
 @every_game
-def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, translate: Callable[[str], str]) -> None:
+def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, translate: Speaker) -> None:
     full = played(ruleset, 4)
     for eyes in EVERY:
         for stop in stops(see(full, eyes)):

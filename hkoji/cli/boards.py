@@ -1,0 +1,41 @@
+"""Boards in the language, deck and colours of this process, with the commands to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hkoji.cli import chosen_deck
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import TextStyle
+from hkoji.game.position import Position
+from hkoji.show import games
+from hkoji.show.board import Board, Choice, Look
+
+
+def board(position: Position, style: TextStyle) -> Board:
+    """Returns the board of a position. Raises `UsageError` if the deck asked for does not fit the game."""
+    deck = chosen_deck.deck_for(position.course.setup.ruleset.name)
+    return games.board(position, Look(translate, deck, style.paint, style.plain))
+
+
+def draw(position: Position, style: TextStyle) -> str:
+    """Returns a position as a board, with what has happened and what can be typed."""
+    made = board(position, style)
+    return made.text(made.choices() if style.seated else _commands(made))
+
+
+def _commands(made: Board) -> Iterator[Choice]:
+    """The commands of this program that make sense now."""
+    position = made.position
+    game = position.short
+    if position.studied:
+        return
+    if position.over:
+        yield Choice(_("look back"), f"hkoji replay {game}", _("the whole game in notation"))
+        yield Choice(_("check it"), f"hkoji audit {game}", _("every signature, card and move"))
+        yield Choice(_("keep it"), f"hkoji export {game}", _("for anyone to check"))
+    elif made.you and not position.legal:
+        yield Choice(_("wait"), f"hkoji wait {game}")
+    else:
+        for choice in made.choices():
+            yield choice._replace(typed=f"hkoji move {game} {choice.typed}")

@@ -1,0 +1,92 @@
+"""The rules of the games as pages to read, in `hkoji/manual/pages`.
+
+There is a file for each game and language: paragraphs, headings (`# `), list items (`- `) and lines that are kept as
+they are (two spaces). The lines are wrapped after the words of an edition have been filled in.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from hkoji.manual.catalogues import load_speaker
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import tell
+from hkoji.rules.editions import EDITIONS, Edition
+
+PAGES: Final = Path(__file__).with_name("pages")
+WIDTH: Final = 78
+_WORDS: Final[dict[str, dict[str, str]]] = {
+    "en": {
+        "secret": "secret",
+        "trade_off": "trade-off",
+        "gift": "gift",
+        "competition": "competition",
+        "reveal": "reveal",
+        "intrigue": "intrigue",
+        "marker": "marker",
+    },
+    "it": {
+        "secret": "segreto",
+        "trade_off": "scarto",
+        "gift": "regalo",
+        "competition": "sfida",
+        "reveal": "rivelazione",
+        "intrigue": "intrigo",
+        "marker": "segnalino",
+    },
+}
+"""The words of a page, unless an edition in its language has its own."""
+
+
+def page(game: str, lang: str, edition: Edition | None = None) -> str:
+    """Returns the rules of a game in a language, wrapped; in the words of an edition if it is in that language."""
+    text = (PAGES / f"{game}.{lang}.txt").read_text(encoding="utf-8")
+    words = {**_WORDS[lang], **(edition.words if edition and edition.language == lang else {})}
+    parts = [*_wrapped(Template(text).substitute(words)), *_of_editions(game, lang, edition)]
+    return "\n".join(parts)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line.startswith("# "):
+            yield line[2:].upper()
+        elif line.startswith("  ") or not line:
+            yield line
+        else:
+            yield from textwrap.wrap(
+                line,
+                WIDTH,
+                subsequent_indent="  " * line.startswith("- "),
+                break_on_hyphens=False,
+                break_long_words=False,
+            )
+
+
+def _of_editions(game: str, lang: str, edition: Edition | None) -> Iterator[str]:
+    """The last section: the given edition, or all editions of the game."""
+    say = load_speaker(lang)
+    yield ""
+    yield (say(tell("This edition")) if edition else say(tell("Editions"))).upper()
+    for each in EDITIONS:
+        if each.ruleset != game or edition not in (None, each):
+            continue
+        yield ""
+        yield from textwrap.wrap(f"{each.name}: {say(each.title)}. {say(each.about)}", WIDTH, break_on_hyphens=False)
+        yield from _words(each, say)
+        yield f"  {each.command}"
+    if edition is None:
+        yield ""
+        yield from textwrap.wrap(
+            say(tell("`hkoji new --edition NAME` opens a game with the options of an edition.")), WIDTH
+        )
+
+
+def _words(edition: Edition, say: Speaker) -> Iterator[str]:
+    names = ", ".join(edition.words.values())
+    yield from textwrap.wrap(
+        say(tell("Its words: {words}.", words=names)), WIDTH, initial_indent="  ", subsequent_indent="  "
+    )

@@ -1,0 +1,128 @@
+"""Decks: the names that the cards of a game have for people, in and out.
+
+A deck changes how cards are written for people, never how they behave: notation, JSON and the log do not know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Final, NamedTuple, Protocol, cast
+
+from hkoji.errors import UsageError
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import shorten, tell
+
+
+class DeckCard(NamedTuple):
+    """Cards of a deck with one use: `suit` and `ranks` to pick, and what they stand for.
+
+    `use` is `geisha`, `item` or `action`; `stands_for` is a kind of card (`A`) or the number of an action (`4`).
+    `owner` is `host` or `guest` for action cards, else empty.
+    """
+
+    use: str
+    suit: str
+    ranks: tuple[str, ...]
+    stands_for: str
+    owner: str = ""
+
+
+class Deck(Protocol):
+    """A way to name the cards of some games."""
+
+    @property
+    def name(self) -> str:
+        """The deck's name in options and settings."""
+
+    def fits(self, ruleset: str) -> bool:
+        """Whether the game of that name can be played with it."""
+
+    def symbol(self, card: str) -> str:
+        """The shortest name of a card; `X` stays `X`."""
+
+    def word(self, card: str) -> str:
+        """The name of a card, spelled out; a `Text` if it depends on the language."""
+
+    def write(self, notation: str) -> str:
+        """Canonical notation with symbols for its cards, for reading only."""
+
+    def parts(self, action: str) -> tuple[str, ...]:
+        """The words to type for a decision in canonical notation; `read` reads them back."""
+
+    def read(self, text: str) -> str:
+        """A typed decision with this deck's names replaced by those of the notation.
+
+        Leaves unknown text to the game's own parser. Raises `NotationError` for a card that is not in the game.
+        """
+
+    def cards(self) -> tuple[DeckCard, ...]:
+        """The cards to pick for a game at a table; empty for a game's own cards."""
+
+
+class StandardDeck:
+    """A game's own cards, named by the letters of the notation."""
+
+    name: Final = "standard"
+
+    def fits(self, ruleset: str) -> bool:  # noqa: ARG002 # every game has its own cards
+        """True."""
+        return True
+
+    def symbol(self, card: str) -> str:
+        """The card's name."""
+        return card
+
+    def word(self, card: str) -> str:
+        """The card's name."""
+        return card
+
+    def write(self, notation: str) -> str:
+        """The notation itself."""
+        return notation
+
+    def parts(self, action: str) -> tuple[str, ...]:
+        """The notation itself."""
+        return (action,)
+
+    def read(self, text: str) -> str:
+        """The text itself."""
+        return text
+
+    def cards(self) -> tuple[DeckCard, ...]:
+        """No cards: they come with the game."""
+        return ()
+
+
+STANDARD: Final[Deck] = StandardDeck()
+_OTHERS: Final = {"everdeck": "hkoji.show.hanamikoji.everdeck:Everdeck"}
+"""Imported when they are used."""
+
+DECKS: Final = (STANDARD.name, *_OTHERS)
+
+
+def find_deck(name: str) -> Deck:
+    """Returns the deck of that name. Raises `UsageError`."""
+    if name == STANDARD.name:
+        return STANDARD
+    if name not in _OTHERS:
+        raise UsageError(
+            tell("there is no deck {name!r}", name=shorten(name)), hint=tell("decks: {names}", names=", ".join(DECKS))
+        )
+    module, _, made = _OTHERS[name].partition(":")
+    return cast(Callable[[], Deck], getattr(import_module(module), made))()
+
+
+def typed(deck: Deck, action: str, say: Speaker) -> str:
+    """Returns the text to type for a decision, in the deck's names and the speaker's language."""
+    return " ".join(say(part) for part in deck.parts(action))
+
+
+def symbols(deck: Deck, cards: Iterable[str]) -> str:
+    """Returns the cards side by side by their symbols."""
+    return " ".join(deck.symbol(card) for card in cards)
+
+
+def spelled(deck: Deck, cards: Iterable[str], say: Speaker) -> str:
+    """Returns the cards side by side, spelled out in the speaker's language."""
+    return " ".join(say(deck.word(card)) for card in cards)

@@ -1,0 +1,56 @@
+"""The games that can be shown. Adding a game's board and drawing is adding a line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.game.position import Position
+    from hkoji.show.board import Board, Look
+    from hkoji.show.scene import Scene
+
+
+class ShownGame(NamedTuple):
+    """Where a game's board and drawing are, as `module:name`; a game may do without a drawing."""
+
+    board: str
+    drawing: str = ""
+
+
+SHOWN_GAMES: Final = {
+    "geishas-road": ShownGame("hkoji.show.geishas_road.board:GeishasRoadBoard", "hkoji.show.geishas_road.drawing:draw"),
+    "hanamikoji": ShownGame("hkoji.show.hanamikoji.board:HanamikojiBoard", "hkoji.show.hanamikoji.drawing:draw"),
+}
+"""By a ruleset's name. What a game has here is imported when it is first used."""
+
+
+def board_type(ruleset: str) -> type[Board]:
+    """Returns the class of a game's boards."""
+    found: type[Board] = _load(SHOWN_GAMES[ruleset].board)
+    return found
+
+
+def board(position: Position, look: Look) -> Board:
+    """Returns the board of a position."""
+    return board_type(position.course.setup.ruleset.name)(position, look)
+
+
+def draw_position(scene: Scene) -> str:
+    """Returns a scene as SVG text. Raises `UsageError` for a game that has no drawing."""
+    name = scene.state.ruleset.name
+    drawing = SHOWN_GAMES[name].drawing if name in SHOWN_GAMES else ""
+    if not drawing:
+        raise UsageError(
+            tell("there is no drawing of {game}", game=name), hint=tell("leave --svg and --png out to see its board")
+        )
+    drawn: str = _load(drawing)(scene)
+    return drawn
+
+
+def _load(place: str) -> Any:  # Any: what the table names, which is a class or a function
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

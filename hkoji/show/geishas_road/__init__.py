@@ -1,0 +1,1 @@
+"""Geisha's Road for people: its board and its drawing."""

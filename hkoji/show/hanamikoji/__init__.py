@@ -1,0 +1,1 @@
+"""Hanamikoji for people: its board, its drawing, and its cards on the Everdeck."""
