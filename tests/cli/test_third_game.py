@@ -120,5 +120,5 @@ def test_the_recipe_names_files_that_are_there() -> None:
     for name in set(RULESETS) - {NAME}:
         package = name.replace("-", "_")
         assert (ROOT / "hkoji" / "rules" / package / "ruleset.py").is_file()
-        assert (ROOT / "hkoji" / "cli" / "boards" / f"{package}.py").is_file()
+        assert (ROOT / "hkoji" / "show" / package / "board.py").is_file()
         assert (ROOT / "docs" / "rules" / f"{name}.md").is_file()
