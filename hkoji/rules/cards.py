@@ -1,13 +1,13 @@
 """Multisets of cards as small integers.
 
 A `Pack` names the kinds of card of one game and how many copies there are of each. A multiset of those cards is a
-number in mixed radix: one digit a kind, and the number of unknown cards (`X`) above them all. Adding and removing
-cards is integer addition and subtraction, equality is integer equality, and everything that depends on a multiset
-alone is memoised, within a bound: Hanamikoji has 12,960 multisets of known cards, which is what makes replay fast, and
-Geisha's Road a million. The price: one card more than the pack has carries into the next digit, so whoever adds cards
-that an observer could not know before has to ask `fits` first.
+number in mixed radix: one digit a kind, and the number of unknown cards (`X`) above them all. Adding and removing cards
+is integer addition and subtraction, and equality is integer equality. Results that depend on a multiset alone are
+memoised, within a bound, which makes replay fast: Hanamikoji has 12,960 multisets of known cards, Geisha's Road a
+million. The price: one card more than the pack has carries into the next digit. So code that adds cards which an
+observer could not know before must call `fits` first.
 
-It does not know what any card does.
+This module does not know what a card does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNKNOWN: Final = "X"
 
 _Kept = TypeVar("_Kept")
 _MOST_KEPT: Final = 65_536
-"""Results of one kind that a pack keeps; it forgets all of them to keep another."""
+"""The most results of one kind that a pack memoises; when it is full, all of them are dropped."""
 
 
 class Pack:
@@ -62,7 +62,7 @@ class Pack:
             self._weights[kind] = weight
             weight *= radix
         self.unknown: Final = weight
-        """The weight of one unknown card: a multiset below it is fully known."""
+        """The weight of one unknown card. A multiset that is less than this is fully known."""
         self._weights[UNKNOWN] = weight
         self.total: Final = weight - 1
         """All cards of the pack, known."""
@@ -72,7 +72,7 @@ class Pack:
         self._names: Final[dict[Cards, str]] = {}
 
     def split(self, text: str) -> tuple[str, ...]:
-        """The cards' names in `text`, in its order. Raises `NotationError` if it is anything but cards and `X`."""
+        """The cards' names in `text`, in its order. Raises `NotationError` if it holds anything but cards and `X`."""
         names = tuple(self._splitting.findall(text))
         for name in names:
             if name not in self._weights:
@@ -122,7 +122,7 @@ class Pack:
         return counts
 
     def count(self, cards: Cards) -> int:
-        """How many cards a multiset has, unknown ones included."""
+        """The number of cards of a multiset, unknown ones included."""
         if self._single:
             return (cards & self.total).bit_count() + cards // self.unknown
         return sum(self.counts(cards))
@@ -139,7 +139,7 @@ class Pack:
         """`cards` without `part`, where a known card may turn out to have been one of the unknown ones.
 
         None if that is impossible. An unknown card in `part` is taken from the unknown ones only: which known card
-        it was could not be said.
+        that was is open.
         """
         left = list(self.counts(cards))
         for index, n in enumerate(self.counts(part)):

@@ -1,4 +1,4 @@
-"""Events that no table of a game has a place for: an end from outside, which is possible at any time, and mistakes."""
+"""Ends from outside, which are possible at any time; every other event that no table of a game lists is an error."""
 
 from __future__ import annotations
 

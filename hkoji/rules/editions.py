@@ -1,7 +1,7 @@
-"""The published editions of the games: what each is called, which options it plays with and which words it uses.
+"""The published editions of the games: their names, options and words.
 
-One table for all games; rules pages, `hkoji new --edition` and the docs read it. An edition changes nothing in the
-rules but by its options. Source: the five rulebooks.
+One table for all games; the rules pages, `hkoji new --edition` and the docs read it. An edition changes the rules only
+through its options. Source: the five rulebooks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hkoji.rules.protocol import Json
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """One edition. `options` are those that differ from the ruleset's defaults; `about` says what is special to it.
+    """One edition. `options` are those that differ from the ruleset's defaults; `about` names its peculiarities.
 
     `words` are the edition's own, in its language, for `secret`, `trade_off`, `gift`, `competition` (or the actions
     of the other game) and `marker`. `deck` is the deck that its cards are from.

@@ -1,8 +1,8 @@
-"""What happens in a game: the events that a state is folded over, and what each seat sees of them.
+"""The events of a game, and what each seat sees of them. A state is a fold over events.
 
 A seat is 0 (host) or 1 (guest); None as an observer is a spectator. Cards and decisions are text in the game's
-notation, with `X` for a card that the reader cannot see. Which cards of a decision are hidden is the game's own
-affair and comes in as a function.
+notation, with `X` for a card that the reader cannot see. Which cards of a decision are hidden depends on
+the game: the caller passes that as a function.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ class Close:
 
     @property
     def is_possible(self) -> bool:
-        """Whether a game can be ended so from outside: whoever resigns or lets time run out loses, else nobody wins.
+        """Whether the outcome can come from outside the rules: a seat resigned or ran out of time, or the game was cancelled.
 
-        What the rules decide is decided by them alone, whatever an event claims.
+            An event cannot claim a result that only the rules can decide.
         """
         return self.outcome in _CLOSINGS
 
@@ -120,7 +120,7 @@ DECISIONS = (Act, Answer, Order, Pick)
 
 
 def hide_text(cards: str) -> str:
-    """`cards` with every card unknown: the number of cards is public, whatever a card's name is long."""
+    """`cards` with every card unknown. The number of cards is public, and no name's length shows."""
     return UNKNOWN * sum(c.isalpha() for c in cards)
 
 

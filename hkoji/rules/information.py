@@ -1,6 +1,6 @@
-"""What one seat knows of a game as plain data: what programs read, from `hkoji show --json` or as a bot.
+"""What one seat knows of a game, as plain data for programs: for `hkoji show --json` and for bots.
 
-docs/cli.md, "JSON". Only what the rules say is in it: a game's id, names and log are added by whoever has them.
+docs/cli.md, "JSON". It holds only what the rules say; callers add a game's id, names and log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hkoji.rules.protocol import Json, State
 from hkoji.rules.transcript import format_rounds
 
 INFORMATION_VERSION: Final = 1
-"""Rises when a field changes its meaning or goes; further fields may come without that."""
+"""Rises when a field changes its meaning or is removed, not when a field is added."""
 
 
 def information_json(view: State, seat: Seat | None, events: Iterable[Event], legal: Iterable[str]) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""Pairs of multisets, one a seat. They are values: to change one seat's is to make another pair."""
+"""Pairs of multisets, one a seat. They are values: changing one seat's side makes another pair."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def put(pair: Pair, seat: Seat, value: int) -> Pair:
 
 
 def hide_others(pack: Pack, pair: tuple[Cards, Cards], seat: Seat | None) -> tuple[Cards, Cards]:
-    """Two seats' cards as `seat` (None: a spectator) sees them: those of others are unknown."""
+    """Two seats' cards as `seat` (None: a spectator) sees them: the cards of others are unknown."""
     return (pair[0] if seat == 0 else pack.hide(pair[0]), pair[1] if seat == 1 else pack.hide(pair[1]))

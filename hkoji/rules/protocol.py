@@ -1,4 +1,4 @@
-"""What a game is to the rest of the project: the `Ruleset` and `State` protocols.
+"""The `Ruleset` and `State` protocols: all that the rest of the project knows of a game.
 
 A `Ruleset` is one game with its options fixed. A `State` is a position as one observer knows it; it is a value:
 `apply` returns another state or raises and changes nothing. The laws that every game keeps are in tests/rules/.
@@ -32,14 +32,17 @@ class Due(StrEnum):
 
 
 DECISION_KINDS: Final[dict[Due, type[Decision]]] = {Due.ACT: Act, Due.ANSWER: Answer, Due.ORDER: Order, Due.PICK: Pick}
-"""The event that a seat decides when it is due; nothing else is a decision."""
+"""The events that a seat decides, by what is due. No other event is a decision."""
 
 DECISION_DUE: Final = frozenset(DECISION_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """One group of an action's face-down cards that is opened together; `counts` says whether it does so at scoring."""
+    """A group of an action's face-down cards that is opened together.
+
+    With `counts` it is opened at scoring, else after the game.
+    """
 
     cards: str
     counts: bool
@@ -62,11 +65,11 @@ class State(Protocol):
 
     @property
     def actor(self) -> Seat | None:
-        """The seat that is to draw or to decide; None when the next event is nobody's."""
+        """The seat that must draw or decide; None when the next event belongs to no seat."""
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the game ended, once it has."""
+        """How the game ended; None while it goes on."""
 
     @property
     def hands(self) -> tuple[int, int]:
@@ -90,7 +93,7 @@ class State(Protocol):
         """What a legal decision looks like now, with `?` for each character of a card; reveals nothing of any hand."""
 
     def parse_action(self, text: str) -> str:
-        """Lenient text to canonical notation. Raises `NotationError`; does not ask whether the action is legal."""
+        """Lenient text to canonical notation. Raises `NotationError`; does not check whether the action is legal."""
 
     def apply(self, event: Event) -> State:
         """The position after `event`. Raises `IllegalError` or `InvalidError`; `self` never changes."""
@@ -144,9 +147,9 @@ class Ruleset(Protocol):
         """An action as the other seat sees it: hidden cards as `X`."""
 
     def hidden(self, action: str) -> tuple[Hidden, ...]:
-        """The groups of face-down cards of an action, in commitment order; of a public form, with `X` as cards.
+        """The groups of face-down cards of an action, in commitment order. In a public form their cards are `X`.
 
-        Of text that is no action, something or a `NotationError`.
+        For text that is no action the result is arbitrary, or a `NotationError`.
         """
 
     def complete(self, action: str, cards: tuple[str, ...]) -> str:

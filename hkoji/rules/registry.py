@@ -1,4 +1,4 @@
-"""Which games there are. The one place that names them all; adding a game is adding a line here."""
+"""The games by name: the one table of them. To add a game, add a line here."""
 
 from __future__ import annotations
 

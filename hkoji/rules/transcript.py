@@ -10,7 +10,7 @@
 Tag pairs, then a line a round, then the result. Decisions are in the game's notation; the rest is the same for all
 games: `=` deal (seat 0 / seat 1, and where known / the draws to come / the card
 removed, if the game removes one), `+` draw, `?` reveal
-(seat 0 / seat 1), `*` public chance, `#` result. Nothing here knows a particular game: who acts is asked of the state.
+(seat 0 / seat 1), `*` public chance, `#` result. This module knows no particular game: the state says who acts.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _parse_ruleset(text: str, line: int) -> Ruleset:
 
 
 class _Reader:
-    """Folds tokens over a state, which says whose each token is."""
+    """Folds tokens over a state; the state says which seat each token belongs to."""
 
     def __init__(self, ruleset: Ruleset) -> None:
         self.ruleset = ruleset

@@ -19,7 +19,7 @@ from hkoji.rules.cards import UNKNOWN, Cards, Pack
 
 COLOURS: Final = "ABCDE"
 NUMBERS: Final = (1, 2, 3, 4)
-"""The cards of each colour: how far its geisha moves, and how much influence the card is worth."""
+"""The cards of each colour. The number is how far the geisha moves and how much influence the card has."""
 
 PACK: Final = Pack([f"{colour}{number}" for colour in COLOURS for number in NUMBERS], [1] * 20)
 KNOWN: Final = PACK.total
@@ -41,13 +41,13 @@ ALL_USED: Final = 0b1111
 
 _HIDDEN: Final = INTRIGUE + UNKNOWN * 2
 _HEADS: Final = {REVEAL: 1, INTRIGUE: 3, GIFT: 5, COMPETITION: 5}
-"""How much of an action, as `_listed`, is its first half."""
+"""How many characters of an action, as in `_listed`, form its first half."""
 _PADDING: Final = 2
 """An `itemgetter` gives a tuple only for two places or more."""
 _SPLITS: Final = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
 
 _Choice: TypeAlias = Callable[[list[str]], tuple[str, ...]]
-"""Some of a list, in an order of its own."""
+"""Selects items of a list in a fixed order."""
 
 
 class GeishasRoadPlayed(NamedTuple):
@@ -62,7 +62,7 @@ class GeishasRoadPlayed(NamedTuple):
 def read(action: str) -> GeishasRoadPlayed:
     """Reads canonical notation. Raises `NotationError` for anything else.
 
-    `IXX` is canonical too, and `IB2X`, of which the card kept has been seen since.
+    `IXX` is canonical too, and so is `IB2X`, whose kept card has been revealed since.
     """
     code = action[:1]
     names = PACK.split(action[1:]) if code in CODES else ()
@@ -80,19 +80,19 @@ def read(action: str) -> GeishasRoadPlayed:
 
 
 def write(code: str, names: tuple[str, ...]) -> str:
-    """Canonical notation: cards sorted; in a competition within each pair, then the pairs; an intrigue as it is.
+    """Canonical notation: cards sorted; in a competition within each pair, then the pairs; an intrigue as given.
 
-    Of an intrigue the first card is kept and the second discarded, so their order is the move.
+    The first card of an intrigue is kept and the second discarded, so their order matters.
     """
     if code == COMPETITION:
         return code + "".join(sorted("".join(sorted(pair)) for pair in (names[:2], names[2:])))
     return code + "".join(names if code == INTRIGUE else sorted(names))
 
 
-# 77,520 hands of seven cards, each with 189 actions: too many to keep them all.
+# Not memoised: 77,520 hands of seven cards have 189 actions each.
 @lru_cache(maxsize=1024)
 def actions(hand: Cards, used: int) -> tuple[str, ...]:
-    """All actions open to a known hand with the actions in `used` gone, sorted."""
+    """All actions open to a known hand, without those in `used`, sorted."""
     names = tuple([name for name, weight in _WEIGHTS if hand & weight])
     parts = _parts(names)
     heads, tails = _halves(len(names), used)
@@ -116,7 +116,7 @@ def _listed(names: tuple[str, ...], used: int) -> list[str]:
 
 
 def _parts(names: tuple[str, ...]) -> list[str]:
-    """Every text that an action of this hand begins or ends with."""
+    """Every text with which an action of this hand can begin or end."""
     two = list(map("".join, combinations(names, 2)))
     return [
         REVEAL,
@@ -130,7 +130,7 @@ def _parts(names: tuple[str, ...]) -> list[str]:
 
 @cache
 def _halves(size: int, used: int) -> tuple[_Choice, _Choice]:
-    """Which of the `_parts` the actions of any hand of that many cards begin with, and with which each goes on.
+    """For hands of that many cards: which of the `_parts` each action begins with, and which follows.
 
     Names sort as their places in a hand do, so what is listed for one hand holds for all of its size.
     """
@@ -150,12 +150,12 @@ def pairs(offer: str) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def public(action: str) -> str:
-    """An action as the other seat sees it: an intrigue is only seen to be played."""
+    """An action as the other seat sees it: an intrigue shows none of its cards."""
     return _HIDDEN if action[:1] == INTRIGUE else action
 
 
 def all_differ(places: Iterable[Cards]) -> bool:
-    """Whether no known card is in two of `places`."""
+    """Whether no known card lies in two of `places`."""
     seen = 0
     for place in places:
         known = place & KNOWN

@@ -1,7 +1,8 @@
 """Reading moves of Geisha's Road as people type them: lenient in, canonical out.
 
 `ra3`, `reveal A3`, `i b2 c1`, `gift a1 b2 c4`, `c a1b2/c3d4`, `-b2`, `take a1 b2`, `>c4a1`, `order c4 a1`, `!a`,
-`marker a`, `^0`, `start host`. Whether a move is legal is not asked here. Described in docs/rules/notation.md.
+`marker a`, `^0`, `start host`. This module does not check whether a move is legal. docs/rules/notation.md describes the
+notation.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ _WORDS: Final = {
     "g": GIFT,
     "c": COMPETITION,
 }
-"""Longer words before those that they begin with; in every language, whichever is in use."""
+"""A longer word stands before a word that is its beginning.
+
+The words of all languages are read, whichever is in use.
+"""
 _SIGNS: Final = {
     "-": ("take", "answer", "choose", "prendi", "rispondi", "scegli"),
     ">": ("order", "play", "ordine", "ordina", "gioca"),
@@ -40,7 +44,7 @@ _SIGNS: Final = {
 }
 """The sign of a decision, and the words for it."""
 _BARE: Final = {Due.ANSWER: "-", Due.ORDER: ">"}
-"""What cards without a sign are taken for where one of these is due."""
+"""The sign that is assumed for cards without a sign when one of these is due."""
 _SEATS: Final = {"0": 0, "host": 0, "casa": 0, "1": 1, "guest": 1, "ospite": 1}
 
 _CARDS = re.compile(r"(?:[A-E][1-4]|X)*")
@@ -52,7 +56,7 @@ EXAMPLES: Final = tell("moves look like RA3, IB2C1, GA1B2C4, CA1B2C3D4; answers 
 
 
 def parse(text: str, *, due: Due = Due.ACT) -> str:
-    """Canonical notation of one decision. `due` is what is due: there the sign of a decision may be left out.
+    """Canonical notation of one decision. `due` is the decision that is due; its sign may be left out.
 
     Raises `NotationError`.
     """
@@ -72,7 +76,7 @@ def parse(text: str, *, due: Due = Due.ACT) -> str:
 
 
 def _sign(given: str) -> tuple[str, str]:
-    """The sign that `given` begins with, as such or as a word, and what follows; no sign if it has none."""
+    """The sign that `given` begins with (or its word) and the rest; an empty sign if there is none."""
     for sign, words in _SIGNS.items():
         if given.startswith(sign):
             return sign, given[1:]
@@ -129,7 +133,7 @@ def _action(text: str, given: str) -> str:
         )
         raise NotationError(text, reason, hint=EXAMPLES)
     _check_single(text, tuple(card for card in cards if card != UNKNOWN))
-    # Whoever writes `c a1/b2c3d4` means something, and not that a pair is A1B2.
+    # In `c a1/b2c3d4` the slash is a mistake: do not guess that a pair is A1B2.
     first, slash, _ = given.partition("/")
     pair = _SEPARATORS.sub("", first)[len(word) :]
     if code == COMPETITION and slash and (given.count("/") > 1 or len(pair) != len("A1B2")):

@@ -98,7 +98,7 @@ class GeishasRoadPosition(NamedTuple):
         return tuple(code + "??" * SIZES[code] for code in CODES if not self.used[self.actor] & BITS[code])
 
     def parse_action(self, text: str) -> str:
-        """Lenient text to canonical notation. Raises `NotationError`; legality is not asked."""
+        """Lenient text to canonical notation. Raises `NotationError`; does not check legality."""
         return notation.parse(text, due=self.due)
 
     def due_reveals(self) -> tuple[Seat, ...]:

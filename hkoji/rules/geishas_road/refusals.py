@@ -1,4 +1,4 @@
-"""Why a move of Geisha's Road is refused, in words: what the hand lacks, and how an offer can be answered."""
+"""The reasons for which a move of Geisha's Road is refused, in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hkoji.rules.geishas_road.actions import COMPETITION, PACK
 
 
 def missing(hand: Cards, cards: Cards) -> str:
-    """Why `cards` cannot be played from `hand`, which has not all of them."""
+    """The reason why `cards` cannot be played from `hand`, which lacks some of them."""
     if cards >= PACK.unknown and hand < PACK.unknown:
         return tell("unknown cards cannot be played from it")
     if hand >= PACK.unknown:
@@ -17,7 +17,7 @@ def missing(hand: Cards, cards: Cards) -> str:
 
 
 def wrong_answer(answer: str, offer: str, options: tuple[str, ...]) -> str:
-    """Why `answer` is none of the `options` for an offer: it may name the right cards in the other order."""
+    """The reason why `answer` is none of the `options`: it may name the right cards in the other order."""
     turned = "-" + "".join(reversed(PACK.split(answer[1:]))) if answer[:1] == "-" else ""
     if turned in options and offer[0] == COMPETITION:
         return tell("both orders come to the same here, so it is written {turned}", turned=turned)

@@ -1,7 +1,7 @@
 """The road: where the five geisha stand, how often they came home, and what lanterns that brought.
 
 Everything here is public. A geisha moves clockwise by a card's number and is home exactly when the sum of her moves
-in the round is a multiple of five; where the other teahouses stand matters to the eye alone.
+in the round is a multiple of five; the places of the other teahouses are only for show.
 
 Source: rulebook (2021), "Returning Home".
 """
@@ -16,9 +16,9 @@ from hkoji.rules.geishas_road.actions import GIFT, PACK, pairs
 
 TEAHOUSES: Final = 5
 LIGHT: Final = (3, 3, 4, 4, 4)
-"""Prestige of the lanterns for a first homecoming in the round, in the order in which they are taken."""
+"""Prestige of the lanterns for first homecomings in a round, in the order in which they are taken."""
 DARK: Final = (3, 2, 2, 2)
-"""Prestige of the lanterns for a second one."""
+"""Prestige of the lanterns for second homecomings."""
 
 _STEPS: Final = {name: ("ABCDE".index(name[0]), int(name[1])) for name in PACK.kinds}
 
@@ -68,7 +68,7 @@ class Road(NamedTuple):
         first, second = sorted(pair)
         forth, back = (first, second), (second, first)
         if first[0] != second[0] and not (self._reaches_home(first) and self._reaches_home(second)):
-            return (forth,)  # two geisha get in each other's way only over lanterns
+            return (forth,)  # The order of two geisha matters only when both would take a lantern.
         return (forth,) if self.walk(forth) == self.walk(back) else (forth, back)
 
     def _reaches_home(self, card: str) -> bool:
@@ -76,7 +76,7 @@ class Road(NamedTuple):
         return (self.places[colour] + number) % TEAHOUSES == 0
 
 
-# Asked for what can be done, and again when it has been done.
+# Called when legal answers are listed, and again when an answer is applied.
 @lru_cache(maxsize=1024)
 def answers(offer: str, road: Road) -> tuple[str, ...]:
     """All answers to an offered gift or competition, sorted: of a pair, each order that counts."""

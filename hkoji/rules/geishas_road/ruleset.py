@@ -27,7 +27,7 @@ MARKERS: Final = ("choose", "random")
 class GeishasRoad:
     """`first` is `host`, `guest` or `random`; `starting_markers` is `choose` or `random`.
 
-    Raises `IllegalError` for options that the game has not.
+    Raises `IllegalError` for options that the game does not have.
     """
 
     first: str = "host"
@@ -86,9 +86,9 @@ class GeishasRoad:
         return actions.public(action)
 
     def hidden(self, action: str) -> tuple[Hidden, ...]:
-        """Of an intrigue the card kept, which counts at scoring, and the one discarded, opened after the game.
+        """The kept card of an intrigue, which counts at scoring, and the discarded one, which is opened after the game.
 
-        Raises `NotationError` for an intrigue that has not just these two.
+        Raises `NotationError` for an intrigue without exactly two cards.
         """
         if action[:1] != actions.INTRIGUE:
             return ()

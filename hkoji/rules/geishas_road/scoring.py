@@ -30,19 +30,19 @@ def influence(tableau: Cards, markers: str, seat: Seat) -> tuple[int, ...]:
 def move_markers(markers: str, tableaus: tuple[Cards, Cards]) -> str:
     """The markers after a round: more influence wins the geisha and moves her marker, a tie leaves it.
 
-    A tie comes only with the marker in the middle: a half point on one side is never made up for by whole ones.
+    A tie is possible only while the marker is in the middle: whole points never make up for a half point.
     """
     won = leads(influence(tableaus[0], markers, 0), influence(tableaus[1], markers, 1))
     return "".join(marker if side == MIDDLE else side for marker, side in zip(markers, won, strict=True))
 
 
 def free(markers: str) -> tuple[str, ...]:
-    """The colours of which the marker is in the middle."""
+    """The colours whose marker is in the middle."""
     return tuple(colour for colour, marker in zip(COLOURS, markers, strict=True) if marker == MIDDLE)
 
 
 def mark(markers: str, colour: str, seat: Seat) -> str:
-    """The markers with that of `colour` on a seat's side."""
+    """The markers, with the one of `colour` moved to a seat's side."""
     at = COLOURS.index(colour)
     return f"{markers[:at]}{seat}{markers[at + 1 :]}"
 
@@ -53,7 +53,7 @@ def prestige(lanterns: tuple[int, ...], won: str, seat: Seat) -> int:
 
 
 def leads(host: tuple[int, ...], guest: tuple[int, ...]) -> str:
-    """Who has more of two seats' influence on each geisha: `0`, `1`, or `.` for nobody."""
+    """The seat with more influence on each geisha: `0`, `1`, or `.` for a tie."""
     return "".join("0" if a > b else "1" if b > a else MIDDLE for a, b in zip(host, guest, strict=True))
 
 

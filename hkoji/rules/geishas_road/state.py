@@ -227,7 +227,7 @@ class GeishasRoadState(GeishasRoadPosition):
         return self._score(intrigues) if revealed == _BOTH else self._replace(intrigues=intrigues, revealed=revealed)
 
     def _score(self, intrigues: tuple[Cards, Cards]) -> GeishasRoadState:
-        """Plays both intrigues, the starting player's first whichever came first, and scores the round."""
+        """Plays both intrigues, the starting player's first regardless of arrival, and scores the round."""
         first = self.first
         assert first is not None
         tableaus, road = self.tableaus, self.road
@@ -254,7 +254,7 @@ class GeishasRoadState(GeishasRoadPosition):
     # --- parts of steps -------------------------------------------------------------------------------------------
 
     def _check_single(self, shown: Cards) -> None:
-        """Raises if one of the cards of `shown`, unknown until now, lies somewhere already."""
+        """Raises if a card of `shown`, unknown until now, already lies somewhere."""
         places = (*self.hands, *self.tableaus, *self.intrigues, *self.discards, PACK.encode(self.deck))
         if not all_differ((*places, shown)):
             raise self._contradiction(tell("a card would be in two places"))
@@ -264,7 +264,7 @@ class GeishasRoadState(GeishasRoadPosition):
 
 
 def _lay(tableaus: Pair, seat: Seat, cards: tuple[str, ...]) -> Pair:
-    """Cards from a hand or an offer into a tableau."""
+    """Puts cards from a hand or an offer into a tableau."""
     return put(tableaus, seat, tableaus[seat] + sum(map(PACK.weight, cards)))
 
 

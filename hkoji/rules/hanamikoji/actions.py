@@ -1,7 +1,7 @@
-"""The four actions and the two answers: which are open to a hand, and what each does with the cards.
+"""The four actions and the two answers: which a hand allows, and where their cards go.
 
-Everything here depends on a multiset of cards or on an action's text alone, and there are few of either (12,960
-hands of which a few thousand occur, under a thousand actions), so all of it is memoised without a bound.
+Every result here depends only on a multiset of cards or on an action's text. There are few of either (12,960 hands, of
+which a few thousand occur, and fewer than a thousand actions), so all results are memoised without a bound.
 
 Source: rulebooks, "Actions" (2018 English: Secret, Discard, Gift, Competition).
 """
@@ -51,7 +51,7 @@ class HanamikojiPlayed(NamedTuple):
 
 @cache
 def read(action: str) -> HanamikojiPlayed:
-    """Reads canonical notation. Raises `NotationError` for anything else, `1X` and `2XX` being canonical too."""
+    """Reads canonical notation. `1X` and `2XX` are canonical too. Raises `NotationError` for anything else."""
     number = "1234".find(action[:1]) + 1
     names = PACK.split(action[1:])
     if not number or len(names) != number:
@@ -98,7 +98,7 @@ def choice_set(number: int, hand: Cards) -> frozenset[str]:
 
 @cache
 def actions(hand: Cards, used: int) -> tuple[str, ...]:
-    """All actions open to a known hand with the actions in `used` gone, sorted."""
+    """All actions open to a known hand, without those in `used`, sorted."""
     return tuple(action for number in NUMBERS if not used & bit(number) for action in choices(number, hand))
 
 
@@ -119,5 +119,5 @@ def taken(offer: str, answer: str) -> tuple[Cards, Cards]:
 
 
 def public(action: str) -> str:
-    """An action as the opponent sees it: a secret and a trade-off are only seen to be played."""
+    """An action as the opponent sees it: a secret and a trade-off show none of their cards."""
     return action[0] + UNKNOWN * (len(action) - 1) if action[:1] in ("1", "2") else action

@@ -1,7 +1,7 @@
 """Reading moves as people type them: lenient in, canonical out.
 
 `1e`, `2 b c`, `4ac/bd`, `gift b c c`, `trade-off bc`, `-c`, `take b d`, `regalo b c c`, `prendi b d`.
-Whether a move is legal is not asked here. Both are described in docs/rules/notation.md.
+This module does not check whether a move is legal. docs/rules/notation.md describes the notation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORDS: Final = {
     "regalo": GIFT,
     "sfida": COMPETITION,
 }
-"""In every language, whichever is in use."""
+"""The words of all languages are read, whichever is in use."""
 _ANSWER_WORDS: Final = ("take", "answer", "choose", "prendi", "rispondi", "scegli")
 _HEAD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))}|[1-4])", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,/]+")
@@ -39,7 +39,7 @@ EXAMPLES: Final = tell("moves look like 1E, 2BC, 3BCC, 4ACBD; answers like -C or
 def parse(text: str, *, offer: str = "") -> str:
     """Canonical notation of one decision.
 
-    `offer` is the canonical offer that waits for an answer, if one does: then the answer's `-` may be left out.
+    `offer` is the canonical proposal that waits for an answer, or empty; with one, the answer's `-` may be left out.
     Raises `NotationError`.
     """
     given = text.strip()
@@ -70,7 +70,7 @@ def parse(text: str, *, offer: str = "") -> str:
             given=len(cards),
         )
         raise NotationError(text, reason, hint=EXAMPLES)
-    # Whoever writes `4 a/bcd` means something, and not that a pair is AB.
+    # In `4 a/bcd` the slash is a mistake: do not guess that a pair is AB.
     if number == COMPETITION and "/" in rest and [len(_cards(text, pair)) for pair in rest.split("/")] != [2, 2]:
         raise NotationError(text, tell("a / stands between the two pairs of two cards"), hint=EXAMPLES)
     unknown = cards.count(UNKNOWN)

@@ -88,7 +88,7 @@ class HanamikojiPosition(NamedTuple):
         return answers(self.offer) if self.due is Due.ANSWER else ()
 
     def parse_action(self, text: str) -> str:
-        """Lenient text to canonical notation. Raises `NotationError`; legality is not asked."""
+        """Lenient text to canonical notation. Raises `NotationError`; does not check legality."""
         return notation.parse(text, offer=self.offer)
 
     def due_reveals(self) -> tuple[Seat, ...]:

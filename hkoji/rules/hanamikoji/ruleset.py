@@ -97,7 +97,7 @@ class Hanamikoji:
         return actions.public(action)
 
     def hidden(self, action: str) -> tuple[Hidden, ...]:
-        """A secret's card counts at scoring; a trade-off's two are opened together when the game has ended."""
+        """A secret's card counts at scoring; a trade-off's two cards are opened together after the game."""
         if action[:1] in ("1", "2"):
             return (Hidden(action[1:], action[0] == "1"),)
         return ()
@@ -111,6 +111,6 @@ class Hanamikoji:
             raise NotationError(action, tell("it has no such hidden cards"))
         completed = action[0] + cards[0]
         actions.read(completed)
-        if action != self.public(completed):  # `2X` with two cards: who sees only the X could not read it
+        if action != self.public(completed):  # `2X` with two cards: an observer who sees only the X could not read it
             raise NotationError(action, tell("it has no such hidden cards"))
         return completed

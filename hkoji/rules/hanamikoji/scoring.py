@@ -21,7 +21,7 @@ GEISHA_TO_WIN: Final = 4
 
 
 def move_markers(markers: str, host_row: Cards, guest_row: Cards) -> str:
-    """The markers after a round: strictly more items move one, a tie or no item leaves it where it is."""
+    """The markers after a round: strictly more items move a marker; a tie, or no item, leaves it where it is."""
     return "".join(
         "0" if host > guest else "1" if guest > host else marker
         for marker, host, guest in zip(markers, PACK.counts(host_row), PACK.counts(guest_row), strict=False)
@@ -36,13 +36,13 @@ def charm(markers: str, seat: Seat) -> int:
 
 @cache
 def geisha(markers: str, seat: Seat) -> int:
-    """How many geisha favor a seat."""
+    """The number of geisha that favor a seat."""
     return markers.count(str(seat))
 
 
 @cache
 def winner(markers: str) -> Outcome | None:
-    """The outcome by a winning goal; charm goes before geisha, as the rulebooks say for one of each."""
+    """The outcome by a winning goal. If each player has reached one, charm comes before geisha, as the rulebooks say."""
     for seat in (0, 1):
         if charm(markers, seat) >= CHARM_TO_WIN:
             return Outcome("charm", seat)

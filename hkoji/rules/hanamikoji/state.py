@@ -136,7 +136,7 @@ class HanamikojiState(HanamikojiPosition):
             offer=offer,
         )
         if self.hands[seat] >= _X:
-            after._replace(due=self.due)._check_copies()  # an error tells what is due here
+            after._replace(due=self.due)._check_copies()  # so that an error names what is due here
         return after
 
     def _answer(self, event: Answer) -> HanamikojiState:
@@ -192,7 +192,7 @@ class HanamikojiState(HanamikojiPosition):
     def _check_copies(self, turned_up: Cards = 0) -> None:
         """Raises if there are too many of a card, `turned_up` (unknown so far) included.
 
-        To be asked before adding it to a place: a multiset overflows into another kind at one card too many.
+        Call this before adding it to a place: one card too many carries into the digit of another kind.
         """
         places = (*self.hands, *self.rows, *self.secrets, *self.trade_offs, self.aside, turned_up)
         if not PACK.fits((*places, PACK.encode(self.deck), PACK.encode(self.offer[1:]))):
