@@ -100,9 +100,9 @@ class Close:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the outcome can come from outside the rules: a seat resigned or ran out of time, or the game was cancelled.
+        """Whether the outcome can come from outside the rules: by resignation, timeout or cancellation.
 
-            An event cannot claim a result that only the rules can decide.
+        An event cannot claim a result that only the rules can decide.
         """
         return self.outcome in _CLOSINGS
 

@@ -42,7 +42,7 @@ def geisha(markers: str, seat: Seat) -> int:
 
 @cache
 def winner(markers: str) -> Outcome | None:
-    """The outcome by a winning goal. If each player has reached one, charm comes before geisha, as the rulebooks say."""
+    """The outcome by a winning goal. If each player has one, charm comes before geisha, as the rulebooks say."""
     for seat in (0, 1):
         if charm(markers, seat) >= CHARM_TO_WIN:
             return Outcome("charm", seat)
