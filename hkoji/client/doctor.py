@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from hkoji import __version__
-from hkoji.client.api import problem
+from hkoji.client.answers import problem
 from hkoji.client.home import Home
 from hkoji.client.identity import load
 from hkoji.client.pins import Pins

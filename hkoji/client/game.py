@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from hkoji.client.api import REFUSALS
+from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
 from hkoji.client.incremental_check import verify_head
 from hkoji.client.service import Service, utc_now

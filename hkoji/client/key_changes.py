@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.client.api import REFUSALS
+from hkoji.client.answers import REFUSALS
 from hkoji.client.files import locked
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, make_key
@@ -79,7 +79,7 @@ class KeyChanges:
     def revoke(self, revocation: RevokedKey) -> PublicKey:
         """Sends a revocation, of whomever it is. The key that counts nowhere any more."""
         statement = parse_revocation(revocation.text)
-        self._service(revocation.url).api.revoke(statement.name, revocation.text, revocation.sig)
+        self._service(revocation.url).revoke(statement.name, revocation.text, revocation.sig)
         return statement.key
 
     def recover(self, name: str, url: str, code: str, file: Path | None) -> Identity:
@@ -88,7 +88,7 @@ class KeyChanges:
 
         with locked(self._home.path / "keys"):
             service = self._service(url)
-            about = service.api.about()
+            about = service.describe()
             if not self._home.config_file.exists():
                 create(self._home, name, file, self._entropy(32))
             identity = load(self._home)
@@ -106,7 +106,7 @@ class KeyChanges:
                 sig = identity.signer_of(own.public).sign(sshsig.RECOVER, statement.message)
                 kept = {"url": url, "key": own.public.text, "text": statement.text, "sig": encode_base64(sig)}
                 self._home.update_config(recovery=kept)
-            earlier = service.api.recover(name, kept["text"], kept["sig"], code)
+            earlier = service.recover(name, kept["text"], kept["sig"], code)
             service.pins.pin_origin(about.origin)
             service.pins.pin_player(name, own.public)
             for each in earlier:
@@ -158,7 +158,7 @@ class KeyChanges:
             sigs = [identity.signer_of(key).sign(sshsig.NEW_KEY, statement.message) for key in (new, old)]
             sent = [statement.text, *map(encode_base64, sigs)]
             self._home.update_config(next={**pending, "sent": {**pending["sent"], url: sent}})
-        service.api.new_key(identity.name, *sent)
+        service.new_key(identity.name, *sent)
         service.pins.pin_player(identity.name, new)
         self._moved(url)
 

@@ -1,34 +1,57 @@
 """One service, as one player reaches it: its endpoints, its pinned key, and a login when one is needed.
 
-docs/spec/http.md, docs/spec/log.md, "Client rules". Logging in signs nothing but a login statement for the origin at
+docs/spec/http.md; docs/spec/log.md, "Client rules". Logging in signs nothing but a login statement, for the origin at
 which the player has registered: no service gets another text signed, or a login for another service.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Generator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
 
-from hkoji.client.api import Api, ViewAnswer
-from hkoji.client.events import Event
+from hkoji.client.answers import (
+    EarlierKey,
+    ServiceDescription,
+    ViewAnswer,
+    problem,
+    read_challenge,
+    read_description,
+    read_earlier_keys,
+    read_lines,
+    read_summary,
+    read_text,
+    read_token,
+    read_view_answer,
+    understood,
+)
+from hkoji.client.events import Event, read_events
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
-from hkoji.client.transport import Transport
-from hkoji.errors import ForbiddenError, HkojiError, LoginError, TrustError
-from hkoji.game.setup import Setup
-from hkoji.game.submission import Submission
+from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
+from hkoji.errors import ForbiddenError, HkojiError, LoginError, NotFoundError, TrustError
+from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.key_statements import NewKey, parse_new_key
-from hkoji.log.line import Line
+from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 _T = TypeVar("_T")
+
+_GRACE: Final = 10.0
+_SILENCE: Final = 45.0
+"""A stream of events without a byte for so many seconds is broken: a service sends something every 15."""
+_PAGE: Final = "200"
+_TRIES: Final = 3
+_LONGEST_WAIT: Final = 60
+"""How often, and for how many seconds in all, the client waits for a service that asks for it."""
 
 
 def utc_now() -> str:
@@ -37,29 +60,47 @@ def utc_now() -> str:
 
 
 class Service:
-    """The service at `transport` for the player of `home`; `identity` is asked for when something is to be signed."""
+    """The service at `transport` for the player of `home`; `identity` is asked for when something must be signed.
+
+    Every request raises `NetworkError`, and the errors that the service's problem documents stand for.
+    """
 
     def __init__(
-        self, home: Home, transport: Transport, identity: Callable[[], Identity], say: Callable[[str], None]
+        self,
+        home: Home,
+        transport: Transport,
+        identity: Callable[[], Identity],
+        say: Callable[[str], None],
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url: Final = transport.url
-        self.api: Final = Api(transport, say)
         self.pins: Final = Pins(home, self.url, say)
-        self._acquaintance: Final = KnownKeys(self.pins, self._successors, say)
+        self.known_keys: Final = KnownKeys(self.pins, self._successors, say)
+        self._transport: Final = transport
         self._home: Final = home
         self._identity = identity
+        self._say = say
+        self._pause = pause
         self._token: str | None = None
+        self._views: Final[dict[str, tuple[bytes, ViewAnswer]]] = {}
+        """The last view of each game, and the bytes that it was read from."""
         if transport.exposed:
             say(tell("warning: {url} is reached without TLS; others can read your cards on the way", url=self.url))
 
     def close(self) -> None:
         """Closes the connection."""
-        self.api.transport.close()
+        self._transport.close()
 
     @cached_property
     def key(self) -> PublicKey:
         """The pinned key of the service; pinned now if it is a new one."""
-        return self.pins.server_key or self.pins.pin_server(self.api.about().key)
+        return self.pins.server_key or self.pins.pin_server(self.describe().key)
+
+    def describe(self) -> ServiceDescription:
+        """Returns what the service is."""
+        return read_description(self._request("GET", "/v1/service"))
+
+    # --- players --------------------------------------------------------------------------------------------------
 
     def register(self) -> None:
         """Registers the player, and pins the service's key and origin, and the player's own key under their name.
@@ -70,28 +111,39 @@ class Service:
         from hkoji.log.statement import make_registration
 
         identity = self._identity()
-        about = self.api.about()
-        self.pins.pin_server(about.key)
-        self.pins.pin_origin(about.origin)
+        service = self.describe()
+        self.pins.pin_server(service.key)
+        self.pins.pin_origin(service.origin)
         key = identity.key_at(self.url)
-        statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
+        statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=service.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
-        self.api.register(statement.text, encode_base64(sig))
+        self._request("POST", "/v1/players", {"text": statement.text, "sig": encode_base64(sig)})
         self.pins.pin_player(identity.name, key)
 
-    # --- keys -----------------------------------------------------------------------------------------------------
+    def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
+        """Gives a player another key, which the old one has signed for."""
+        self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
 
-    def meet(self, setup: Setup, me: str | None) -> None:
-        """Pins the keys of a game's players. Raises `TrustError` for one that is not known to be theirs."""
-        self._acquaintance.meet(setup, me)
+    def revoke(self, name: str, text: str, sig: str) -> None:
+        """Revokes a player's key."""
+        self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
+
+    def recover(self, name: str, text: str, sig: str, code: str) -> tuple[EarlierKey, ...]:
+        """Gives another key to a player whose key is revoked. Returns the player's earlier keys."""
+        answer = self._request("POST", f"/v1/players/{name}/recovery", {"text": text, "sig": sig, "code": code})
+        return read_earlier_keys(answer)
+
+    def earlier_keys(self, name: str) -> tuple[EarlierKey, ...]:
+        """Returns the keys that a player had before, as the service reports them."""
+        return read_earlier_keys(self._request("GET", f"/v1/players/{name}"))
 
     def _successors(self, name: str) -> tuple[NewKey, ...]:
-        """How a player's keys have followed one another, as far as both keys have signed it; nothing without answer."""
+        """Returns how a player's keys followed one another, where both keys signed it; nothing without an answer."""
         from hkoji.log import sshsig
 
         found: list[NewKey] = []
         try:
-            for each in self.api.earlier_keys(name):
+            for each in self.earlier_keys(name):
                 if each.text is None or each.sig is None or each.new_sig is None:
                     continue
                 step = parse_new_key(each.text)
@@ -104,23 +156,103 @@ class Service:
             return ()
         return tuple(found)
 
-    def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
-        """Asks for the own new key in the place of a revoked one. The line that it has brought."""
-        return self._with_login(lambda token: self.api.recover_seat(game, encode_base64(proof), token))
-
-    # --- what anyone may see --------------------------------------------------------------------------------------
-
-    def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
-        """The public log's lines after an entry; the service may wait for one so many seconds."""
-        return self.api.log(game, after, wait)
+    # --- games ----------------------------------------------------------------------------------------------------
 
     def list_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
-        """Everybody's games that match."""
-        return self.api.games(filters)
+        """Returns everybody's games that match."""
+        return self._list("/v1/games", filters)
+
+    def own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns the player's games that match."""
+        return self._with_login(lambda token: self._list("/v1/me/games", filters, token))
+
+    def _list(
+        self, path: str, filters: Mapping[str, str | None], token: str | None = None
+    ) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns all games that match, page by page. Filters that are None do not count.
+
+        A service could keep its clients busy for ever with a list that does not end. So every page must have games,
+        and all pages together no more bytes than one answer may have.
+        """
+        chosen = {name: value for name, value in filters.items() if value is not None}
+        found: list[dict[str, Any]] = []
+        after: str | None = None
+        size = 0
+        while True:
+            query = urlencode({**chosen, "limit": _PAGE, **({"after": after} if after else {})})
+            answer = self._request("GET", f"{path}?{query}", token=token)
+            with understood(answer):
+                page = answer.json()
+                found.extend(read_summary(value) for value in page["games"])
+                after = None if page["next"] is None else read_text(page["next"])
+                size += len(answer.body)
+                if after and (not page["games"] or size > MOST_BYTES):
+                    raise HkojiError(tell("its list of games does not end"))
+            if not after:
+                return found
+
+    def offer(self, ruleset: Ruleset) -> Line:
+        """Asks for a new game. Returns its first line."""
+        value = {"ruleset": dict(ruleset.to_json())}
+        answer = self._with_login(lambda token: self._request("POST", "/v1/offers", value, token))
+        with understood(answer):
+            return read_line(answer.json()["line"])
+
+    def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
+        """Returns the public log's lines after an entry; a service that can waits up to `wait` seconds for one."""
+        path = f"/v1/games/{game}/log?after={after}"
+        if wait:
+            answer = self._waited(f"{path}&wait={wait}", wait)
+            self._check(answer, game)
+        else:
+            answer = self._request("GET", path, game=game)
+        with understood(answer):
+            return parse_log(answer.body)
+
+    def view(self, game: str, after: int) -> ViewAnswer:
+        """Returns the player's view, with the log's lines after an entry."""
+        path = f"/v1/games/{game}/view?after={after}"
+        answer = self._with_login(lambda token: self._request("GET", path, token=token, game=game))
+        body, shown = self._views.get(game, (None, None))
+        if shown is None or body != answer.body:
+            shown = read_view_answer(answer)
+            self._views[game] = (answer.body, shown)
+        return shown
+
+    def game_events(self, game: str, after: int) -> Generator[Event | None, None, None]:
+        """Yields a game's entries after one, as they come. Raises `NotFoundError` if the service has no events."""
+        answer, lines = self._transport.follow(f"/v1/games/{game}/events?after={after}", None, None, _SILENCE)
+        self._check(answer, game)
+        return read_events(lines)
+
+    def own_events(self, place: str | None) -> Generator[Event | None, None, None]:
+        """Yields the entries of all own games as they come, from now on or after `place`.
+
+        Raises `ServiceError` if the service has no events.
+        """
+
+        def follow(token: str) -> Generator[Event | None, None, None]:
+            answer, lines = self._transport.follow("/v1/events", token, place, _SILENCE)
+            self._check(answer, "")
+            return read_events(lines)
+
+        return self._with_login(follow)
+
+    # --- entries --------------------------------------------------------------------------------------------------
 
     def submit(self, submission: Submission) -> tuple[Line, ...]:
-        """Sends an entry. The lines that it has brought, to be checked with `verify_submitted`."""
-        return self.api.submit(submission)
+        """Sends an entry. Returns the lines that it has brought, to be checked with `verify_submitted`.
+
+        Raises one of `REFUSALS` if the service refuses it.
+        """
+        game = submission.entry.game
+        body = format_submission(submission).encode()
+        return read_lines(self._request("POST", f"/v1/games/{game}/entries", game=game, body=body))
+
+    def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
+        """Asks to put the player's new key in the place of a revoked one. Returns the line that this has brought."""
+        value, path = {"proof": encode_base64(proof)}, f"/v1/games/{game}/recovery"
+        return read_lines(self._with_login(lambda token: self._request("POST", path, value, token, game=game)))
 
     def verify_submitted(self, submission: Submission, lines: tuple[Line, ...]) -> None:
         """Checks that the first of `lines` is the entry that was sent, with its receipt. Raises `TrustError`."""
@@ -139,24 +271,7 @@ class Service:
                 tell("the service's receipt does not hold: {reason}", reason=error), hint=tell("the entry is kept")
             ) from error
 
-    # --- with a login ---------------------------------------------------------------------------------------------
-
-    def offer(self, ruleset: Ruleset) -> Line:
-        """Asks for a new game. Its first line."""
-        options: Mapping[str, Any] = ruleset.to_json()
-        return self._with_login(lambda token: self.api.offer(options, token))
-
-    def own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
-        """The player's games that match."""
-        return self._with_login(lambda token: self.api.games(filters, token, mine=True))
-
-    def own_events(self, place: str | None) -> Generator[Event | None, None, None]:
-        """The entries of all own games as they come, from now on or after `place`."""
-        return self._with_login(lambda token: self.api.own_events(place, token))
-
-    def view(self, game: str, after: int) -> ViewAnswer:
-        """The own view of a game, with the log's lines after an entry."""
-        return self._with_login(lambda token: self.api.view(game, after, token))
+    # --- requests -------------------------------------------------------------------------------------------------
 
     def _with_login(self, call: Callable[[str], _T]) -> _T:
         """Calls with the kept token; logs in by signature when there is none or it has expired."""
@@ -175,7 +290,7 @@ class Service:
         from hkoji.log import sshsig
 
         identity = self._identity()
-        statement = self.api.challenge()
+        statement = read_challenge(self._request("POST", "/v1/login/challenge"))
         origin = self.pins.origin
         if origin is None:
             raise LoginError(
@@ -195,7 +310,8 @@ class Service:
             )
         sig = identity.signer_of(identity.key_at(self.url)).sign(sshsig.LOGIN, statement.message)
         try:
-            self._token = self.api.login(identity.name, statement.text, encode_base64(sig))
+            value = {"name": identity.name, "text": statement.text, "sig": encode_base64(sig)}
+            self._token = read_token(self._request("POST", "/v1/login", value))
         except ForbiddenError as error:
             if identity.next is None:
                 raise
@@ -205,3 +321,48 @@ class Service:
             ) from error
         self._home.set_token(self.url, self._token)
         return self._token
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        value: Any = None,  # Any: JSON
+        token: str | None = None,
+        *,
+        game: str = "",
+        body: bytes | None = None,
+    ) -> HttpAnswer:
+        if method == "POST" and body is None:
+            body = b"" if value is None else json.dumps(value).encode()
+        answer = self._patiently(method, path, body, token)
+        self._check(answer, game)
+        return answer
+
+    def _check(self, answer: HttpAnswer, game: str) -> None:
+        """Raises the error that a refusal stands for."""
+        if answer.status in (200, 201):
+            return
+        if answer.status == 404 and game:
+            raise NotFoundError(tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`"))
+        raise problem(answer)
+
+    def _waited(self, path: str, wait: int) -> HttpAnswer:
+        """Returns an answer that the service may delay, or its refusal: the caller knows what to do then."""
+        self._transport.patience = wait + _GRACE
+        try:
+            return self._transport.request("GET", path)
+        finally:
+            self._transport.patience = TIMEOUT
+
+    def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
+        """Returns the answer; where the service asks to wait, waits and asks again. Every request may be repeated."""
+        left = _LONGEST_WAIT
+        for _ in range(_TRIES):
+            answer = self._transport.request(method, path, body, token)
+            wait = answer.retry_after
+            if answer.status not in (429, 503) or wait is None or wait > left:
+                return answer
+            self._say(tell("the service asks to wait: {seconds} s", seconds=wait))
+            self._pause(wait)
+            left -= wait
+        return self._transport.request(method, path, body, token)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from hkoji.client.api import ViewAnswer
+from hkoji.client.answers import ViewAnswer
 from hkoji.client.identity import Identity
 from hkoji.client.incremental_check import verify_game, verify_head, verify_lines, verify_taken
 from hkoji.client.kept_evidence import Refusals
@@ -100,7 +100,7 @@ class VerifiedLog:
             verify_view(view, result.steps[-1].course, seat)
         setup = result.steps[-1].course.setup
         if new:
-            self.service.meet(setup, self._identity.name if self._identity else None)
+            self.service.known_keys.meet(setup, self._identity.name if self._identity else None)
         self.vault.begin(self.service.url)
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))

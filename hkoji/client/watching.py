@@ -220,7 +220,7 @@ def _since(position: Position, told: int) -> Iterator[Happened]:
 def _signs_of(client: Client, game: str, told: int) -> Generator[None, None, None]:
     """Yields once when the stream is open, and then for each reason to look. Ends when the stream ends."""
     service = client.service(client.server_of(game))
-    with closing(service.api.game_events(game, told)) as events:
+    with closing(service.game_events(game, told)) as events:
         yield
         looked = time.monotonic()
         for event in events:

@@ -16,7 +16,7 @@ from hkoji.cli import language, settings
 from hkoji.cli.app import app
 from hkoji.cli.exits import Exit
 from hkoji.cli.help import find
-from hkoji.client.api import problem
+from hkoji.client.answers import problem
 from hkoji.client.transport import HttpAnswer
 from hkoji.messages.language import LANGUAGES, language_of_locale
 from scripts.build import catalogues

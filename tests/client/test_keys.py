@@ -14,10 +14,10 @@ from hkoji_server import admin
 
 from hkoji.audit.log_audit import audit
 from hkoji.client import Home, files, identity, key_changes, vault
-from hkoji.client.api import Api
 from hkoji.client.identity import load
 from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
+from hkoji.client.service import Service
 from hkoji.errors import ExistsError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.log.canonical import encode_base64
@@ -451,7 +451,7 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
     game = begin(alice, bob)
     bob.position(game)
     alice.client.keys.rekey(None)
-    true = bob.client.service().api.earlier_keys("alice")
+    true = bob.client.service().earlier_keys("alice")
     (step,) = true
     fake = PrivateKey.from_seed(b"\x08" * 32).sign("hkoji.newkey.v1", b"{}\n")
     new_game_ = alice.client.new(RULES).course.setup.game
@@ -462,7 +462,7 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
         {"text": None},
         {"sig": None},
     ):
-        monkeypatch.setattr(Api, "earlier_keys", lambda _, __, changed=changed: (step._replace(**changed),))
+        monkeypatch.setattr(Service, "earlier_keys", lambda _, __, changed=changed: (step._replace(**changed),))
         with pytest.raises(TrustError, match="another key than before"):
             bob.join(new_game_)
     monkeypatch.undo()

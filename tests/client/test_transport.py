@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from hkoji.client import deadline, transport
-from hkoji.client.api import Api
+from hkoji.client import transport
 from hkoji.client.transport import HttpAnswer, Transport, parse_url
 from hkoji.errors import NetworkError, ServiceError, TooManyError, UsageError
+from tests.support.commands import without_player
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -130,7 +130,7 @@ def test_plain_heads_are_read_as_the_library_reads_all(head: bytes, monkeypatch:
                 client.close()
 
     ours = asked()
-    monkeypatch.setattr(deadline, "PlainHeadResponse", http.client.HTTPResponse)
+    monkeypatch.setattr(transport, "PlainHeadResponse", http.client.HTTPResponse)
     assert ours == asked()
 
 
@@ -191,10 +191,10 @@ def test_a_failure_without_a_word_has_a_hint() -> None:
 def view_refused(answer: bytes) -> ServiceError:
     """The error of a client that asks for its view and gets this answer."""
     with listening([answer]) as (url, _):
-        api = Api(Transport(url))
+        service = without_player(Transport(url))
         with pytest.raises(ServiceError) as caught:
-            api.view("0" * 32, -1, "token")
-        api.transport.close()
+            service.view("0" * 32, -1)
+        service.close()
     return caught.value
 
 
@@ -218,10 +218,10 @@ def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_redirects_are_not_followed() -> None:
     away = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/elsewhere\r\nContent-Length: 0\r\n\r\n"
     with listening([away]) as (url, got):
-        api = Api(Transport(url))
+        service = without_player(Transport(url))
         with pytest.raises(ServiceError, match="sends you on to http://127") as redirect:
-            api.about()
-        api.transport.close()
+            service.describe()
+        service.close()
     assert "register there" in redirect.value.hint
     assert len(got) == 1
 
@@ -237,9 +237,9 @@ def test_a_service_that_asks_to_wait_a_little_is_waited_for_and_told_the_same_by
     said: list[str] = []
     paused: list[float] = []
     with listening([busy("7", status), busy("50", status), OK]) as (url, got):
-        api = Api(Transport(url), said.append, paused.append)
-        assert api._request("POST", "/x", body=b"{}").body == b"{}"
-        api.transport.close()
+        service = without_player(Transport(url), said.append, paused.append)
+        assert service._request("POST", "/x", body=b"{}").body == b"{}"
+        service.close()
     assert paused == [7, 50]
     assert said == ["the service asks to wait: 7 s", "the service asks to wait: 50 s"]
     assert len(set(got)) == 1
@@ -253,10 +253,10 @@ def test_it_is_not_waited_for_longer_than_a_minute_nor_more_than_three_times(
 ) -> None:
     slept: list[float] = []
     with listening([busy(wait) for wait in waits]) as (url, got):
-        api = Api(Transport(url), pause=slept.append)
+        service = without_player(Transport(url), pause=slept.append)
         with pytest.raises(TooManyError, match="too many requests") as raised:
-            api._request("GET", "/x")
-        api.transport.close()
+            service._request("GET", "/x")
+        service.close()
     assert raised.value.retry_after == 7
     assert raised.value.hint == "try again in 7 s"
     assert slept == paused

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hkoji import referee
-from hkoji.client import api
 from hkoji.client import game as table
+from hkoji.client import service
 from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
@@ -28,7 +28,7 @@ from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.commands import current
+from tests.support.commands import current, without_player
 from tests.support.desk import AT, URL, Desk, Seat, begin, play_on, seated
 
 
@@ -520,9 +520,9 @@ def test_a_list_of_games_that_does_not_end_is_given_up(
             assert len(asked) < 100
             return HttpAnswer(200, json.dumps({"games": games, "next": f"{AT}~{len(asked):032x}"}).encode())
 
-    monkeypatch.setattr(api, "MOST_BYTES", 4000)
+    monkeypatch.setattr(service, "MOST_BYTES", 4000)
     with pytest.raises(ServiceError, match="does not end"):
-        api.Api(Endless(URL)).games({})
+        without_player(Endless(URL)).list_games()
     assert len(asked) == 1 if empty else 2 < len(asked) < 20
 
 
@@ -545,7 +545,7 @@ def test_a_list_of_games_that_does_not_end_is_given_up(
     ],
 )
 def test_problems_become_errors(status: int, value: Any, kind: str) -> None:
-    from hkoji.client.api import problem
+    from hkoji.client.answers import problem
 
     error = problem(HttpAnswer(status, json.dumps(value).encode(), "https://elsewhere.example/\x1b"))
     assert isinstance(error, HkojiError)

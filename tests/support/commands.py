@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from hkoji.client import Client, MadeMove, Position
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hkoji.client import Client, Home, MadeMove, Position
+from hkoji.client.identity import Identity, load
+from hkoji.client.service import Service
+from hkoji.client.transport import Transport
 from hkoji.game.submission import Submission
 from hkoji.log.line import Line
 
@@ -17,6 +24,22 @@ def make_move(client: Client, game: str, notation: str) -> MadeMove:
     """`hkoji move`."""
     with client.game(game) as held:
         return held.move(notation)
+
+
+def without_player(
+    transport: Transport,
+    say: Callable[[str], None] = lambda _: None,
+    pause: Callable[[float], None] = time.sleep,
+) -> Service:
+    """A service as it is asked from a home in which there is nothing. It has a login all the same."""
+    home = Home(Path("/nowhere"))
+
+    def nobody() -> Identity:
+        return load(home)
+
+    service = Service(home, transport, nobody, say, pause)
+    service._token = "token"
+    return service
 
 
 class Commands:

@@ -10,9 +10,10 @@ from typing import Final
 from hkoji import referee
 from hkoji.cli.settings import _parse as parse_settings
 from hkoji.client import identity
-from hkoji.client.api import Api, problem
+from hkoji.client.answers import problem, read_challenge, read_token
 from hkoji.client.home import Home
 from hkoji.client.pins import Pins
+from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer, Transport, parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
@@ -29,6 +30,7 @@ from tests.lab.fuzz.of_keys import folder
 from tests.lab.fuzz.of_logs import AT, GAME
 from tests.lab.fuzz.of_logs import WORDS as LOG_WORDS
 from tests.lab.fuzz.target import Target, chosen, refusals, split_off, text, told
+from tests.support.commands import without_player
 from tests.support.table import Table, new_game
 
 URL: Final = "https://service.example"
@@ -71,34 +73,34 @@ def answers(data: bytes) -> None:
     which, body = split_off(rest, len(_STATUS))
     transport = _Told(URL)
     transport.said = HttpAnswer(_STATUS[which], body, "https://elsewhere.example")
-    api = Api(transport)
+    service = without_player(transport)
     with refusals():
         match number:
             case 0:
-                assert api.about().key
+                assert service.describe().key
             case 1:
-                make_login(expires=AT, nonce="0" * 64, origin=api.challenge().origin)
+                make_login(expires=AT, nonce="0" * 64, origin=read_challenge(transport.said).origin)
             case 2:
-                assert api.login("alice", "{}", "AAAA").isascii()
+                assert read_token(transport.said).isascii()
             case 3:
-                assert api.offer({}, "token").entry
+                assert service.offer(Hanamikoji()).entry
             case 4:
-                for each in api.games({"prefix": "2714"}):
+                for each in service.list_games(prefix="2714"):
                     assert is_hex(each["game"], 32)
                     assert str(each["round"] or "") + (each["updated"] or "")[:16] + each["ruleset"]["name"][:8]
             case 5:
-                api.log(GAME)
+                service.log(GAME)
             case 6:
-                _shown(api)
+                _shown(service)
             case 7:
-                for line in api.submit(_sent()):
+                for line in service.submit(_sent()):
                     assert line.entry.text
             case _:
-                api.register("{}", "AAAA")
+                service.revoke("alice", "{}", "AAAA")
 
 
-def _shown(api: Api) -> None:
-    shown = api.view(GAME, -1, "token")
+def _shown(service: Service) -> None:
+    shown = service.view(GAME, -1)
     view = parse_view(shown.view.text)
     seat = find_seat(shown.lines, "bob", {_table().keys[1].public})
     if not shown.lines or seat is None:

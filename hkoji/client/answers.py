@@ -1,0 +1,216 @@
+"""Reads a service's answers strictly: values in their types, and problem documents as the errors they stand for.
+
+docs/spec/http.md. Checks the form of what comes; whether it is true is checked where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from hkoji import errors
+from hkoji.client.transport import HttpAnswer
+from hkoji.game.openings import Opening, parse_opening
+from hkoji.log.canonical import is_hex
+from hkoji.log.line import Line, SignedEntry, read_line, read_signed
+from hkoji.log.public_key import PublicKey, parse_public_key
+from hkoji.log.statement import Login, make_login, parse_login
+from hkoji.messages.text import quoted, shorten, tell
+from hkoji.messages.wire import assemble
+
+REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
+"""The errors of a service that has read a submission and refuses it. After others it may have taken it."""
+
+_NEVER: Final = "9999-12-31T23:59:59Z"
+_SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")
+
+
+class ServiceDescription(NamedTuple):
+    """A service's key, and the origin for which logins there are signed."""
+
+    key: PublicKey
+    origin: str
+
+
+class EarlierKey(NamedTuple):
+    """A key that a player had before, and what has been signed about it."""
+
+    key: PublicKey
+    revoked: bool
+    text: str | None
+    sig: str | None
+    new_sig: str | None
+
+
+class ViewAnswer(NamedTuple):
+    """A seat's view: the log's length and head, the signed view, the player's openings, and the log's new lines."""
+
+    seq: int
+    head: str
+    view: SignedEntry
+    openings: tuple[Opening, ...]
+    lines: tuple[Line, ...]
+
+
+def problem(answer: HttpAnswer) -> errors.HkojiError:
+    """Returns the error that a problem document stands for: by its code, else by its status."""
+    value = answer.json()
+    if not isinstance(value, dict):
+        value = {}
+    code, game, seq, head = (value.get(name) for name in ("code", "game", "seq", "head"))
+    told = value.get("detail")
+    if told is None:
+        detail: str = tell("the service answered with status {status}", status=answer.status)
+    else:
+        detail = _quoted(value, "detail")
+    hint = _quoted(value, "hint")
+    if not hint and answer.status >= 500:
+        hint = tell("nothing was changed here: try again later, or ask its host")
+    if 300 <= answer.status < 400:
+        where = shorten(answer.location, 200) or "nowhere"
+        return errors.ServiceError(
+            answer.status,
+            tell("the service sends you on to {where}", where=where),
+            hint=tell("nothing was changed here; if its host tells you that it has moved there, register there"),
+        )
+    if code == "conflict" and isinstance(game, str) and type(seq) is int and isinstance(head, str):
+        return errors.ConflictError(shorten(game, 32), seq=seq, head=head)
+    if code == "not-your-turn":
+        actor = value.get("actor")
+        return errors.NotYourTurnError(detail, actor=actor if actor in (0, 1) else None, hint=hint)
+    if code == "game-over" and isinstance(game, str):
+        return errors.GameOverError(shorten(game, 32))
+    if answer.status == 429:
+        wait = value.get("retry_after")
+        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
+    if code == errors.BusyError.code and answer.status == 503:
+        wait = value.get("retry_after")
+        return errors.BusyError(wait if type(wait) is int and wait >= 0 else 5)
+    if code == errors.RevokedError.code and answer.status == 403:
+        return _RevokedError(detail, hint=hint)
+    kind = _BY_STATUS.get(answer.status)
+    return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
+
+
+def _quoted(value: dict[str, Any], name: str) -> str:  # Any: JSON
+    """Returns a problem's text under `name`, which is shown in the reader's language where it can be translated."""
+    english = shorten(str(value.get(name, "")), 300)
+    parts = value.get("parts")
+    made = assemble(english, parts.get(name)) if isinstance(parts, dict) else english
+    return quoted(english) if made is english else made
+
+
+class _RevokedError(errors.ForbiddenError):
+    """The service refuses a revoked key."""
+
+    code = errors.RevokedError.code
+
+
+class _TakenError(errors.HkojiError):
+    """A name or a key that somebody else has registered."""
+
+    code = "exists"
+
+
+_BY_STATUS: Final[dict[int, type[errors.HkojiError]]] = {
+    400: errors.InvalidError,
+    401: errors.LoginError,
+    403: errors.ForbiddenError,
+    409: _TakenError,
+    422: errors.IllegalError,
+}
+
+
+@contextmanager
+def understood(answer: HttpAnswer) -> Iterator[None]:
+    """Raises `ServiceError` for an answer of any other form than the one that is read in the block."""
+    try:
+        yield
+    except (errors.HkojiError, KeyError, TypeError, ValueError, RecursionError) as error:
+        reason = shorten(str(error), 120) if isinstance(error, errors.HkojiError) else tell("it has another form")
+        raise errors.ServiceError(
+            answer.status,
+            tell("the service's answer is not understood: {reason}", reason=reason),
+            hint=tell("is it an hkoji service, and of this version? Nothing was changed here"),
+        ) from error
+
+
+def read_description(answer: HttpAnswer) -> ServiceDescription:
+    """Reads what a service is. Raises `ServiceError`."""
+    with understood(answer):
+        value = answer.json()
+        origin = value["origin"]
+        make_login(expires=_NEVER, nonce="0" * 64, origin=origin)  # refuses an origin that no statement can hold
+        return ServiceDescription(parse_public_key(value["key"]), origin)
+
+
+def read_challenge(answer: HttpAnswer) -> Login:
+    """Reads a login statement to sign. Raises `ServiceError`."""
+    with understood(answer):
+        return parse_login(answer.json()["text"])
+
+
+def read_token(answer: HttpAnswer) -> str:
+    """Reads the token of a login. Raises `ServiceError`."""
+    with understood(answer):
+        token = read_text(answer.json()["token"])
+        if not token.isalnum() and not token.replace("-", "").replace("_", "").isalnum():
+            raise ValueError("a token is letters, digits, - and _")
+        return token
+
+
+def read_lines(answer: HttpAnswer) -> tuple[Line, ...]:
+    """Reads the lines that an entry has brought. Raises `ServiceError`."""
+    with understood(answer):
+        return tuple(read_line(line) for line in answer.json()["lines"])
+
+
+def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
+    """Reads a view. Raises `ServiceError`."""
+    with understood(answer):
+        value = answer.json()
+        if type(value["seq"]) is not int:
+            raise TypeError("seq is not a number")
+        return ViewAnswer(
+            value["seq"],
+            read_text(value["head"]),
+            read_signed(value["view"], "view"),
+            tuple(parse_opening(each) for each in value["openings"]),
+            tuple(read_line(each) for each in value["lines"]),
+        )
+
+
+def read_earlier_keys(answer: HttpAnswer) -> tuple[EarlierKey, ...]:
+    """Reads the keys that a player had before. Raises `ServiceError`."""
+    with understood(answer):
+        found = answer.json()["earlier"]
+        return tuple(
+            EarlierKey(
+                parse_public_key(each["key"]),
+                each["revoked"] is True,
+                *(None if each[name] is None else read_text(each[name]) for name in ("text", "sig", "new_sig")),
+            )
+            for each in found
+        )
+
+
+def read_text(value: object) -> str:
+    """Returns a value that is text without control characters. Raises `TypeError`."""
+    if not isinstance(value, str) or shorten(value, len(value)) != value:
+        raise TypeError("it is not plain text")
+    return value
+
+
+def read_summary(value: Any) -> dict[str, Any]:  # Any: JSON
+    """Returns a game's summary; checks the fields that the client reads, and passes others on."""
+    for name in _SUMMARY:
+        if value[name] is not None:
+            read_text(value[name])
+    if type(value["round"]) is not int or not isinstance(value["ruleset"], dict):
+        raise TypeError("a game's summary")
+    read_text(value["ruleset"]["name"])
+    # The client names a folder after the id, so it must not be a path.
+    if not is_hex(value["game"], 32):
+        raise ValueError("a game's id is 32 hex digits")
+    return dict(value)
