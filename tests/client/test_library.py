@@ -1,0 +1,87 @@
+"""The program on the page of the library: two homes play a game with it, through a real service."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hkoji.client
+from hkoji.client import Client, Home
+from hkoji.client.watching import wait, watch_all, watch_game
+from hkoji.game.course import Stage
+from hkoji.game.position import Position
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.desk import Seat, begin, seated
+from tests.support.docs import DOCS
+from tests.support.service import HKOJI, serving
+
+PAGE = (DOCS / "library.md").read_text()
+
+
+def test_the_program_on_the_page_plays_a_whole_game(tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(program.splitlines()) <= 25
+    file = tmp_path / "play.py"
+    file.write_text(program)
+    homes = [{**os.environ, "HKOJI_HOME": str(tmp_path / name)} for name in ("alice", "bob")]
+    with serving(tmp_path / "data") as service:
+        for name, home in zip(("alice", "bob"), homes, strict=True):
+            for words in (("init", name), ("register", "--server", service.url)):
+                subprocess.run([HKOJI, *words], env=home, check=True, capture_output=True, timeout=120)
+        host = subprocess.Popen([sys.executable, file], env=homes[0], stdout=subprocess.PIPE, text=True)
+        try:
+            assert host.stdout is not None
+            game = host.stdout.readline().strip()
+            command = [sys.executable, file, game[:8]]
+            guest = subprocess.run(command, env=homes[1], check=True, capture_output=True, text=True, timeout=240)
+            said, _ = host.communicate(timeout=60)
+        finally:
+            host.kill()
+            host.wait()
+        assert (said.strip(), guest.stdout.strip()) in {("won", "lost"), ("lost", "won"), ("shared", "shared")}
+        assert re.search(r"^hand [A-G]{7}$", guest.stderr, re.MULTILINE)
+        audited = subprocess.run([HKOJI, "audit", game], env=homes[0], capture_output=True, text=True, check=False)
+        assert audited.returncode == 0, audited.stderr
+
+
+def test_the_names_on_the_page_are_there() -> None:
+    names = re.findall(r"`(client|game|position)?\.?(\w+)(?:\([^`]*\))?`", PAGE[PAGE.index("## What is public") :])
+    owners = {"client": Client, "game": hkoji.client.ClientGame, "position": Position}
+    assert {name for owner, name in names if owner} >= {"new", "find", "game", "current", "move", "stored", "course"}
+    for owner, name in names:
+        if owner:
+            assert hasattr(owners[owner], name), f"{owner}.{name}"
+    assert set(hkoji.client.__all__) == {"Client", "ClientGame", "Home", "MadeMove", "Position"}
+    assert [each.__name__ for each in (wait, watch_game, watch_all)] == ["wait", "watch_game", "watch_all"]
+
+
+def test_a_position_says_its_game_and_the_players_own_hand(alice: Seat, bob: Seat, tmp_path: Path) -> None:
+    game = alice.client.new(Hanamikoji()).game
+    assert alice.position(game).hand == ""
+    bob.join(game)
+    for number, seat in enumerate((alice, bob)):
+        position = seat.position(game)
+        assert position.game == game
+        state = alice.desk.games[game].hosted.course.state
+        assert position.hand == state.ruleset.pack.decode(state.hands[number]) != ""
+    spectator = seated(alice.desk, "carol", tmp_path / "carol")
+    assert spectator.position(game).hand == ""
+
+
+def test_a_client_closes_its_connections_and_holds_a_game_once(alice: Seat, bob: Seat) -> None:
+    game = begin(alice, bob)
+    closed: list[str] = []
+    with alice.client as client, client.game(game) as held:
+        assert held.current().course.stage is Stage.PLAY
+        with pytest.raises(RuntimeError, match="holds game"), client.game(game):
+            pass
+        client.service().close = lambda: closed.append(client.server)  # type: ignore[method-assign] # to see the call
+    assert closed == [client.server]
+    with client.game(game) as held:  # a block that has ended holds nothing
+        held.resign()
+    assert Client(Home(alice.path)).stored(game).over
