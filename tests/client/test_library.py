@@ -32,7 +32,7 @@ def test_the_program_on_the_page_plays_a_whole_game(tmp_path: Path) -> None:
     with serving(tmp_path / "data") as service:
         for name, home in zip(("alice", "bob"), homes, strict=True):
             for words in (("init", name), ("register", "--server", service.url)):
-                subprocess.run([HKOJI, *words], env=home, check=True, capture_output=True, timeout=120)
+                subprocess.run([str(HKOJI), *words], env=home, check=True, capture_output=True, timeout=120)
         host = subprocess.Popen([sys.executable, file], env=homes[0], stdout=subprocess.PIPE, text=True)
         try:
             assert host.stdout is not None
