@@ -31,7 +31,7 @@ def test_the_program_on_the_page_plays_a_whole_game(tmp_path: Path) -> None:
     homes = [{**os.environ, "HKOJI_HOME": str(tmp_path / name)} for name in ("alice", "bob")]
     with serving(tmp_path / "data") as service:
         for name, home in zip(("alice", "bob"), homes, strict=True):
-            for words in (("init", name), ("register", "--server", service.url)):
+            for words in (["init", name], ["register", "--server", service.url]):
                 subprocess.run([str(HKOJI), *words], env=home, check=True, capture_output=True, timeout=120)
         host = subprocess.Popen([sys.executable, file], env=homes[0], stdout=subprocess.PIPE, text=True)
         try:
