@@ -37,7 +37,7 @@ def test_the_program_on_the_page_plays_a_whole_game(tmp_path: Path) -> None:
         try:
             assert host.stdout is not None
             game = host.stdout.readline().strip()
-            command = [sys.executable, file, game[:8]]
+            command = [sys.executable, str(file), game[:8]]
             guest = subprocess.run(command, env=homes[1], check=True, capture_output=True, text=True, timeout=240)
             said, _ = host.communicate(timeout=60)
         finally:
