@@ -782,7 +782,7 @@ def test_a_weak_key() -> None:
 
 
 @attack(
-    "a signature that is not in its canonical form, so that one has two",
+    "a second form of a signature, which is not its canonical one",
     who=PLAYER,
     found=BOTH.replace("client", "service"),
     named=f"{SENDER}; by the audit {NOBODY}",
