@@ -1,10 +1,11 @@
-"""The referee without I/O: (log, secrets, submission) -> entries to append, or an error and nothing else.
+"""The referee, without I/O: from a log, its secrets and a submission to the entries to append, or to an error.
 
-The service wraps it with a database, local play with a file, tests with a list; there is no other place where a game
-moves on. It is handed the time and the signer, draws nothing at random, and stores nothing.
+The service wraps it with a database, local play with a file, tests with a list. No other code moves a game on. The
+caller passes the time and the signer; the referee draws nothing at random and stores nothing. It stands above
+`hkoji.audit`, because it calls the rules in `hkoji.audit.checks`.
 
 Order of the checks on a submission: format, place in the chain, author, signature, then the game. So an error about
-cards reaches only who has signed with the seat's key.
+cards reaches only a sender who has signed with the seat's key.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from hkoji.rules.protocol import Ruleset
 
 
 class RefereedGame(NamedTuple):
-    """A game as its host knows it: the course with everything known, the last receipt's time, and the secrets."""
+    """A game as the referee knows it: the course with all cards, the time of the last receipt, and the secrets."""
 
     course: Course
     at: str
@@ -45,8 +46,10 @@ class RefereedGame(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """What an accepted submission brings: the lines to append (the player's, then those the host owes), and the
-    opening to keep. `hosted` is the game after all of it, `events` are what has happened in it, everything known."""
+    """The result of an accepted submission: the lines to append, the player's and then those that the service owes.
+
+    `hosted` is the game after them, with the openings to keep; `events` are what has happened, with all cards known.
+    """
 
     lines: tuple[Line, ...]
     hosted: RefereedGame
@@ -67,7 +70,7 @@ def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str, te
 
 
 def resume(lines: Iterable[Line], seed: str, openings: tuple[Opening, ...]) -> RefereedGame:
-    """The game that a stored log and its secrets make. Raises what `Course.apply` raises; signatures are trusted."""
+    """The game of a stored log and its secrets. It checks no signatures. Raises what `Course.apply` raises."""
     iterator = iter(lines)
     first = next(iterator)
     course = begin(first.entry, parse_body(first.entry.kind, first.entry.body))
@@ -88,8 +91,8 @@ def catch_up(hosted: RefereedGame, lines: Iterable[Line], openings: tuple[Openin
 def accept(hosted: RefereedGame, submission: Submission, *, signer: Signer, at: str) -> Accepted:
     """Referees one submission.
 
-    Raises `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head; whether it is a repeat is the
-    caller's to see), `ForbiddenError`, `NotYourTurnError`, `SignatureError`, `CommitmentError`, `IllegalError`.
+    Raises `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head; the caller decides whether it is a
+    repetition), `ForbiddenError`, `NotYourTurnError`, `SignatureError`, `CommitmentError`, `IllegalError`.
     """
     course, entry = hosted.course, submission.entry
     if entry.by == SERVER_NAME:
@@ -118,7 +121,7 @@ def accept(hosted: RefereedGame, submission: Submission, *, signer: Signer, at: 
 
 
 def unseal(hosted: RefereedGame, *, signer: Signer, at: str) -> Accepted:
-    """Publishes the seed that the end has left sealed. That all tables of the deal are done is the caller's to know.
+    """Publishes the seed that the end has left sealed. The caller knows that all tables of the deal have ended.
 
     Raises `IllegalError` before the end, `GameOverError` if nothing is sealed, `CommitmentError` for a wrong seed.
     """
@@ -130,7 +133,7 @@ def unseal(hosted: RefereedGame, *, signer: Signer, at: str) -> Accepted:
 
 
 def revoke(hosted: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> Accepted:
-    """Puts a player's new key in the place of a lost one. That the player is who they say is the caller's to know.
+    """Puts a player's new key in the place of a lost one. The caller has checked who the player is.
 
     Raises `GameOverError`, `IllegalError` when the seat does not owe the next entry, or for a key that cannot be its
     next one; `SignatureError` for a proof that does not verify.
@@ -172,7 +175,7 @@ def _keep(hosted: RefereedGame, submission: Submission, body: entry_kinds.EntryB
     if places != [(entry.seq, part) for part in range(len(commit))]:
         raise MalformedError(
             tell("submission"),
-            tell("it takes {count} openings for its commitments, and none else", count=len(commit)),
+            tell("it must have exactly {count} openings, one for each commitment", count=len(commit)),
             hint=_OPENING_HINT,
         )
     verify_openings(entry.game, submission.opening, commit)

@@ -80,7 +80,7 @@ def verify_key_changer(entry: Entry, body: KeyChange) -> None:
     """
     name = changed_name(entry, body)
     if (entry.by == SERVER_NAME) != isinstance(body, Revoke) or name == SERVER_NAME:
-        raise HkojiError(tell("the key of {name} is not for {by} to change", name=name, by=entry.by))
+        raise HkojiError(tell("{by} may not change the key of {name}", name=name, by=entry.by))
 
 
 def verify_key_named(name: str, key: PublicKey | None) -> None:

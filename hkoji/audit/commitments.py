@@ -1,7 +1,7 @@
-"""The commitments of a log, as it goes on: what is still closed, and whether what has been opened fits.
+"""The commitments of a log, entry by entry: which are still closed, and whether the openings fit.
 
-docs/spec/log.md, "Commitments". It looks at commitments alone, entry by entry; whether an entry may come where it
-stands, or opens what is due there, is the course's to know.
+docs/spec/log.md, "Commitments"; "Audit", step 6. Whether an entry may stand where it does, and opens what is due there,
+is step 8, the replay.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Commitments:
         return len(self._commits)
 
     def read(self, entry: Entry, body: entry_kinds.EntryBody) -> None:
-        """Takes the next entry in. Raises `CommitmentError` where it breaks a commitment."""
+        """Reads the next entry. Raises `CommitmentError` if it breaks a commitment."""
         match body:
             case entry_kinds.Offer(terms):
                 self._terms = terms

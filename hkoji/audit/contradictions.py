@@ -1,7 +1,7 @@
-"""What audited logs say that other logs may contradict, and whether two of them do.
+"""Contradictions between audited logs.
 
-docs/spec/log.md, "Archives". One log can be flawless and still not be the one that somebody else was shown. Compared is
-only what has stood its own audit. Where logs are kept, and how they are found again, is not known here.
+docs/spec/log.md, "Archives". A log can pass its audit and still differ from the log that somebody else was shown. Only
+those entries are compared that hold in the audit of their own log. The caller stores the logs and finds them again.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ _TIME: Final = 7
 
 
 class SeedBinding(NamedTuple):
-    """What an offer of dealer `duplicate/v1` binds its signer to: the commitment to the seed of a deal."""
+    """The commitment to the seed of a deal, to which an offer of dealer `duplicate/v1` binds its signer."""
 
     deal: str
     seed_commit: str
 
 
 class LogClaims(NamedTuple):
-    """What stands of one log. `heads` has 32 bytes for each entry.
+    """What one log says, as far as it holds, in a compact form for comparing.
 
-    `times` has 7, the time of its receipt, which is all in which two receipts of one entry can differ; zeros are none.
-    `vouched` has a byte for each entry: 1 if the service's word is on it, as its own entry or by a receipt. `server` is
-    the service's public key as text; `named` is who that is: `server`, with the fingerprint of a key not expected.
+    `heads` has 32 bytes for each entry. `times` has 7 for each: the time of its receipt, the only part in which two
+    receipts of one entry can differ; zeros for no receipt. `vouched` has a byte for each entry: 1 if the service has
+    signed the entry or a receipt for it. `server` is the service's public key as text. `named` is its name in findings:
+    `server`, with the fingerprint if the key was not expected.
     """
 
     game: str
@@ -45,12 +46,12 @@ class LogClaims(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """How many entries stand."""
+        """The number of entries that hold."""
         return len(self.vouched)
 
 
 class ContradictionKind(StrEnum):
-    """In what two logs contradict each other."""
+    """The subject of a contradiction between two logs."""
 
     FORK = "fork"
     DEAL = "deal"
@@ -58,7 +59,10 @@ class ContradictionKind(StrEnum):
 
 
 class Contradiction(NamedTuple):
-    """Two logs cannot both be true. `entry` is the first that differs, `signer` whose word is broken, if anybody's."""
+    """Why two logs cannot both be true. `entry` is the first that differs; `signer` is the signer whom they convict.
+
+    `signer` is None if they convict nobody.
+    """
 
     kind: ContradictionKind
     entry: int
@@ -67,7 +71,7 @@ class Contradiction(NamedTuple):
 
 
 def log_claims(audit: Audit) -> LogClaims | None:
-    """What stands of a log that was audited; None if not even its offer does."""
+    """The claims of an audited log; None if not even its offer holds."""
     heads, times, vouched = bytearray(), bytearray(), bytearray()
     bond: SeedBinding | None = None
     for line in audit.lines:
@@ -83,18 +87,18 @@ def log_claims(audit: Audit) -> LogClaims | None:
     server = next((party for party in audit.parties if party.name == SERVER_NAME), None)
     if server is None or not audit.lines:
         return None
-    # The game of the entries: a file of evidence may say that it is about another one.
+    # The game of the entries: the header of a file of evidence may name another one.
     game = audit.lines[0].entry.game
     return LogClaims(game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond)
 
 
 def extends(log: LogClaims, other: LogClaims) -> bool:
-    """Whether `log` is `other` (a log of the same game), or `other` and more."""
+    """Whether `log` begins with all entries of `other`, a log of the same game."""
     return log.heads.startswith(other.heads)
 
 
 def covers(log: LogClaims, other: LogClaims) -> bool:
-    """Whether `log` says all that `other` says: every entry, and the service's word wherever that has it."""
+    """Whether `log` has every entry of `other`, and the service's signature wherever `other` has it."""
     return (
         extends(log, other)
         and all(here >= there for here, there in zip(log.vouched, other.vouched, strict=False))
@@ -103,7 +107,10 @@ def covers(log: LogClaims, other: LogClaims) -> bool:
 
 
 def fork(log: LogClaims, other: LogClaims) -> Contradiction:
-    """Two logs of one game of which neither extends the other. It convicts the service if its word is on both."""
+    """The fork of two logs of one game, neither of which extends the other.
+
+    It convicts the service if the service has signed the entry, or a receipt for it, in both logs.
+    """
     entry = next(
         number
         for number in range(min(log.entries, other.entries))
@@ -128,8 +135,10 @@ def fork(log: LogClaims, other: LogClaims) -> Contradiction:
 
 
 def two_receipts(log: LogClaims, other: LogClaims) -> Contradiction | None:
-    """The first entry of two logs of one game that has another receipt in each, if there is one: an honest service
-    gives one, and so it is convicted."""
+    """The first entry of two logs of one game that has different receipts in them; None if there is none.
+
+    It convicts the service, because an honest service gives one receipt for an entry.
+    """
     for number in range(min(log.entries, other.entries)):
         if _head(log.heads, number) != _head(other.heads, number):
             return None
@@ -143,7 +152,7 @@ def two_receipts(log: LogClaims, other: LogClaims) -> Contradiction | None:
 
 
 def other_seed(log: LogClaims, bond: SeedBinding) -> Contradiction:
-    """Two offers of one deal by one key, bound to different seeds: they convict it."""
+    """Two offers of one deal by one key that are bound to different seeds. They convict the key."""
     return Contradiction(
         ContradictionKind.DEAL,
         0,
@@ -157,6 +166,6 @@ def _head(heads: bytes, number: int) -> bytes:
 
 
 def _time(log: LogClaims, number: int) -> bytes | None:
-    """When the service has given its receipt for an entry; None if the log has none."""
+    """The time of the receipt for an entry; None if the log has no receipt."""
     time = log.times[_TIME * number : _TIME * (number + 1)]
     return time if any(time) else None

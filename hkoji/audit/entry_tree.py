@@ -1,6 +1,6 @@
 """The entries of one game in a file of evidence, as the tree that their hashes make of them.
 
-docs/spec/evidence.md, "Judgement". Whoever signed them, and whether they may stand where they do, is not checked here.
+docs/spec/evidence.md, "Judgement". Signatures, and whether an entry may stand where it does, are not checked here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hkoji.log.line import Line
 
 
 class EntryTree:
-    """The entries of one game that a file has, as the tree that their hashes make of them. `lines` in their order."""
+    """The entries of one game in a file, as a tree. `lines` are in the order of the file."""
 
     def __init__(self, game: str, lines: Iterable[Line]) -> None:
         self._lines: Final[dict[str, list[Line]]] = {}
@@ -36,7 +36,7 @@ class EntryTree:
         return lines[0].entry if lines else None
 
     def body(self, entry: Entry) -> EntryBody | None:
-        """What an entry says; None if that is not understood."""
+        """The parsed body of an entry; None if it is not understood."""
         if entry.head not in self._bodies:
             try:
                 self._bodies[entry.head] = parse_body(entry.kind, entry.body)
@@ -45,19 +45,19 @@ class EntryTree:
         return self._bodies[entry.head]
 
     def lines(self, head: str) -> list[Line]:
-        """The lines with which an entry has come, each with a signature and perhaps a receipt."""
+        """All lines that hold an entry, each with a signature and perhaps a receipt."""
         return self._lines[head]
 
     def ends(self) -> Iterator[str]:
-        """The heads that no other entry follows."""
+        """The heads of the entries that no other entry follows."""
         return (head for head in self._lines if head not in self._parents)
 
-    def way(self, head: str) -> tuple[str, ...] | None:
-        """The heads from an offer to that one; None if one of them is missing."""
-        way: list[str] = []
-        while (entry := self.find(head)) is not None and len(way) <= len(self._lines):
-            way.append(head)
+    def path(self, head: str) -> tuple[str, ...] | None:
+        """The heads from an offer to `head`; None if an entry between them is missing."""
+        path: list[str] = []
+        while (entry := self.find(head)) is not None and len(path) <= len(self._lines):
+            path.append(head)
             if entry.prev == GENESIS:
-                return tuple(reversed(way)) if entry.seq == 0 else None
+                return tuple(reversed(path)) if entry.seq == 0 else None
             head = entry.prev
         return None

@@ -1,8 +1,8 @@
-"""The audit of evidence: its log's nine steps, and a tenth that holds everything the service has signed together.
+"""The audit of evidence: the nine steps for its log, and a tenth that compares everything that the service has signed.
 
-docs/spec/evidence.md, "Judgement". Each course of the game that the file has is audited like a log, and views, receipts
-and entries are held against one another. A finding convicts by what is signed, whoever has put the file together: an
-honest signer's words contradict neither each other nor the deal, in whatever selection and order they are shown.
+docs/spec/evidence.md, "Judgement". Each course of the game in the file is audited like a log, and views, receipts and
+entries are compared with one another. Only signed statements convict, so it does not matter who has made the file: the
+statements of an honest signer contradict neither each other nor the deal, in any selection and order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hkoji.messages.text import plural, tell
 
 
 def audit_file(data: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: MapChecks = map) -> Audit:
-    """Audits a log or evidence, whichever `data` is. Never raises for anything in it. `pins` as in `audit`."""
+    """Audits `data`, a log or a file of evidence. Never raises for anything in it. `pins` as in `audit`."""
     return (
         audit_evidence(data, pins or {}, map_checks=map_checks)
         if is_evidence(data)
@@ -38,7 +38,7 @@ def audit_file(data: str | bytes, pins: ExpectedKeys | None = None, *, map_check
 
 
 def audit_evidence(data: str | bytes, pins: ExpectedKeys, *, map_checks: MapChecks = map) -> Audit:
-    """Audits evidence: its log, and then all that is in it."""
+    """Audits a file of evidence: its log, and then everything in it."""
     try:
         evidence = parse_evidence(data)
     except HkojiError as error:
@@ -66,7 +66,7 @@ class _EvidenceAudit:
         self._findings: Final = list(base.findings)
 
     def run(self) -> Audit:
-        """The audit of the log with the tenth step in it."""
+        """The audit of the log with the tenth step added."""
         base, key = self._base, self._key
         if base.game not in (None, self._evidence.game):
             reason = tell("the file is about game {game}, and its log is of another", game=self._evidence.game)
@@ -75,53 +75,53 @@ class _EvidenceAudit:
             return self._done(tell("not reached: nothing says what the key of the service is"))
         party = Party(SERVER_NAME, key, SERVER_NAME in self._pins)
         refused = (statement for statement in self._evidence.refused if isinstance(statement, SignedView))
-        words = ServiceStatements(key, self._evidence.game, self._entries, (*self._evidence.views, *refused))
-        shown = ViewChecks(self._entries, [each.view for each in words.views.values()])
+        statements = ServiceStatements(key, self._evidence.game, self._entries, (*self._evidence.views, *refused))
+        shown = ViewChecks(self._entries, [each.view for each in statements.views.values()])
         self._excuse(tuple(self._kept), shown, party)
-        new = [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in words.faults()]
+        new = [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in statements.faults()]
         new += [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in shown.faults()]
-        new += self._courses(words, shown, party)
-        return self._done(self._note(words), *new)
+        new += self._courses(statements, shown, party)
+        return self._done(self._note(statements), *new)
 
     # --- courses of the game --------------------------------------------------------------------------------------
 
-    def _courses(self, words: ServiceStatements, shown: ViewChecks, party: Party) -> list[Finding]:
-        """What the audits of other courses find against a signer: those that do not end where the log does."""
+    def _courses(self, statements: ServiceStatements, shown: ViewChecks, party: Party) -> list[Finding]:
+        """The findings against a signer in the courses of the game that are not the log, or a part of it."""
         found: list[Finding] = []
         kept = [line.entry.head for line in self._kept]
-        told = {(each.step, each.entry) for each in self._base.findings}
+        known = {(each.step, each.entry) for each in self._base.findings}
         for end in islice((end for end in self._entries.ends() if end not in kept), MOST_COURSES):
-            way = self._entries.way(end)
-            if way is None:
+            path = self._entries.path(end)
+            if path is None:
                 continue
-            lines = [self._line(head, words) for head in way]
+            lines = [self._line(head, statements) for head in path]
             result = audit(
                 format_log(lines, receipts=all(line.receipt for line in lines)), self._pins, map_checks=self._map_checks
             )
-            same = sum(1 for one, other in zip(way, kept, strict=False) if one == other)
+            same = sum(1 for one, other in zip(path, kept, strict=False) if one == other)
             for finding in result.findings:
                 if finding.entry is None or not finding.signer or not finding.understood:
                     continue
-                if finding.entry < same and (finding.step, finding.entry) in told:
+                if finding.entry < same and (finding.step, finding.entry) in known:
                     continue
-                found.append(self._against(finding, lines, words, shown, party))
+                found.append(self._against(finding, lines, statements, shown, party))
             late = self._since(lines[: result.holds], party) if not result.findings else None
             if late:
                 found.append(late)
         return list(dict.fromkeys(found))
 
-    def _line(self, head: str, words: ServiceStatements) -> Line:
-        """An entry with a receipt that holds, if there is one."""
+    def _line(self, head: str, statements: ServiceStatements) -> Line:
+        """The line of an entry, with a valid receipt if there is one."""
         entry = self._entries.find(head)
         assert entry is not None
         lines = self._entries.lines(head)
-        receipt = words.receipt(entry)
+        receipt = statements.receipt(entry)
         return next((line for line in lines if receipt and line.receipt == receipt), lines[0])._replace(receipt=receipt)
 
     def _against(
-        self, finding: Finding, lines: Sequence[Line], words: ServiceStatements, shown: ViewChecks, party: Party
+        self, finding: Finding, lines: Sequence[Line], statements: ServiceStatements, shown: ViewChecks, party: Party
     ) -> Finding:
-        """A finding of another course as one of this step."""
+        """A finding in another course, as a finding of this step."""
         assert finding.entry is not None
         reason = tell(
             "in a course of the game that was refused, step {step}: {reason}",
@@ -130,7 +130,7 @@ class _EvidenceAudit:
         )
         entry, signer = lines[finding.entry].entry, finding.signer
         if finding.step is AuditStep.REPLAY and entry.by != SERVER_NAME:
-            if words.has(entry.seq, entry.head) and str(party) not in str(signer).split(" and "):
+            if statements.has(entry.seq, entry.head) and str(party) not in str(signer).split(" and "):
                 signer = f"{signer} and {party}"
             excused = self._excused(lines, finding.entry, shown)
             if excused:
@@ -138,7 +138,7 @@ class _EvidenceAudit:
         return Finding(AuditStep.EVIDENCE, finding.entry, signer, reason)
 
     def _since(self, lines: Sequence[Line], party: Party) -> Finding | None:
-        """A timeout that counts from another time than a receipt says, where not all entries have receipts."""
+        """The finding of a timeout that counts from the wrong time, in a course where not all entries have receipts."""
         for number, line in enumerate(lines):
             body = self._entries.body(line.entry)
             if isinstance(body, entry_kinds.Timeout) and number:
@@ -151,7 +151,7 @@ class _EvidenceAudit:
     # --- players --------------------------------------------------------------------------------------------------
 
     def _excuse(self, lines: Sequence[Line], shown: ViewChecks, party: Party) -> None:
-        """Where the log's own audit names a player and the service, the signed views decide."""
+        """Clears a player whom the audit of the log names together with the service, if the signed views show why."""
         for number, finding in enumerate(self._findings):
             if finding.step is AuditStep.REPLAY and finding.entry is not None and finding.signer:
                 excused = self._excused(lines, finding.entry, shown)
@@ -159,7 +159,7 @@ class _EvidenceAudit:
                     self._findings[number] = replace(finding, signer=str(party), reason=excused)
 
     def _excused(self, lines: Sequence[Line], number: int, shown: ViewChecks) -> str | None:
-        """Why a player's move is the service's doing; None if it is not known to be."""
+        """Why the service alone is to blame for a player's move; None if nothing shows that it is."""
         entry = lines[number].entry
         body = self._entries.body(entry)
         seat = self._seat(lines[:number], entry.by)
@@ -179,22 +179,24 @@ class _EvidenceAudit:
     # --- the rest -------------------------------------------------------------------------------------------------
 
     def _expected_key(self) -> PublicKey | None:
-        """The key of the service that was expected, or else that of the file's first offer. Of several that were
-        expected that of an offer."""
+        """The service's key: the expected one, or else the one in the file's first offer.
+
+        Of several expected keys it is the one that an offer in the file names, if there is one.
+        """
         found = (self._entries.body(entry) for entry in self._entries if entry.seq == 0)
         offered = [body.server_key for body in found if isinstance(body, entry_kinds.Offer)]
         given = self._pins.get(SERVER_NAME, ())
         expected = [given] if isinstance(given, PublicKey) else sorted(given, key=lambda key: key.raw)
         return next((key for key in offered if key in expected or not expected), next(iter(expected), None))
 
-    def _note(self, words: ServiceStatements) -> str:
-        views, refused = len(words.views), len(self._evidence.refused)
+    def _note(self, statements: ServiceStatements) -> str:
+        views, refused = len(statements.views), len(self._evidence.refused)
         note = tell("{views}, {refused}", views=_views(views), refused=_refused(refused))
-        if words.strange:
+        if statements.strange:
             note = tell(
-                "{note}; left out, for they are not signed by the service or of another game: {n}",
+                "{note}; left out, because the service has not signed them or they are of another game: {n}",
                 note=note,
-                n=words.strange,
+                n=statements.strange,
             )
         return note
 
@@ -214,7 +216,7 @@ def _refused(n: int) -> str:
 
 
 def _read(log: str) -> list[Line]:
-    """The lines of a log as far as they can be read."""
+    """The lines of a log up to the first that cannot be parsed."""
     lines: list[Line] = []
     with suppress(HkojiError):
         lines.extend(parse_lines(log))

@@ -1,8 +1,8 @@
-"""Evidence: one game's log, the service's signed views, and what was refused, in a file that stands by itself.
+"""A file of evidence: one game's log, the service's signed views, and the statements that a client has refused.
 
-docs/spec/evidence.md. Reading is strict: what is not in the one form is refused as a whole. Whether anything here is
-signed by anybody, and what it proves, is not known here (hkoji.audit.evidence_audit); the keys that a file names are
-its maker's, and nobody's reason to believe it.
+docs/spec/evidence.md. Reading is strict: a file in any other form is refused. This module checks no signatures
+and draws no conclusions; `hkoji.audit.evidence_audit` does. The keys in a file are those that its maker had pinned, and
+no proof.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hkoji.messages.text import tell
 
 VERSION: Final = 1
 MAX_STATEMENTS: Final = 4096
-"""So many views and refused lines, together, a file may have."""
+"""The most views and refused lines, together, that a file may have."""
 MAX_HEADER_BYTES: Final = 65_536
 
 _BEGINS: Final = '{"evidence":'
@@ -40,11 +40,11 @@ class SignedView(NamedTuple):
 
 
 SignedStatement: TypeAlias = Line | SignedView
-"""What may be refused."""
+"""What the service has sent and a client can refuse."""
 
 
 class EvidenceFile(NamedTuple):
-    """A file's content. `log` is the text of its log's lines, not read yet; `keys` are those its maker had pinned."""
+    """The content of a file. `log` is the text of the log's lines, not parsed; `keys` are its maker's pinned keys."""
 
     game: str
     keys: Mapping[str, tuple[PublicKey, ...]]
@@ -54,7 +54,7 @@ class EvidenceFile(NamedTuple):
 
 
 def is_evidence(data: str | bytes) -> bool:
-    """Whether a file means to be evidence, by its first bytes."""
+    """Whether the first bytes of a file say that it is evidence."""
     return data.startswith(_BEGINS) if isinstance(data, str) else data.startswith(_BEGINS.encode())
 
 
@@ -74,13 +74,13 @@ def format_view(shown: SignedView) -> str:
 
 
 def format_refused(statement: SignedStatement) -> str:
-    """The line of something refused, without the newline."""
+    """The line of a refused statement, without the newline."""
     inner = format_line(statement) if isinstance(statement, Line) else format_view(statement)
     return f"{_REFUSED}{inner}}}"
 
 
 def read_view(signed: SignedEntry) -> SignedView:
-    """A view as it came. Raises `MalformedError` or `NotUnderstoodError`."""
+    """Parses a view as the service sent it. Raises `MalformedError` or `NotUnderstoodError`."""
     return SignedView(parse_view(signed.text), signed.sig)
 
 
@@ -94,15 +94,15 @@ def parse_view_line(text: str) -> SignedView:
 
 
 def parse_refused_line(text: str) -> SignedStatement:
-    """Reads the line of something refused. Raises `MalformedError` or `NotUnderstoodError`."""
+    """Reads the line of a refused statement. Raises `MalformedError` or `NotUnderstoodError`."""
     if not (text.startswith(_REFUSED) and text.endswith("}")):
-        raise MalformedError(tell("line"), tell("it is neither a log's line, nor a view, nor something refused"))
+        raise MalformedError(tell("line"), tell("it is not a line of a log, a view or a refused statement"))
     inner = text[len(_REFUSED) : -1]
     return parse_view_line(inner) if inner.startswith('{"view":') else parse_line(inner)
 
 
 def parse_evidence(data: str | bytes) -> EvidenceFile:
-    """Reads a file. The log's lines in it are only found, not read. Raises `MalformedError` or `NotUnderstoodError`."""
+    """Reads a file, but does not parse the lines of the log in it. Raises `MalformedError` or `NotUnderstoodError`."""
     text = data.decode("latin-1") if isinstance(data, bytes) else data
     if not text.endswith("\n"):
         raise MalformedError(_WHAT, tell("it does not end in LF: the file is cut short"))
@@ -137,12 +137,12 @@ def _parse_header(text: str) -> tuple[str, Mapping[str, tuple[PublicKey, ...]]]:
         raise MalformedError(_WHAT, tell("its first line is longer than {most} bytes", most=MAX_HEADER_BYTES))
     value = decode(text, "evidence")
     if not isinstance(value, dict) or type(value.get("evidence")) is not int:
-        raise MalformedError(_WHAT, tell("its first line does not say so"))
+        raise MalformedError(_WHAT, tell("its first line does not give a version"))
     if value["evidence"] != VERSION:
         raise NotUnderstoodError(tell("evidence version"), str(value["evidence"]))
     game, keys = value.get("game"), value.get("keys")
     if set(value) != {"evidence", "game", "keys"} or not isinstance(keys, dict):
-        raise MalformedError(_WHAT, tell("its first line has exactly the keys evidence, game and keys"))
+        raise MalformedError(_WHAT, tell("its first line must have exactly the keys evidence, game and keys"))
     if not isinstance(game, str) or not is_hex(game, 32):
         raise MalformedError(_WHAT, tell("its game is not 32 lower case hex digits"))
     return game, {name: _parse_keys(name, known) for name, known in keys.items()}
@@ -150,13 +150,13 @@ def _parse_header(text: str) -> tuple[str, Mapping[str, tuple[PublicKey, ...]]]:
 
 def _parse_keys(name: str, known: JsonValue) -> tuple[PublicKey, ...]:
     if not is_name(name) or not isinstance(known, list) or not known:
-        raise MalformedError(_WHAT, tell("its keys are lists of keys by name"))
+        raise MalformedError(_WHAT, tell("its keys must be lists of keys by name"))
     texts = [each for each in known if isinstance(each, str)]
     if len(texts) < len(known):
-        raise MalformedError(_WHAT, tell("its keys are lists of keys by name"))
+        raise MalformedError(_WHAT, tell("its keys must be lists of keys by name"))
     return tuple(map(parse_public_key, texts))
 
 
 def of_game(statements: Iterable[SignedStatement], game: str) -> tuple[SignedStatement, ...]:
-    """Those statements that are about a game."""
+    """The statements that are about `game`."""
     return tuple(each for each in statements if (each.entry.game if isinstance(each, Line) else each.view.game) == game)

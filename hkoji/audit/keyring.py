@@ -1,7 +1,7 @@
-"""Whose keys a log names, from which entry to which they count, and whether they are expected.
+"""The keys that a log names: whose they are, from which entry on they count, and whether they are expected.
 
-docs/spec/log.md, "Audit", step 3. It looks at keys alone, entry by entry: who has signed what is step 4, and whether an
-entry may come where it stands is the course's to know.
+docs/spec/log.md, "Audit", step 3. Signatures are step 4; whether an entry may stand where it does is step 8, the
+replay.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
 
 ExpectedKeys: TypeAlias = Mapping[str, PublicKey | Collection[PublicKey]]
-"""The keys expected from outside: of each name one, or any of several."""
+"""The keys expected from outside (pins): for each name one key, or several of which any will do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Party:
     """A signer of the log: `name`, one of its keys, and the number of the first entry that this key has to sign.
 
-    `pinned` says whether the key was expected from outside, or follows one that was by its own signature; `vouched`
-    that it is the player's by the service's word alone.
+    `pinned`: the key was expected from outside, or follows such a key by a `rekey`. `vouched`: only the service says
+    that the key is the player's.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Party:
 
 
 class Keyring:
-    """The keys of a log, as far as it has been read. `parties` are in the order in which the log names them."""
+    """The keys that a log has named so far. `parties` are in the order in which the log names them."""
 
     def __init__(self, pins: ExpectedKeys) -> None:
         given = {name: {keys} if isinstance(keys, PublicKey) else set(keys) for name, keys in pins.items()}
@@ -60,7 +60,7 @@ class Keyring:
         self.parties: list[Party] = []
 
     def party(self, name: str, number: int) -> Party | None:
-        """Whose signature entry `number` needs if it is by `name`; None if the log has named no key by then."""
+        """The key that must have signed entry `number` by `name`; None if the log has named none so far."""
         counting = None
         for party in self._by_name.get(name, ()):
             if party.since <= number:
@@ -68,7 +68,7 @@ class Keyring:
         return counting
 
     def read(self, number: int, entry: Entry, body: EntryBody) -> None:
-        """Takes the next entry in. Raises `HkojiError` if it names a key that it may not."""
+        """Reads the next entry. Raises `HkojiError` if it names a key that it must not name."""
         match body:
             case entry_kinds.Offer():
                 self._first(SERVER_NAME, body.server_key, number)

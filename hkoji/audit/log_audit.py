@@ -1,9 +1,9 @@
-"""The audit: nine numbered steps over an exported log, each on the part that the steps before have left standing.
+"""The audit of a log: nine numbered steps, each on the entries that hold in the steps before.
 
-docs/spec/log.md, "Audit"; the numbers are the same there, here and in the output. It reports how many entries hold
-and why the next one does not. Only a valid signature by a pinned key convicts its signer: faults in bytes, chain,
-keys or signatures name nobody, since anybody could have made them; an unpinned key is named by its fingerprint.
-Expected keys come from outside, never from the log alone.
+docs/spec/log.md, "Audit"; the numbers are the same there, here and in the output. The audit reports how many entries
+hold and why the next one does not. Only a valid signature by a pinned key convicts its signer. Faults in bytes, chain,
+keys or signatures name nobody, because anybody could have made them. A key that is not pinned is named by its
+fingerprint. Expected keys come from outside, never from the log alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AuditStep(IntEnum):
     REPLAY = 8
     RESULT = 9
     EVIDENCE = 10
-    """Not of a log: what is beside it in a file of evidence (hkoji.audit.evidence_audit)."""
+    """Not a step for a log: everything else in a file of evidence (hkoji.audit.evidence_audit)."""
 
 
 _P = ParamSpec("_P")
@@ -62,9 +62,9 @@ CONVICTING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Why a log does not hold. `entry` counts from 0; `signer` is whose signed word is broken, None for nobody's.
+    """Why a log does not hold. `entry` counts from 0; `signer` is the signer whom it convicts, None for nobody.
 
-    `understood` is False where a later version may know better: then the log is neither valid nor forged.
+    `understood` is False if a later version may understand the entry: then the log is neither valid nor forged.
     """
 
     step: AuditStep
@@ -76,7 +76,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result. `entries` are in the log, `holds` of them stand; `notes` say for each step what was done."""
+    """The result. The log has `entries` entries, of which the first `holds` hold; `notes` say what each step did."""
 
     entries: int
     holds: int
@@ -87,27 +87,27 @@ class Audit:
     outcome: Outcome | None = None
     finished: bool = False
     lines: tuple[Line, ...] = field(default=(), repr=False, compare=False)
-    """Those that stand, as they were read."""
+    """The lines that hold, as they were parsed."""
 
     @property
     def ok(self) -> bool:
-        """Whether everything in the log holds, be it finished or not."""
+        """Whether the whole log holds, finished or not."""
         return not self.findings
 
 
 @dataclass(slots=True)
 class _Work:
-    """What the steps hand on: the lines that still stand and what has been read of them."""
+    """What one step passes to the next: the lines that still hold and what has been parsed of them."""
 
     lines: list[Line]
     bodies: list[EntryBody]
     keyring: Keyring
     findings: list[Finding] = field(default_factory=list)
     notes: dict[AuditStep, str] = field(default_factory=dict)
-    weak: dict[int, WeakKeyError] = field(default_factory=dict)  # by entry; its body is not read, step 3 cuts there
+    weak: dict[int, WeakKeyError] = field(default_factory=dict)  # by entry; step 3 cuts the log there
 
     def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: str) -> None:
-        """Notes a finding against `signers` and cuts the log before `entry`."""
+        """Adds a finding against `signers` and cuts the log before `entry`."""
         parties = (self.keyring.party(name, entry or 0) for name in signers if step in CONVICTING)
         named = [str(party) for party in parties if party]
         understood = not isinstance(error, NotUnderstoodError)
@@ -120,7 +120,7 @@ class _Work:
 MapChecks = Callable[
     [Callable[[SignatureCheck], HkojiError | None], Iterable[SignatureCheck]], Iterable[HkojiError | None]
 ]
-"""Something like `map`: an executor's, to verify signatures on several cores."""
+"""`map`, or the `map` of an executor that verifies signatures on several cores."""
 
 
 def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: MapChecks = map) -> Audit:
@@ -151,7 +151,7 @@ def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: Map
 
 
 def _parse(log: str | bytes, pins: ExpectedKeys) -> tuple[_Work, int]:
-    """1: exact bytes, known kinds, exactly their keys. Weak keys are met here, and left for step 3."""
+    """1: exact bytes, known kinds, exactly their keys. Weak keys are found here and reported by step 3."""
     work = _Work([], [], Keyring(pins))
     failed: HkojiError | None = None
     try:
@@ -198,7 +198,7 @@ def _chain(work: _Work) -> None:
 
 
 def _keys(work: _Work) -> None:
-    """3: whose keys the log names, that none is weak, and whether they are the expected ones."""
+    """3: no key is weak, and the keys of the log are the expected ones."""
     for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
         if number in work.weak:
             work.fail(AuditStep.KEYS, number, work.weak[number])
@@ -240,7 +240,7 @@ def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> H
 
 
 def _signatures(work: _Work, map_checks: MapChecks) -> None:
-    """4: every entry is signed by the key that counts for its author there, and so are the proofs of new keys."""
+    """4: each entry is signed by the key that counts for its author there; the proofs of new keys are valid."""
     places: list[int] = []
 
     def checks() -> Iterator[SignatureCheck]:
@@ -267,7 +267,7 @@ def _signatures(work: _Work, map_checks: MapChecks) -> None:
 
 
 def _receipts(work: _Work, map_checks: MapChecks) -> None:
-    """5: every receipt is the service's, is for its entry, and no later one has an earlier time."""
+    """5: each receipt is signed by the service and is for its entry; their times do not decrease."""
     server = work.keyring.party(SERVER_NAME, len(work.lines))
     if server is None:
         return
@@ -307,7 +307,7 @@ def _receipts(work: _Work, map_checks: MapChecks) -> None:
 
 
 def _taken(lines: Sequence[Line], number: int) -> bool:
-    """Whether the service has written an entry, or gone on from it."""
+    """Whether the service has written this entry or a later one, and so has accepted it."""
     return any(line.entry.by == SERVER_NAME for line in lines[number:])
 
 
@@ -333,7 +333,7 @@ def _opened(opened: int, closed: int, *, sealed: bool) -> str:
 
 
 def _replay(work: _Work) -> Course | None:
-    """7 to 9: the deck that seed and entropy give, every move by the rules, and the result that comes of them."""
+    """7 to 9: the deck follows from seed and entropy, each move from the rules, and the result from the moves."""
     lines = tuple(work.lines)
     if not lines:
         return None
@@ -358,9 +358,9 @@ def _replay(work: _Work) -> Course | None:
             course = after
             moves += isinstance(body, entry_kinds.Move)
         except HkojiError as error:
-            # A move that the rules forbid: its player has signed it, and the service has taken it: by a receipt, which
-            # an export may leave out, or by going on from it. The log alone cannot tell a player who played cards not
-            # held from a service that had shown them another hand.
+            # A move that the rules forbid: its player has signed it, and the service has accepted it, by a receipt,
+            # which an export may leave out, or by a later entry of its own. The log alone cannot tell a player who
+            # played cards not held from a service that had shown the player another hand.
             took = line.receipt is not None or _taken(lines, number)
             also = (SERVER_NAME,) if took and line.entry.by != SERVER_NAME else ()
             work.fail(step, number, error, line.entry.by, *also)

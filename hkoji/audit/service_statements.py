@@ -1,9 +1,9 @@
-"""The words of one service about one game: its entries, receipts and views, whatever log they stand in.
+"""The statements of one service about one game: its entries, receipts and views, in any log.
 
-docs/spec/evidence.md, "Judgement". A word is what carries a valid signature by the service's key, and what follows from
-it: an entry that has been taken has taken all before it, for it names their hash. An honest service puts one entry in a
-place, gives one receipt for it, lets times not decrease, and says nothing after the end. Nothing else is known here:
-neither rules nor cards.
+docs/spec/evidence.md, "Judgement". A statement is anything with a valid signature by the service's key, and what
+follows from it: a statement about an entry covers all entries before, because each names the hash of the one before. An
+honest service puts one entry in a place, gives one receipt for it, never lets receipts go back in time, and signs
+nothing after the end. This module knows neither rules nor cards.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from hkoji.messages.text import tell
 
 
 class StatementFault(NamedTuple):
-    """A word that is broken, at an entry."""
+    """Why a statement of the service convicts it, with the entry that it is about."""
 
     entry: int
     reason: str
 
 
 class ServiceStatements:
-    """What the service with that key has said of `entries` and beside them."""
+    """All statements of the service with a given key: about `entries`, and the `views` that it has signed."""
 
     def __init__(self, key: PublicKey, game: str, entries: EntryTree, views: Iterable[SignedView]) -> None:
         self._key: Final = key
@@ -44,7 +44,7 @@ class ServiceStatements:
         self.views: Final[dict[str, SignedView]] = {}
         """By their exact text."""
         self.strange: int = 0
-        """How many signatures for the service are not by its key, or not about this game."""
+        """The number of signatures in the name of the service that are not by its key, or not about this game."""
         for entry in entries:
             for line in entries.lines(entry.head):
                 self._read_line(game, line)
@@ -58,15 +58,15 @@ class ServiceStatements:
 
     @property
     def any(self) -> bool:
-        """Whether it has said anything at all."""
+        """Whether there are any statements."""
         return bool(self._said)
 
     def has(self, seq: int, head: str) -> bool:
-        """Whether its word is on an entry."""
+        """Whether a statement covers an entry."""
         return head in self._said.get(seq, {})
 
     def receipt(self, entry: Entry) -> SignedReceipt | None:
-        """A receipt of an entry that holds."""
+        """A valid receipt for an entry; None if there is none."""
         for line in self._entries.lines(entry.head):
             given = line.receipt
             if given and given.receipt.text in self.receipts:
@@ -76,7 +76,7 @@ class ServiceStatements:
         return None
 
     def faults(self) -> list[StatementFault]:
-        """Where its words contradict each other; of several courses of the game the first place only."""
+        """Where the statements contradict each other. Of a fork it is only the first place."""
         return self._misplaced[:1] or self._forks() or [*self._receipts(), *self._after_the_end()]
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class ServiceStatements:
         return True
 
     def _say(self, seq: int, head: str, source: str) -> None:
-        """Notes its word for an entry, and for all that this entry names by its hash."""
+        """Records a statement about an entry, and so about all entries before, which it covers by their hashes."""
         while seq >= 0:
             said = self._said.setdefault(seq, {})
             if head in said:
@@ -162,7 +162,9 @@ class ServiceStatements:
                     continue
             if end < last:
                 reason = tell(
-                    "its word is on entry {last}, and the game has ended with entry {end}", last=last, end=end
+                    "it has signed a statement about entry {last}, and the game ended with entry {end}",
+                    last=last,
+                    end=end,
                 )
                 yield StatementFault(last, reason)
                 return

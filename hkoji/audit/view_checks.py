@@ -1,8 +1,9 @@
-"""What a service has shown the seats of their cards, held against what was to be shown: how many there were to be seen,
-what an earlier view had shown, what the other seat was shown, and once the seed is known the cards themselves.
+"""The checks of the views that a service has shown to the seats.
 
-docs/spec/evidence.md, "Judgement". Deal and draws follow from the seed and from who has drawn when, which the public
-log says. So hidden cards that nobody has opened take nothing from it, and neither does a move that does not fit.
+A view is compared with the number of cards dealt, with earlier views, with the other seat's views and, once the seed is
+known, with the cards themselves. docs/spec/evidence.md, "Judgement". The deal follows from the seed, and the draws from
+the public log, which says who has drawn when. So a view can be checked even while cards are face down, and even if a
+move does not fit the deal.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Deal, Draw, Seat
 
 MOST_COURSES: Final = 64
-"""So many courses of one game are replayed; an honest one has one."""
+"""The most courses of one game that are replayed. An honest game has one."""
 
 
 class ViewChecks:
-    """The signed `views` of one game, and the entries to hold them against."""
+    """The signed `views` of one game, and the entries to compare them with."""
 
     def __init__(self, entries: EntryTree, views: Sequence[View]) -> None:
         self._entries: Final = entries
@@ -45,7 +46,7 @@ class ViewChecks:
         )
 
     def faults(self) -> list[StatementFault]:
-        """The first view of each seat that cannot be true, and the first two that cannot both be."""
+        """For each seat one fault of its views; if there is none, the first fault between the seats."""
         found: list[StatementFault] = []
         for seat in (0, 1):
             mine = [view for view in self._views if view.seat == seat]
@@ -56,7 +57,7 @@ class ViewChecks:
     # --- one view -------------------------------------------------------------------------------------------------
 
     def fault(self, view: View) -> StatementFault | None:
-        """What is wrong with one view, as far as the entries say; None if nothing is."""
+        """What the entries show to be wrong with one view; None if nothing is wrong."""
         steps = self._steps(view.head)
         if not steps or steps[-1].entry.seq != view.seq:
             return None
@@ -69,7 +70,7 @@ class ViewChecks:
                 pack.encode(each.cards)
         except HkojiError as error:
             reason = tell(
-                "showed {name} what are no cards, view after entry {entry}: {reason}",
+                "showed {name} something that is not cards, view after entry {entry}: {reason}",
                 name=name,
                 entry=view.seq,
                 reason=error,
@@ -104,7 +105,7 @@ class ViewChecks:
         return None
 
     def _seed(self, course: Course) -> tuple[int, Dealer] | None:
-        """A published seed that the offer was bound to, with its entry. Who published it does not matter: it fits."""
+        """The published seed to which the offer is bound, with its entry. Anybody may have published it: it fits."""
         setup = course.setup
         terms = setup.terms
         for number, seed in self._seeds:
@@ -114,11 +115,11 @@ class ViewChecks:
         return None
 
     def _steps(self, head: str) -> tuple[Step, ...]:
-        """The game up to an entry as a spectator knows it; nothing if it is not whole, or does not hold so far."""
+        """The game up to an entry as a spectator knows it; empty if entries are missing or do not hold."""
         if head not in self._courses and self._replayed < MOST_COURSES:
             self._replayed += 1
-            way = self._entries.way(head) or ()
-            steps = replay((self._entries.lines(each)[0] for each in way), SpectatorKnowledge()).steps
+            path = self._entries.path(head) or ()
+            steps = replay((self._entries.lines(each)[0] for each in path), SpectatorKnowledge()).steps
             self._courses.update({step.entry.head: (steps, number) for number, step in enumerate(steps, 1)})
         steps, number = self._courses.get(head, ((), 0))
         return steps[:number]
@@ -126,7 +127,7 @@ class ViewChecks:
     # --- views against one another --------------------------------------------------------------------------------
 
     def _growth(self, views: Sequence[View]) -> Iterator[StatementFault]:
-        """Views of one seat, in order: what was shown once is shown again."""
+        """The faults between views of one seat, in order: a later view must show what an earlier one showed."""
         for before, after in pairwise(views):
             old, new = ([each.cards for each in view.dealt] for view in (before, after))
             grown = len(old) <= len(new) and all(map(str.startswith, new, old)) and old[:-1] == new[: len(old[:-1])]
@@ -140,7 +141,7 @@ class ViewChecks:
                 yield StatementFault(after.seq, reason)
 
     def _together(self) -> Iterator[StatementFault]:
-        """The last view of either seat: between them no card is dealt more often than there are copies."""
+        """The faults between the last views of both seats: together they cannot have more copies than exist."""
         last = [next((view for view in reversed(self._views) if view.seat == seat), None) for seat in (0, 1)]
         host, guest = last
         if host is None or guest is None:
@@ -165,12 +166,12 @@ class ViewChecks:
 
     # --- what a player could know ---------------------------------------------------------------------------------
 
-    def excuses(self, way: Sequence[Line], number: int, seat: Seat) -> bool:
-        """Whether the move `number` of `seat` is legal for a hand that this seat was shown, and that was not its own.
+    def excuses(self, path: Sequence[Line], number: int, seat: Seat) -> bool:
+        """Whether move `number` of `seat` is legal for a wrong hand that the service has shown to this seat.
 
-        `way` is the log, with what opens the move's cards later on.
+        `path` is the log, with the later entries that open the move's cards.
         """
-        heads = {line.entry.seq: line.entry.head for line in way[:number]}
+        heads = {line.entry.seq: line.entry.head for line in path[:number]}
         before = self._steps(heads.get(number - 1, ""))
         if not before:
             return False
@@ -180,13 +181,13 @@ class ViewChecks:
             if view.seat != seat or heads.get(view.seq) != view.head or self.fault(view) is None:
                 continue
             try:
-                known = player_knowledge(way, seat, view, ())
+                known = player_knowledge(path, seat, view, ())
             except HkojiError:
                 continue
             if [len(cards) for cards in known.dealt] == counts:
                 unknown = (UNKNOWN,) * pack.size
                 seen = SeatKnowledge(seat, (*(cards + unknown for cards in known.dealt), unknown), known.openings)
-                if len(replay(way[: number + 1], seen).steps) > number:
+                if len(replay(path[: number + 1], seen).steps) > number:
                     return True
         return False
 

@@ -1,8 +1,8 @@
-"""Believing nothing: what a service sends is checked before it is kept.
+"""The client's check of new lines, before it keeps them.
 
-docs/spec/log.md, "Client rules". The log must continue the one kept here; every signature must be by the key that the
-log names for its author, every receipt by the service's pinned key and not earlier than the one before, and no salt
-comes twice. That entries are legal, and commitments kept, has been seen when they were replayed (hkoji.game.view).
+docs/spec/log.md, "Client rules". The log must continue the one kept here. Each signature must be by the key that the
+log names for its author, each receipt by the service's pinned key and not earlier than the one before, and no salt may
+come twice. The replay (hkoji.game.view) has already checked that entries are legal and openings fit their commitments.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ from hkoji.errors import HkojiError, TrustError
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
 from hkoji.game.openings import Opening
 from hkoji.game.replay import Replay
+from hkoji.game.view import KEEP_FOLDER
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
-
-_EVIDENCE = tell(
-    "nothing was accepted; keep the game's folder: what you have seen is signed. Compare with your opponent"
-)
 
 
 def verify_game(lines: Sequence[Line], game: str) -> None:
@@ -75,12 +72,12 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
         except HkojiError as error:
             raise TrustError(
                 tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),
-                hint=_EVIDENCE,
+                hint=KEEP_FOLDER,
             ) from error
 
 
 def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
-    """What the service has just given receipts for must be in the log that it sends then, with the same receipts.
+    """Checks that the log holds the entries for which the service has just given receipts, with the same receipts.
 
     Raises `TrustError`.
     """
@@ -89,7 +86,8 @@ def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
         seq, then = line.entry.seq, shown.get(line.entry.seq)
         if then is None or then.entry.head != line.entry.head:
             raise TrustError(
-                tell("the service's log has no entry {seq} as it has just confirmed it", seq=seq), hint=_EVIDENCE
+                tell("the service's log does not have the entry {seq} that the service has just confirmed", seq=seq),
+                hint=KEEP_FOLDER,
             )
         given, again = line.receipt, then.receipt
         # A receipt for another entry does not hold, and `verify_lines` reports it.
@@ -97,7 +95,7 @@ def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
             try:
                 verify_same_receipt(given.receipt, again.receipt)
             except HkojiError as error:
-                raise TrustError(error.message, hint=_EVIDENCE) from error
+                raise TrustError(error.message, hint=KEEP_FOLDER) from error
 
 
 def _opened(body: EntryBody) -> tuple[Opening, ...]:
@@ -105,14 +103,17 @@ def _opened(body: EntryBody) -> tuple[Opening, ...]:
 
 
 def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
-    """The service's last entry must not lie behind, or beside, the log kept here. Raises `TrustError`."""
+    """Checks that the service's last entry is not before the end of the log kept here, or another one at its end.
+
+    Raises `TrustError`.
+    """
     if not kept:
         return
     last = kept[-1].entry
     if seq < last.seq:
         raise TrustError(
             tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
-            hint=_EVIDENCE,
+            hint=KEEP_FOLDER,
         )
     if seq == last.seq and head != last.head:
-        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=_EVIDENCE)
+        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)

@@ -1,10 +1,10 @@
-"""Dealers: the deck key of each round, from seed and entropy, and the cards from a key.
+"""Dealers: from the inputs of a dealer to a deck key for each round, and from the key to the cards.
 
-docs/spec/log.md, "Deal". In `server/v1` the service's seed and both players' entropy make the deck. All three commit
-before any of them reveals, so one honest party is enough for a fair deck. In `duplicate/v1` the deck depends only on
-the seed and the deal id, so several tables get the same deals; its author could have chosen the deck.
+docs/spec/log.md, "Deal". In `server/v1` the server's seed and both players' entropy make the deck. Each is committed to
+before any of them is revealed, so one honest party is enough for a fair deck. In `duplicate/v1` only the seed and the
+deal id make it, so that several tables get the same deals; the person who chose the seed could have chosen the deck.
 
-A dealer knows a game's decks and public chance. It knows no rules except the ruleset's way to cut a deck.
+A dealer decides a game's decks and public chance. It knows no rules except how the ruleset cuts a deck.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from hkoji.rules.protocol import Ruleset
 
 
 class Dealer(Protocol):
-    """What replay needs of a dealer."""
+    """The interface of a dealer that a replay needs."""
 
     def deal(self, round_number: int) -> Deal:
         """The cards of a round, counted from 1."""
 
     def chance(self) -> Chance | None:
-        """What public chance decides before the first deal; None if nothing."""
+        """The decision of public chance before the first deal; None if it decides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ServerDealer:
         return _deal(self, round_number)
 
     def chance(self) -> Chance | None:
-        """What public chance decides before the first deal; None if nothing."""
+        """The decision of public chance before the first deal; None if it decides nothing."""
         return _chance(self.ruleset, self.deck_key(1))
 
 
@@ -56,7 +56,7 @@ class ServerDealer:
 class DuplicateDealer:
     """Dealer `duplicate/v1` with all its inputs known: the deal id is 32 hex digits, the seed 64.
 
-    It is equal for all tables of a deal, and so is all that it deals.
+    It is equal for all tables of a deal, so they all get the same cards.
     """
 
     deal_id: str
@@ -72,11 +72,11 @@ class DuplicateDealer:
         return _deal(self, round_number)
 
     def chance(self) -> Chance | None:
-        """What public chance decides before the first deal; None if nothing."""
+        """The decision of public chance before the first deal; None if it decides nothing."""
         return _chance(self.ruleset, self.deck_key(1))
 
 
-# A deal costs some twenty HMACs and is asked for again with every view of a running game. Pure, so never stale.
+# A deal takes some twenty HMACs and is needed again for every view of a running game. The function is pure.
 @lru_cache(maxsize=4096)
 def _deal(dealer: ServerDealer | DuplicateDealer, round_number: int) -> Deal:
     """All cards sorted by their HMAC, bytewise, cut as the ruleset says."""

@@ -1,7 +1,7 @@
-"""A dealer's terms: what the offer of a game says of who deals, and to what it is bound before anybody plays.
+"""A dealer's terms: the part of an offer that names the dealer and binds it to a seed before anybody plays.
 
-docs/spec/log.md, "Deal". Terms are public. They say how the seed is committed to, whether the end publishes it, and
-with the seed they give the dealer itself. A new dealer is one more class here, and a line in `parse_terms`.
+docs/spec/log.md, "Deal". Terms are public. They say how the seed is committed to and whether the end publishes it.
+Together with the seed they give the dealer. A new dealer is one more class here, and a line in `parse_terms`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SERVER_V1: Final = "server/v1"
 DUPLICATE_V1: Final = "duplicate/v1"
 
 Entropy: TypeAlias = tuple[str | None, str | None]
-"""What host and guest have revealed, 64 hex digits each; None before that."""
+"""The entropy that host and guest have revealed, 64 hex digits each; None before that."""
 
 
 class Terms(Protocol):
-    """What the log's reader needs of an offered dealer."""
+    """The interface of a dealer's terms."""
 
     @property
     def name(self) -> str:
@@ -36,10 +36,10 @@ class Terms(Protocol):
 
     @property
     def seals(self) -> bool:
-        """Whether the seed stays sealed at the game's end, for an `unseal` to publish; else the `end` does it."""
+        """Whether the seed stays sealed until an `unseal`; if not, the `end` publishes it."""
 
     def commitment(self, game: str, seed: str) -> str:
-        """What `seed_commit` must be for that seed."""
+        """The value that `seed_commit` must have for that seed."""
 
     def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
         """The dealer; None while an input is missing."""
@@ -65,7 +65,7 @@ class ServerTerms(NamedTuple):
 
     @property
     def seals(self) -> bool:
-        """No."""
+        """False."""
         return False
 
     def commitment(self, game: str, seed: str) -> str:
@@ -100,7 +100,7 @@ class DuplicateTerms(NamedTuple):
 
     @property
     def seals(self) -> bool:
-        """Yes: at other tables the same cards may still be played."""
+        """True: the same cards may still be in play at other tables."""
         return True
 
     def commitment(self, game: str, seed: str) -> str:  # noqa: ARG002
@@ -108,7 +108,7 @@ class DuplicateTerms(NamedTuple):
         return duplicate_seed_commit(self.deal, seed)
 
     def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:  # noqa: ARG002
-        """The dealer, which takes nothing of the table."""
+        """The dealer, for which nothing of the table counts."""
         return DuplicateDealer(self.deal, ruleset, seed)
 
     def to_json(self) -> dict[str, JsonValue]:

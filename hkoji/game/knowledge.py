@@ -1,7 +1,7 @@
 """What an observer knows beyond the public log: nothing, one seat's cards, or everything.
 
-Replaying a log asks its knowledge three things: the cards of a deal, the card of a draw, and the hidden cards of a
-move. The answers hold `X` where the observer cannot see. This is the only difference between the referee's, a
+A replay asks its knowledge for three things: the cards of a deal, the card of a draw, and the hidden cards of a move.
+The answers have `X` for each card that the observer cannot see. This is the only difference between the referee's, a
 player's and a spectator's replay.
 """
 
@@ -24,10 +24,10 @@ Openings = Mapping[int, tuple[Opening, ...]]
 
 
 class Knowledge(Protocol):
-    """What an observer can say when a replay asks."""
+    """What an observer answers when a replay asks."""
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:
-        """A round's cards. `dealer` is there when the log's observer knows all that it needs."""
+        """The cards of a round. `dealer` is None unless the observer knows the seed and the dealer's other inputs."""
 
     def draw(self, state: State, seat: Seat, index: int) -> str:
         """The card that `seat` draws, its draw number `index` (from 0) in the current round."""
@@ -42,7 +42,7 @@ class Knowledge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpectatorKnowledge:
-    """Knows the public log only, or also cards that have been opened since: the `openings` of whole moves."""
+    """Knows only the public log, and perhaps the `openings` of moves that have been published since."""
 
     openings: Openings = field(default_factory=dict)
     seed: None = None
@@ -95,10 +95,10 @@ class SeatKnowledge:
             return action
         if seq not in self.openings:
             raise TrustError(
-                tell("the opening of the own move at entry {seq} is missing", seq=seq),
+                tell("the opening of your own move at entry {seq} is missing", seq=seq),
                 hint=tell(
-                    "nothing was accepted; restore the game's secrets.json from a backup, or ask the host of the "
-                    "service, which has the opening too and has not given it"
+                    "nothing was accepted; restore the game's secrets.json from a backup, or ask the operator of the "
+                    "service, which has the opening too and has not sent it"
                 ),
             )
         return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
@@ -107,8 +107,8 @@ class SeatKnowledge:
         cards = self.dealt[round_number - 1][start : start + count] if round_number <= len(self.dealt) else ()
         if len(cards) != count:
             raise NotShownError(
-                tell("the service has not shown all own cards of round {round_number}", round_number=round_number),
-                hint=tell("nothing was accepted; try again, or ask the host of the service"),
+                tell("the service has not shown all your cards of round {round_number}", round_number=round_number),
+                hint=tell("nothing was accepted; try again, or ask the operator of the service"),
             )
         return cards
 

@@ -1,7 +1,7 @@
 """Commitments and their openings: the seed, the players' entropy, and cards played face down.
 
-docs/spec/log.md, "Commitments". SHA-256 over domain-separated lines. A salt is 32 fresh random bytes, chosen by the
-committing player, never derived and never used twice in a game: the cards are few and would be guessed without it.
+docs/spec/log.md, "Commitments". SHA-256 over domain-separated lines. A salt is 32 fresh random bytes, drawn by the
+committing player, never derived and never used twice in a game: without it the few possible cards could be guessed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _commit(domain: str, *lines: str | int) -> str:
 
 
 class Opening(NamedTuple):
-    """What opens one commitment. Ordered by (seq, part), as the log lists them."""
+    """The cards and the salt of one commitment. Openings are ordered by (seq, part), as in the log."""
 
     seq: int
     part: int

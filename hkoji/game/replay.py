@@ -1,6 +1,6 @@
-"""Replaying a log: every step with its events and position, how far it got, and why it stopped.
+"""The replay of a log: each step with its events and position, as far as the log holds, and why it stops.
 
-Works on whole and truncated logs alike, for any knowledge. Replay trusts signatures; the audit does not.
+It works on complete and truncated logs, for any knowledge. A replay checks no signatures; the audit does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hkoji.rules.events import Event
 
 
 class Step(NamedTuple):
-    """One entry, what it says, the rules' events it brings, and the game after it."""
+    """One entry: its parsed body, the events of the rules that it brings, and the game after it."""
 
     entry: Entry
     body: EntryBody
@@ -29,7 +29,7 @@ class Step(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The steps that hold. `stop` is why the next one does not, or None at the log's end."""
+    """The steps that hold. `stop` is the error of the next one; None at the end of the log."""
 
     steps: tuple[Step, ...]
     stop: HkojiError | None = None
@@ -66,10 +66,10 @@ def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
 
 
 def revealed(lines: Iterable[Line]) -> Knowledge:
-    """What a log reveals of its own hidden cards: nothing until its `end`, then all that was face down, and with the
-    seed, from the `end` or an `unseal`, everything.
+    """The knowledge that a log itself gives: the public log before the `end`, then all cards that were face down.
 
-    Openings published in the middle of a game are events of the log and need no knowledge.
+    With the seed, which the `end` or an `unseal` publishes, it is everything. Openings published in the middle of a
+    game are events of the log and need no knowledge.
     """
     openings: dict[int, list[Opening]] = {}
     ended, seed, offer = False, None, None
@@ -85,7 +85,7 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
                 if isinstance(body, entry_kinds.End) or (isinstance(body, entry_kinds.Unseal) and ended):
                     ended, seed = True, body.seed
         if seed is not None and (offer is None or not _committed(offer, seed)):
-            seed = None  # other cards than were dealt: that is to be said of the entry with the seed, not of a move
+            seed = None  # it gives other cards than were dealt: the entry with the seed is at fault, not the first move
     except HkojiError:
         return SpectatorKnowledge()
     if not ended:

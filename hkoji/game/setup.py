@@ -33,7 +33,7 @@ class Replaced(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What is settled before the first card, and who plays. Pairs are by seat, None until the log says."""
+    """The players, and what is settled before the first card. Pairs are by seat; None until the log has the value."""
 
     game: str
     ruleset: Ruleset
@@ -81,7 +81,7 @@ class Setup(NamedTuple):
 def verify_replaced_key(name: str, old: PublicKey, counting: PublicKey | None) -> None:
     """Checks that a change of keys names the key that counts so far for `name`. Raises `IllegalError`."""
     if old != counting:
-        raise IllegalError(tell("it replaces a key that is not the one of {name}", name=name))
+        raise IllegalError(tell("the key that it replaces is not the key of {name}", name=name))
 
 
 class FaceDown(NamedTuple):

@@ -1,11 +1,12 @@
-"""A player's own game: the public log, what the service has shown of the own cards, and the own openings, as one.
+"""A player's own game: the public log, the player's cards that the service has shown, and the player's openings.
 
-docs/spec/log.md, "Views" and "Client rules". Pure: the caller has verified signatures and fetched everything.
+docs/spec/log.md, "Statements" and "Client rules". Pure: the caller has verified signatures and fetched everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
 from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustError
 from hkoji.game import entry_kinds
@@ -22,13 +23,14 @@ from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 
-_EVIDENCE = tell(
+KEEP_FOLDER: Final = tell(
     "nothing was accepted; keep the game's folder: what you have seen is signed. Compare with your opponent"
 )
+"""The hint of an error about a service that contradicts itself."""
 
 
 def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> Seat | None:
-    """The seat that a player has taken in a log, by name and one of their keys; None if they have not."""
+    """The seat that a player, known by name and keys, has taken in a log; None if there is none."""
     for line in lines:
         entry = line.entry
         if entry.by == name and entry.kind in ("open", "join"):
@@ -44,9 +46,9 @@ def verify_view(view: View, course: Course, seat: Seat) -> None:
     `course` is the game as the seat knows it by that view. Raises `TrustError`.
     """
     if (view.game, view.seat, view.seq, view.head) != (course.setup.game, seat, course.seq, course.head):
-        raise TrustError(tell("the service has shown the cards of another seat, game or moment"), hint=_EVIDENCE)
+        raise TrustError(tell("the service has shown the cards of another seat, game or moment"), hint=KEEP_FOLDER)
     if tuple(each.cards for each in view.dealt) != tuple(cards[seat] for cards in course.dealt):
-        raise TrustError(tell("the service has shown other cards than the game can have brought"), hint=_EVIDENCE)
+        raise TrustError(tell("the service has shown cards that the game cannot have brought"), hint=KEEP_FOLDER)
 
 
 def verify_growth(before: View, after: View) -> None:
@@ -55,22 +57,23 @@ def verify_growth(before: View, after: View) -> None:
     for number, old in enumerate(before.dealt):
         if number >= len(cards) or not cards[number].startswith(old.cards):
             raise TrustError(
-                tell("the service has shown you other cards in round {round} before", round=old.round), hint=_EVIDENCE
+                tell("the service has shown you other cards in round {round} before", round=old.round), hint=KEEP_FOLDER
             )
 
 
 def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Replay:
-    """The game as `seat` knows it, every step; once it has ended, with everything known.
+    """Replays the game as `seat` knows it; once it has ended, with everything known.
 
-    `openings` may hold more than the log has taken (moves that were signed and not sent): those that open one of the
-    log's commitments count. Raises `TrustError` if the log does not go with what was shown.
+    `openings` may hold more than the log needs (of moves that were signed and not sent): those that open one of the
+    log's commitments count. Raises `TrustError` if the log contradicts what the service has shown.
     """
     known = revealed(lines)
     if not isinstance(known, FullKnowledge):
         return sound(replay(lines, player_knowledge(lines, seat, view, openings)))
     result = replay(lines, known)
     if result.stop is not None:
-        # False openings make other entries fail, even the player's own. Known step by step, the false ones do.
+        # A false opening in the end can make an earlier entry fail, even the player's own. A replay with only the
+        # player's knowledge fails at the entry that is false.
         stepwise = replay(lines, player_knowledge(lines, seat, view, openings))
         if stepwise.stop is not None and not isinstance(stepwise.stop, TrustError):
             result = stepwise
@@ -82,7 +85,7 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
 
 
 def sound(result: Replay) -> Replay:
-    """`result`, which has come to the log's end. Raises `TrustError` with the entry that does not hold, or
+    """Returns `result` if it reaches the log's end. Else raises `TrustError` with the entry that does not hold, or
     `NotUnderstoodError`.
     """
     error = result.stop
@@ -92,16 +95,16 @@ def sound(result: Replay) -> Replay:
         raise error
     number = len(result.steps)
     raise TrustError(
-        tell("entry {number} of the log does not hold: {reason}", number=number, reason=error), hint=_EVIDENCE
+        tell("entry {number} of the log does not hold: {reason}", number=number, reason=error), hint=KEEP_FOLDER
     ) from error
 
 
 def continue_own(
     before: Replay, lines: Sequence[Line], seat: Seat | None, view: View | None, openings: Iterable[Opening]
 ) -> Replay:
-    """`before`, which has not ended, and lines that follow it, as `seat` knows the game (None: a spectator).
+    """Continues `before`, a game that has not ended, by further lines, as `seat` knows them (None: a spectator).
 
-    For a game's end use `replay_own`, which then knows everything from its beginning on. Raises `TrustError`.
+    For the end of a game use `replay_own`, which then knows all cards from the first entry on. Raises `TrustError`.
     """
     if not before.steps:
         raise ValueError("there is nothing to continue")
@@ -113,7 +116,7 @@ def continue_own(
 def player_knowledge(
     lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening], ruleset: Ruleset | None = None
 ) -> SeatKnowledge:
-    """What `seat` knows of the moves in `lines` and of all cards that it was shown.
+    """The knowledge of `seat`: the hidden cards of moves in `lines` that it can open, and all cards shown to it.
 
     `ruleset` is needed if `lines` do not begin with the offer. Raises `TrustError` if the view shows no cards.
     """
@@ -139,10 +142,10 @@ def player_knowledge(
         dealt = tuple((ruleset or _ruleset_of(lines)).pack.split(each.cards) for each in view.dealt)
     except NotationError as error:
         raise TrustError(
-            tell("the service has shown what are no cards: {reason}", reason=error), hint=_EVIDENCE
+            tell("the service has shown something that is not cards: {reason}", reason=error), hint=KEEP_FOLDER
         ) from error
     if any(UNKNOWN in cards for cards in dealt):
-        raise TrustError(tell("the service has not shown you your own cards"), hint=_EVIDENCE)
+        raise TrustError(tell("the service has not shown you your own cards"), hint=KEEP_FOLDER)
     return SeatKnowledge(seat, dealt, fitting)
 
 
@@ -160,12 +163,12 @@ def _continued(before: Replay, lines: Iterable[Line], knowledge: Knowledge) -> R
 
 
 def _verify_shown(course: Course, seat: Seat, view: View) -> None:
-    """Once the deal is known: what the service has shown before must be it."""
+    """Checks the cards that the service has shown against the deal, once it is known."""
     for each, cards in zip(view.dealt, course.dealt, strict=False):
         if not cards[seat].startswith(each.cards):
             raise TrustError(
                 tell("the service showed you other cards in round {round} than its seed gives", round=each.round),
-                hint=_EVIDENCE,
+                hint=KEEP_FOLDER,
             )
 
 

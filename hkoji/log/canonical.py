@@ -2,10 +2,10 @@
 
 docs/spec/log.md, "Canonical text". One line of JSON with sorted keys and no spaces; integers without sign, fraction
 or exponent, below 2^53; strings of printable ASCII without `"` and `\\`. Reading decodes, encodes again and compares:
-that one comparison refuses duplicate keys, escapes, spaces, leading zeros and every other second spelling. What it
-cannot refuse, because Python writes it back as it was, is refused before: floats, negative and large numbers.
+that one comparison refuses duplicate keys, escapes, spaces, leading zeros and every other second spelling.
+Python writes floats, negative numbers and large numbers back as they were, so these are refused before.
 
-What the values mean is not known here.
+This module does not know what the values mean.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _no_fraction(text: str) -> NoReturn:
 
 
 def _integer(text: str) -> int:
-    # The length comes first: int() of a very long text is slow, and raises an error of its own.
+    # The length is checked first: int() of a very long text is slow, and raises an error of its own.
     if text[0] == "-":
         raise ValueError("a number is negative")
     if len(text) > _DIGITS or int(text) > MAX_INTEGER:
@@ -52,7 +52,7 @@ def _integer(text: str) -> int:
 
 
 _decode = json.JSONDecoder(parse_float=_no_fraction, parse_int=_integer, parse_constant=_no_fraction).raw_decode
-# Depth is bounded before anything is written, so there is no circle to look for.
+# The depth is checked before anything is written, so there can be no cycle.
 _encode = json.JSONEncoder(check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
 
@@ -63,7 +63,7 @@ def encode(value: JsonValue) -> str:
 
 
 def decode(text: str, what: str, depth: int = MAX_DEPTH) -> JsonValue:
-    """The value of a canonical text. Raises `MalformedError` for `what` if it is anything but canonical.
+    """The value of a canonical text. Raises `MalformedError` for `what` if it is not canonical.
 
     `depth` is how deep it may nest; less than `MAX_DEPTH` if it is a part of a text.
     """
@@ -98,7 +98,7 @@ def fields(value: object, what: str, *names: str, optional: Iterable[str] = ()) 
 
 
 def message(text: str) -> bytes:
-    """What is signed and hashed for a canonical text: its bytes and one LF."""
+    """The bytes that are signed and hashed for a canonical text: the text and one LF."""
     return text.encode("ascii") + b"\n"
 
 
@@ -134,7 +134,7 @@ def _describe_strange(text: str) -> str:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets nest outside of strings, whether or not they match."""
+    """How deep brackets nest outside strings, matched or not."""
     level = deepest = 0
     for token in _NESTING.finditer(text):
         if token[0] in "[{":

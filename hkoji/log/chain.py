@@ -1,6 +1,6 @@
 """The chain: each entry names its game, its place and the head before it.
 
-docs/spec/log.md, "Chain". Signatures are not in the chain, since a signer can make many for one text.
+docs/spec/log.md, "Entries". Signatures are not part of the chain, because a signer can make many for one text.
 """
 
 from __future__ import annotations

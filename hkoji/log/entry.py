@@ -1,6 +1,6 @@
 """Entries: the links of the chain, as exact text.
 
-docs/spec/log.md, "Entries". The kinds and their bodies are the game's; here a body is any canonical object.
+docs/spec/log.md, "Entries". Here a body is any canonical object. The kinds and their bodies are in `hkoji.game`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["MAX_ENTRY_BYTES", "SERVER_NAME", "Entry", "is_name", "is_time", "mak
 SERVER_NAME: Final = "server"
 
 MAX_ENTRY_BYTES: Final = 2**20
-"""No entry is longer. The longest is an `end`, with an opening for each card that a long game kept hidden."""
+"""The limit. The longest entry is an `end`, with an opening for each card that a long game kept hidden."""
 
 _FORM: Final = TextForm(
     "entry",
@@ -28,8 +28,8 @@ _FORM: Final = TextForm(
 class Entry(NamedTuple):
     """One entry, made by `parse_entry` or `make_entry`. A named tuple, because logs are read entry by entry.
 
-    `text` is the exact line, `message` the bytes that are signed and hashed (with the LF), and `head` the SHA-256 of
-    these in hex, which the next entry names as its `prev`.
+    `text` is the exact line, `message` the bytes that are signed and hashed (with the LF), and `head` their SHA-256 in
+    hex, which the next entry names as its `prev`.
     """
 
     at: str

@@ -1,7 +1,7 @@
-"""Signed statements about keys: the proof of a new key in a game, and what players tell a service about theirs.
+"""Signed statements about keys: the proof of a new key in a game, and what players say to a service about their keys.
 
-docs/spec/log.md, "Other keys" and "Statements". Each has its own namespace. That whoever signs may say so, and what
-follows from it, is for the reader to judge.
+docs/spec/log.md, "Other keys" and "Statements". Each has its own namespace. The reader decides whether the signer may
+make the statement, and what follows from it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from hkoji.log.text_form import NAME, ORIGIN, TEXT, TIME, TextForm
 MAX_BYTES: Final = 1024
 
 _NEW_KEY: Final = TextForm("new key", MAX_BYTES, {"at": TIME, "key": TEXT, "name": NAME, "old": TEXT, "origin": ORIGIN})
-_WORDS: Final = {"at": TIME, "key": TEXT, "name": NAME, "origin": ORIGIN}
-_REVOCATION: Final = TextForm("revocation", MAX_BYTES, _WORDS)
-_RECOVERY: Final = TextForm("recovery", MAX_BYTES, _WORDS)
+_KEY_FIELDS: Final = {"at": TIME, "key": TEXT, "name": NAME, "origin": ORIGIN}
+_REVOCATION: Final = TextForm("revocation", MAX_BYTES, _KEY_FIELDS)
+_RECOVERY: Final = TextForm("recovery", MAX_BYTES, _KEY_FIELDS)
 
 
 class Proof(NamedTuple):
-    """A signature that stands inside of an entry: whose it is, what for, and of what."""
+    """A signature inside the body of an entry: its key, its namespace and the message that it signs."""
 
     key: PublicKey
     namespace: str
@@ -30,7 +30,7 @@ class Proof(NamedTuple):
 
 
 class NewKey(NamedTuple):
-    """That `key` follows `old` as the key of `name` at the service of `origin`: signed by both keys."""
+    """The statement that `key` follows `old` as the key of `name` at the service of `origin`, signed by both keys."""
 
     at: str
     key: PublicKey
@@ -46,7 +46,7 @@ class NewKey(NamedTuple):
 
 
 class Revocation(NamedTuple):
-    """That `key` counts no more for `name` at the service of `origin`: signed by that key."""
+    """The statement that `key` no longer counts for `name` at the service of `origin`, signed by that key."""
 
     at: str
     key: PublicKey
@@ -61,7 +61,7 @@ class Revocation(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """That `key` is to take the place of a revoked key of `name` at the service of `origin`: signed by `key`."""
+    """The statement that `key` replaces a revoked key of `name` at the service of `origin`, signed by `key`."""
 
     at: str
     key: PublicKey
@@ -76,7 +76,7 @@ class Recovery(NamedTuple):
 
 
 def proof_message(*, game: str, key: PublicKey, name: str, old: PublicKey, prev: str, seq: int) -> bytes:
-    """What a new key signs, in namespace `hkoji.rekey.v1`, to take the place of `old` in a game at entry `seq`."""
+    """The bytes that a new key signs, in namespace `hkoji.rekey.v1`, to replace `old` in a game at entry `seq`."""
     value: dict[str, JsonValue] = {
         "game": game,
         "key": key.text,

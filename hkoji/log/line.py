@@ -1,6 +1,6 @@
 """Lines of a log file: an entry's exact text with its signature and, in exports, its receipt.
 
-docs/spec/log.md, "Files". A line is canonical like an entry, but that its strings may hold quotes, written `\\"`.
+docs/spec/log.md, "Files". A line is canonical like an entry, except that its strings may hold quotes, written `\\"`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hkoji.log.receipt import Receipt, parse_receipt
 from hkoji.messages.text import tell
 
 MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
-"""No line is longer: an entry, a backslash for each of its quotes, two signatures and a receipt."""
+"""The limit: an entry, a backslash for each of its quotes, two signatures and a receipt."""
 
-# Possessive (+): a string of a wrapped text can end in one place only, so nothing is remembered to try again.
+# Possessive (+): a wrapped string can end in one place only, so the matcher need not remember where to try again.
 _BASE64: Final = r'"([A-Za-z0-9+/]++={0,2})"'
 _WRAPPED: Final = r'"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"'
 _LINE = re.compile(rf'\{{"entry":{_WRAPPED},(?:"receipt":\{{"sig":{_BASE64},"text":{_WRAPPED}\}},)?"sig":{_BASE64}\}}')
@@ -52,7 +52,7 @@ class Line(NamedTuple):
 
 
 class StoredLine(NamedTuple):
-    """A line with its receipt as it was written, and not read: exact texts and SSHSIG blobs."""
+    """A line with its receipt as stored, not parsed: exact texts and SSHSIG blobs."""
 
     text: str
     sig: bytes
@@ -65,7 +65,7 @@ class StoredLine(NamedTuple):
         return sha256(message(self.text)).hexdigest()
 
     def read(self) -> Line:
-        """The line. Raises `MalformedError` or `NotUnderstoodError`."""
+        """Parses the line. Raises `MalformedError` or `NotUnderstoodError`."""
         return Line(parse_entry(self.text), self.sig, SignedReceipt(parse_receipt(self.receipt), self.receipt_sig))
 
 
@@ -94,7 +94,7 @@ def format_line(line: Line, *, receipts: bool = True) -> str:
 
 
 def format_stored(written: StoredLine) -> str:
-    """The text of a line that was not read: what `format_line` makes of it once it is."""
+    """The text of a stored line: what `format_line` gives for the parsed one, without parsing it."""
     text, sig, receipt, receipt_sig = written
     return _format(text, sig, format_signed(receipt, receipt_sig))
 
@@ -136,7 +136,7 @@ def read_line(value: object) -> Line:
 
 
 def read_signed(value: object, what: str) -> SignedEntry:
-    """Reads a decoded `{"sig", "text"}`, whatever its text is. Raises `MalformedError` for `what`."""
+    """Reads a decoded `{"sig", "text"}` with any text. Raises `MalformedError` for `what`."""
     signed = fields(value, what, "sig", "text")
     return SignedEntry(_text(signed, "text", what), decode_base64(_text(signed, "sig", what), "signature"))
 
@@ -185,7 +185,7 @@ def parse_log(log: str | bytes) -> tuple[Line, ...]:
 
 
 def _explain(text: str) -> MalformedError:
-    """What is wrong with a line that does not have the form of one; may raise instead of returning."""
+    """The error of a line that does not match; may raise it instead of returning it."""
     if len(text) > MAX_LINE_BYTES:
         return MalformedError(
             tell("line"), tell("it is longer than {max_line_bytes} bytes", max_line_bytes=MAX_LINE_BYTES)

@@ -1,7 +1,7 @@
-"""Keys that sign, and the public keys that belong to them.
+"""Private keys, and the interface of everything that signs.
 
-docs/spec/log.md, "Keys". What signs is anything with a public key that makes SSHSIG blobs: a private key in memory,
-or an agent that never shows it. Where keys are kept is not known here; randomness for a new one is an argument.
+docs/spec/log.md, "Keys". A signer has a public key and makes SSHSIG blobs: a private key in memory, or an agent that
+never shows its key. The caller stores keys and draws the randomness for a new one.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _USE_AGENT: Final = tell("add the key to ssh-agent with `ssh-add`, or use a key 
 
 
 class Signer(Protocol):
-    """Whatever signs for a key: a private key at hand, or an agent that holds one."""
+    """Anything that signs with a key: a private key in memory, or an agent that holds one."""
 
     @property
     def public(self) -> PublicKey:
-        """The key that verifies."""
+        """The public key that verifies its signatures."""
 
     def sign(self, namespace: str, message: bytes) -> bytes:
         """The SSHSIG blob of `message` in `namespace`."""
@@ -58,7 +58,7 @@ class PrivateKey:
 
     @staticmethod
     def from_openssh(data: bytes, password: bytes | None = None) -> PrivateKey:
-        """Reads an OpenSSH private key file; `password` is not looked at if the file has none.
+        """Reads an OpenSSH private key file; `password` is ignored if the file has none.
 
         Raises `MalformedError` if it is no such file or is damaged, `LoginError` if it cannot be used here: another
         kind of key, or a passphrase that is missing or wrong.
@@ -69,8 +69,8 @@ class PrivateKey:
         if not isinstance(key, Ed25519PrivateKey):
             raise LoginError(tell("the key in the file is not an Ed25519 key"), hint=_MAKE_ONE)
         private = _private_key(key)
-        # That the two public keys in the file are one has been looked at, but not that they are this key's: damage to
-        # the private bytes would make another key of it, and nobody would know until a signature is refused.
+        # The library compares the two public keys in the file, but not with the private key. Damage to the private
+        # bytes would make another key, which would be noticed only when a signature is refused.
         if private.public.blob not in _decoded(data):
             reason = tell("its private key and its public key do not go together")
             raise MalformedError(tell("key file"), reason, hint=tell("restore the file from a backup"))

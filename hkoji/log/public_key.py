@@ -1,6 +1,6 @@
 """Ed25519 public keys as the log writes them: `ssh-ed25519 <base64>`, one space, no comment.
 
-docs/spec/log.md, "Keys". Weak keys are refused as soon as they are read, so no `PublicKey` is weak.
+docs/spec/log.md, "Keys". Parsing refuses weak keys, so no `PublicKey` is weak.
 
 A key of small order has signatures that fit many messages: for the neutral point, S = 0 with R = that point fits
 every one. Its owner could sign one move and later claim another. A point in a second encoding is the same key with
@@ -36,7 +36,7 @@ class PublicKey:
     """A public key that is not weak. `raw` is its 32 bytes.
 
     Making one raises `WeakKeyError`, or `MalformedError` if there are not 32 bytes. Whether the bytes are a point of
-    the curve at all is not checked: that costs as much as verifying, and a key that is none verifies nothing.
+    the curve is not checked: that costs as much as verifying, and a key that is not a point verifies nothing.
     """
 
     raw: bytes
@@ -70,7 +70,7 @@ class PublicKey:
 
     def verifier(self) -> Callable[[bytes, bytes], bool]:
         """A function that says whether its first argument (64 bytes) is this key's Ed25519 signature of its second."""
-        # Imported here because loading it takes longer than everything else that a command does without keys.
+        # Imported here, because it takes longer to load than a whole command that needs no keys.
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

@@ -1,4 +1,4 @@
-"""Receipts: the service's signed word that an entry is on disk and in the chain.
+"""Receipts: the service's signed statements that an entry is on disk and in the chain.
 
 docs/spec/log.md, "Receipts". A receipt's time is the time of record; an entry's own is a claim.
 """
@@ -16,7 +16,7 @@ _FORM: Final = TextForm("receipt", MAX_RECEIPT_BYTES, {"at": TIME, "game": GAME,
 
 
 class Receipt(NamedTuple):
-    """That entry `seq` with that `head` was taken into `game` at `at`. `text` is its exact line."""
+    """The statement that entry `seq`, with that `head`, was stored in `game` at `at`. `text` is its exact line."""
 
     at: str
     game: str
@@ -38,5 +38,5 @@ def parse_receipt(text: str) -> Receipt:
 
 def make_receipt(*, at: str, game: str, head: str, seq: int) -> Receipt:
     """A receipt from its fields. Raises what `parse_receipt` raises."""
-    # Reading refuses whatever is not the canonical text of a receipt, so it may be written in the shortest way.
+    # The text needs no encoder: parsing refuses anything but the canonical text of a receipt.
     return parse_receipt(f'{{"at":"{at}","game":"{game}","head":"{head}","seq":{seq},"v":{VERSION}}}')

@@ -1,9 +1,9 @@
 """SSHSIG signatures, as `ssh-keygen -Y` makes and verifies them, for Ed25519 and SHA-512 only.
 
-docs/spec/log.md, "Signatures"; OpenSSH's PROTOCOL.sshsig. All of a blob but its last 64 bytes follows from key and
-namespace. So verifying compares that prefix instead of reading it: nothing in it is left to the sender's choice.
+docs/spec/log.md, "Signatures"; OpenSSH's PROTOCOL.sshsig. Key and namespace determine a whole blob except its last 64
+bytes. So verifying compares that prefix instead of parsing it: the sender can choose nothing in it.
 
-What a namespace allows its signer to say is not known here, only that a signature for one is none for another.
+This module does not know what a namespace is for, only that a signature in one is not valid in another.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ARMOR_WIDTH: Final = 70
 
 
 class Signature(NamedTuple):
-    """What a blob says: who claims to have signed, for what use, and the 64 bytes of Ed25519."""
+    """The content of a blob: the key that claims to have signed, the namespace, and the 64 bytes of Ed25519."""
 
     public: PublicKey
     namespace: str
@@ -58,7 +58,7 @@ def signed_data(namespace: str, message: bytes) -> bytes:
 
 
 def build(public: PublicKey, namespace: str, signature: bytes) -> bytes:
-    """The blob of a 64-byte Ed25519 signature, such as an agent makes. Raises `MalformedError` for another length."""
+    """The blob of a 64-byte Ed25519 signature, as an agent makes it. Raises `MalformedError` for another length."""
     if len(signature) != SIGNATURE_BYTES:
         raise MalformedError(
             tell("signature"),
@@ -106,7 +106,7 @@ def parse(blob: bytes) -> Signature:
 def verify(blob: bytes, public: PublicKey, namespace: str, message: bytes, signer: str) -> None:
     """Checks that `blob` is a signature of `message` by `public` in `namespace`.
 
-    Raises `SignatureError`, also for a blob that cannot be read; `signer` names there who should have signed.
+    Raises `SignatureError`, also for a blob that cannot be parsed; `signer` is the name in it.
     """
     prefix, signed, fits = _expected(public.raw, namespace)
     signature = blob[-SIGNATURE_BYTES:]
@@ -143,7 +143,7 @@ _NOT_REDUCED: Final = tell("its S is not below the order of the group")
 
 
 def _is_reduced(signature: bytes) -> bool:
-    # With S + L in place of S anybody could make a second signature from one they have seen (RFC 8032, section 8.4).
+    # Otherwise anybody could make a second signature from a known one, with S + L for S (RFC 8032, section 8.4).
     return int.from_bytes(signature[32:], "little") < _GROUP_ORDER
 
 
@@ -164,7 +164,7 @@ def _signed_prefix(namespace: str) -> bytes:
     return _MAGIC + b"".join(map(_string, (namespace.encode(), b"", _HASH))) + _DIGEST_BYTES.to_bytes(4, "big")
 
 
-@lru_cache(maxsize=64)  # of keys that sign, which are few; verifying keeps more of them with their checks
+@lru_cache(maxsize=64)  # for keys that sign, which are few; `_expected` keeps more, for verifying
 def _blob_prefix(public: PublicKey, namespace: str) -> bytes:
     inner = _string(KEY_TYPE.encode()) + SIGNATURE_BYTES.to_bytes(4, "big")
     claims = b"".join(map(_string, (public.blob, namespace.encode(), b"", _HASH)))
@@ -173,13 +173,13 @@ def _blob_prefix(public: PublicKey, namespace: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _expected(key: bytes, namespace: str) -> tuple[bytes, bytes, Callable[[bytes, bytes], bool]]:
-    """All that verifying needs of a key and a namespace: how the blob begins, how the signed data begins, the check."""
+    """What verifying needs of a key and a namespace: the prefixes of the blob and of the signed data, and the check."""
     public = PublicKey(key)
     return _blob_prefix(public, namespace), _signed_prefix(namespace), public.verifier()
 
 
 def _describe_other(blob: bytes, public: PublicKey, namespace: str) -> str:
-    """Why `blob` is not even a false signature of `public` in `namespace`."""
+    """Why `blob` does not even claim to be a signature of `public` in `namespace`."""
     try:
         given = parse(blob)
     except InvalidError as error:

@@ -1,7 +1,7 @@
 """Signed statements beside the log: a seat's private view, a registration, a login.
 
-docs/spec/log.md, "Statements". Each has its own namespace, so none can be taken for another or for an entry. Whether
-what they say is true (a time, a nonce, an origin, a hand) is for the reader to judge.
+docs/spec/log.md, "Statements". Each has its own namespace, so none can be taken for another or for an entry. The reader
+decides whether their content (a time, a nonce, an origin, a hand) is true.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hkoji.log.text_form import GAME, HASH, LIST, NAME, NUMBER, ORIGIN, SEAT, TE
 from hkoji.messages.text import tell
 
 MAX_STATEMENT_BYTES: Final = MAX_ENTRY_BYTES
-"""No statement is longer. The longest is a view of a long game, with the cards of each of its rounds."""
+"""The limit. The longest statement is a view of a long game, with the cards of each of its rounds."""
 
 _VIEW: Final = TextForm(
     "view", MAX_STATEMENT_BYTES, {"dealt": LIST, "game": GAME, "head": HASH, "seat": SEAT, "seq": NUMBER}
@@ -40,7 +40,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the service shows `seat` (0 or 1) of its own cards at the entry `seq` with that `head`."""
+    """The cards that the service shows `seat` (0 or 1) of its own hand, at entry `seq` with that `head`."""
 
     dealt: tuple[Dealt, ...] = field(compare=False)
     game: str = field(compare=False)
@@ -57,7 +57,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """That the holder of `key` wants to be `name` at the service of `origin`."""
+    """The statement that the holder of `key` wants the name `name` at the service of `origin`."""
 
     at: str = field(compare=False)
     key: PublicKey = field(compare=False)
@@ -73,7 +73,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A challenge of the service of `origin`, good until `expires`; `nonce` is 64 hex digits."""
+    """A challenge of the service of `origin`, valid until `expires`; `nonce` is 64 hex digits."""
 
     expires: str = field(compare=False)
     nonce: str = field(compare=False)

@@ -1,10 +1,10 @@
-"""Forms: the fixed keys of a signed text, each with the form of its value.
+"""The form of a signed text: its fixed keys, each with the form of its value.
 
-docs/spec/log.md, "Canonical text" and the forms of entries, receipts and statements. Canonical text has one spelling,
-so a text of fixed keys is one regular expression; matching it takes a third of the time of decoding the text, encoding
-it and comparing. A text that does not match is read the long way, only to say what is wrong with it.
+docs/spec/log.md, "Canonical text", and the forms of entries, receipts and statements. Canonical text has one spelling,
+so one regular expression matches a text with fixed keys, in a third of the time of decoding, encoding and comparing. A
+text that does not match is decoded only to find what is wrong with it. A test checks that both ways agree.
 
-What the values mean is not known here.
+This module does not know what the values mean.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ORIGIN = r"[!#-\[\]-~]{1,256}"
 
 @dataclass(frozen=True, slots=True)
 class FieldForm:
-    """The form of one value. `pattern` matches its canonical text, one group what is read; `wanted` says it in words.
+    """The form of one value. `pattern` matches its canonical text, with one group for the value; `wanted` describes it.
 
-    At most one word of a form may match a comma outside of a string: else a text could be divided in two ways.
+    At most one field of a text may match a comma outside a string: otherwise a text could be divided in two ways.
     """
 
     pattern: str
@@ -47,7 +47,7 @@ TEXT: Final = FieldForm(r'"([ !#-\[\]-~]*)"', "text")
 ORIGIN: Final = FieldForm(rf'"({_ORIGIN})"', "1 to 256 characters without spaces")
 SEAT: Final = FieldForm(r"([01])", "0 or 1")
 NUMBER: Final = FieldForm(rf"(0|[1-9][0-9]{{0,{len(str(MAX_INTEGER)) - 1}}})", "a number")
-# What is inside is checked when it is decoded; here it only has to be found, and a dot is twice as fast as a set.
+# The content is checked when it is decoded. Here it only has to be found, and a dot is twice as fast as a set.
 OBJECT: Final = FieldForm(r"(\{.*\})", "an object")
 LIST: Final = FieldForm(r"(\[.*\])", "a list")
 
@@ -67,27 +67,27 @@ def is_time(text: str) -> bool:
 
 
 def is_origin(text: str) -> bool:
-    """Whether `text` has the form of what a service calls itself."""
+    """Whether `text` has the form of a service's origin, the name that it gives itself."""
     return _is_origin(text) is not None
 
 
 class TextForm:
-    """The form of `what`: a text of at most `limit` bytes with the keys of `words` and `v`, of this version."""
+    """The form of `what`: a text of at most `limit` bytes with the keys of `fields` and `v`, of this version."""
 
-    __slots__ = ("_limit", "_match", "_what", "_words")
+    __slots__ = ("_fields", "_limit", "_match", "_what")
 
-    def __init__(self, what: str, limit: int, words: Mapping[str, FieldForm]) -> None:
+    def __init__(self, what: str, limit: int, fields: Mapping[str, FieldForm]) -> None:
         self._what: Final = what
         self._limit: Final = limit
-        self._words: Final = {**words, "v": FieldForm(str(VERSION), "a number")}
-        pairs = (f'"{key}":{self._words[key].pattern}' for key in sorted(self._words))
+        self._fields: Final = {**fields, "v": FieldForm(str(VERSION), "a number")}
+        pairs = (f'"{key}":{self._fields[key].pattern}' for key in sorted(self._fields))
         self._match: Final = re.compile(rf"\{{{','.join(pairs)}\}}").fullmatch
 
     def read(self, text: str) -> tuple[str, ...]:
-        """What the groups of the words match in `text`, in the order of the keys.
+        """The values in `text`, in the order of the keys.
 
-        Objects and lists are still to be decoded, and numbers to be read with `number`. Raises `MalformedError`, or
-        `NotUnderstoodError` for a text of another version, whatever its keys are.
+        The caller decodes objects and lists, and reads numbers with `number`. Raises `MalformedError`, or
+        `NotUnderstoodError` for a text of another version with any keys.
         """
         match = self._match(text) if len(text) <= self._limit else None
         if match is None:
@@ -111,11 +111,11 @@ class TextForm:
         version = value.get("v")
         if type(version) is int and version != VERSION:  # isinstance would take true, which equals 1
             return NotUnderstoodError(tell("{what} version", what=what), str(version))
-        for key in sorted(self._words.keys() | value.keys()):
+        for key in sorted(self._fields.keys() | value.keys()):
             if key not in value:
                 return MalformedError(what, tell("{key} is missing", key=key))
-            if key not in self._words:
+            if key not in self._fields:
                 return MalformedError(what, tell("{key} does not belong in it", key=shorten(key, 24)))
-            if not re.fullmatch(self._words[key].pattern, encode(value[key])):
-                return MalformedError(what, tell("{key} is not {wanted}", key=key, wanted=self._words[key].wanted))
+            if not re.fullmatch(self._fields[key].pattern, encode(value[key])):
+                return MalformedError(what, tell("{key} is not {wanted}", key=key, wanted=self._fields[key].wanted))
         raise AssertionError("a text whose every value has its form has the form")

@@ -135,7 +135,7 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, al
     game = begin(alice, bob)
     alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
     answer = bob.position(game).legal[0]
-    reason = "the service's log has no entry 6 as it has just confirmed it"
+    reason = "the service's log does not have the entry 6 that the service has just confirmed"
     instead = instead_of(6, entry_kinds.Timeout(1, AT))
 
     def once_it_has_the_answer(telling: Telling) -> None:

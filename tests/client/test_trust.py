@@ -339,8 +339,8 @@ def test_every_refusal_says_what_is_unchanged(alice: Seat, bob: Seat, desk: Desk
     for name in ("log.jsonl", "view.json", "views.signed", "secrets.json"):
         (alice.folder(game) / name).unlink()
     lies: dict[str, Callable[[dict[str, Any]], None]] = {
-        "the opening of the own move at entry 5 is missing": lambda value: value.update(openings=[]),
-        "not shown all own cards": lambda value: value.update(view=signed_view(desk, game, dealt=())),
+        "the opening of your own move at entry 5 is missing": lambda value: value.update(openings=[]),
+        "not shown all your cards": lambda value: value.update(view=signed_view(desk, game, dealt=())),
         "another seat, game or moment": lambda value: value.update(view=signed_view(desk, game, seq=4)),
     }
     for reason, lie in lies.items():

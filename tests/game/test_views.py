@@ -95,7 +95,7 @@ def test_a_game_is_replayed_without_a_view_once_all_is_known(moves: int | None) 
         assert own.course is not None
         assert own.course.state == table.course.state
         return
-    with pytest.raises(TrustError, match="not shown all own cards"):
+    with pytest.raises(TrustError, match="not shown all your cards"):
         replay_own(table.lines, 0, None, ())
 
 
@@ -114,7 +114,7 @@ def test_missing_cards_are_said() -> None:
     table = new_game(4).play(3)
     view = referee.view(table.hosted, 0)
     short = make_view(dealt=(Dealt(view.dealt[0].cards[:6], 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
-    with pytest.raises(TrustError, match="not shown all own cards"):
+    with pytest.raises(TrustError, match="not shown all your cards"):
         replay_own(table.lines, 0, short, referee.own_openings(table.hosted, 0))
 
 
@@ -145,7 +145,9 @@ def test_a_replay_that_is_continued_is_the_replay_of_the_whole(
         assert error.value.hint
 
 
-@pytest.mark.parametrize(("cards", "why"), [("ABCDEFH", "what are no cards"), ("XXXXXXX", "not shown you your own")])
+@pytest.mark.parametrize(
+    ("cards", "why"), [("ABCDEFH", "something that is not cards"), ("XXXXXXX", "not shown you your own")]
+)
 def test_what_are_no_cards_is_not_believed(cards: str, why: str) -> None:
     table = new_game(4)
     view = referee.view(table.hosted, 0)
