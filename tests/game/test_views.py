@@ -61,7 +61,7 @@ def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:
     hand = view.dealt[0].cards
     others = Dealt(hand[1:] + hand[0], 1)
     wrong = make_view(dealt=(others,), game=view.game, head=view.head, seat=0, seq=view.seq)
-    with pytest.raises(TrustError, match="other cards than the game can have brought") as of_others:
+    with pytest.raises(TrustError, match="cards that the game cannot have brought") as of_others:
         verify_view(wrong, table.course, 0)
     assert of_others.value.hint
     table.play(1)
