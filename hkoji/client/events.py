@@ -17,7 +17,7 @@ _MOST_BETWEEN: Final = 65_536
 _LONGEST_PLACE: Final = 16_384
 
 
-class Event(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """An event; `name` and `data` are empty where only the place is told. `place` is what to come again with."""
 
     name: str
@@ -25,7 +25,7 @@ class Event(NamedTuple):
     place: str | None
 
 
-def read_events(lines: Generator[bytes, None, None]) -> Generator[Event | None, None, None]:
+def read_events(lines: Generator[bytes, None, None]) -> Generator[ServerSentEvent | None, None, None]:
     """The events of a stream's lines, and None for each sign of life that is no event. Closes `lines` in the end.
 
     Raises `ServiceError` for what is no such stream.
@@ -34,7 +34,7 @@ def read_events(lines: Generator[bytes, None, None]) -> Generator[Event | None, 
         yield from _read(lines)
 
 
-def _read(lines: Iterator[bytes]) -> Iterator[Event | None]:
+def _read(lines: Iterator[bytes]) -> Iterator[ServerSentEvent | None]:
     name = ""
     data: list[str] = []
     place: str | None = None
@@ -46,7 +46,7 @@ def _read(lines: Iterator[bytes]) -> Iterator[Event | None]:
             raise _strange(tell("too much comes that is no event"))
         if not line:
             if data or place is not None:
-                yield Event(name, "\n".join(data), place)
+                yield ServerSentEvent(name, "\n".join(data), place)
             between = 0 if data else between
             name, data, place, size = "", [], None, 0
             continue

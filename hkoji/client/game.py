@@ -13,7 +13,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.incremental_check import verify_head
 from hkoji.client.service import Service, utc_now
 from hkoji.client.vault import Vault
-from hkoji.client.verified_log import Known, VerifiedLog
+from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
     ConflictError,
     ForbiddenError,
@@ -116,7 +116,7 @@ class ClientGame:
         self._post(course, entry_kinds.Seed(entropy))
         return self._fresh().position
 
-    def _bring_key(self, known: Known) -> Known:
+    def _bring_key(self, known: KnownGame) -> KnownGame:
         """Puts the player's new key in the place of an earlier or lost one, when this player owes the next entry."""
         position, course, seat = known.position, known.position.course, known.seat
         if self._identity is None or seat is None or course.actor != seat:
@@ -157,7 +157,7 @@ class ClientGame:
         self._say(tell("in game {short} your new key counts now: {key}", short=position.short, key=new.fingerprint))
         return self._fresh()
 
-    def _recover_seat(self, known: Known, proof: bytes) -> None:
+    def _recover_seat(self, known: KnownGame, proof: bytes) -> None:
         lines = self.service.recover_seat(self.vault.game, proof)
         last = known.lines[-1].entry.seq
         new = tuple(line for line in lines if line.entry.seq > last)
@@ -356,7 +356,7 @@ class ClientGame:
             self.record.refresh(new)
         self.vault.clear_outbox()
 
-    def _fresh(self) -> Known:
+    def _fresh(self) -> KnownGame:
         """Returns what is known, with a new view if this player may have got cards since the last one."""
         known = self.record.require()
         view, course = known.view, known.position.course

@@ -36,17 +36,17 @@ from hkoji.messages.text import tell
 _Read = TypeVar("_Read")
 
 
-class Room(NamedTuple):
+class EvidenceLimit(NamedTuple):
     """How much of one sort is kept of a game."""
 
     bytes: int
     lines: int
 
 
-VIEWS: Final = Room(2**20, 1024)
-PROOF: Final = Room(2**21, 2048)
+VIEWS: Final = EvidenceLimit(2**20, 1024)
+PROOF: Final = EvidenceLimit(2**21, 2048)
 """Refused statements that convict somebody, together with the log and the views as they were then."""
-DOUBTFUL: Final = Room(2**18, 256)
+DOUBTFUL: Final = EvidenceLimit(2**18, 256)
 """Refused statements that are signed by the service and convict nobody yet."""
 
 
@@ -91,7 +91,7 @@ class KeptEvidence:
             _append(self._doubtful, map(format_refused, statements), DOUBTFUL)
 
 
-class Weight(Enum):
+class ProofStrength(Enum):
     """What that proves which was refused, together with what is kept."""
 
     NONE = auto()
@@ -133,7 +133,7 @@ class Refusals:
         match kept:
             case None:
                 return
-            case Weight.NONE:
+            case ProofStrength.NONE:
                 said = tell(
                     "{hint}; what the service has signed is kept: `{command}` makes a file of it",
                     hint=error.hint,
@@ -143,11 +143,11 @@ class Refusals:
                 said = tell(
                     "{hint}; what the service has signed is kept, and is proof: `{command}` makes a file of it",
                     hint=error.hint,
-                    command=f"{command} --with-cards" if kept is Weight.WITH_CARDS else command,
+                    command=f"{command} --with-cards" if kept is ProofStrength.WITH_CARDS else command,
                 )
         error.hint = said
 
-    def _keep(self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None) -> Weight | None:
+    def _keep(self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None) -> ProofStrength | None:
         """What that proves which was kept; None if there was nothing to keep."""
         from hkoji.audit.entry_tree import EntryTree
         from hkoji.audit.evidence_audit import audit_file
@@ -168,11 +168,13 @@ class Refusals:
             found = audit_file(format_evidence(some), pins).findings
             return any(finding.signer and finding.understood for finding in found)
 
-        weight = Weight.NONE
+        weight = ProofStrength.NONE
         if convicts(evidence):
             bare = tuple(each for each in evidence.refused if isinstance(each, Line))
-            weight = Weight.ALONE if convicts(evidence._replace(views=(), refused=bare)) else Weight.WITH_CARDS
-        self.kept.refuse(statements, convicts=weight is not Weight.NONE)
+            weight = (
+                ProofStrength.ALONE if convicts(evidence._replace(views=(), refused=bare)) else ProofStrength.WITH_CARDS
+            )
+        self.kept.refuse(statements, convicts=weight is not ProofStrength.NONE)
         return weight
 
 
@@ -215,7 +217,7 @@ def _readable_view(view: SignedEntry | None) -> list[SignedView]:
         return []
 
 
-def _append(file: Path, lines: Iterable[str], room: Room) -> None:
+def _append(file: Path, lines: Iterable[str], room: EvidenceLimit) -> None:
     """Adds lines that are not there yet, as far as there is room for them, in order."""
     data = _bytes(file)
     before = data if not data or data.endswith(b"\n") else data + b"\n"

@@ -1,7 +1,7 @@
-"""Pins: the keys that were seen first. A key that changes later is somebody else's until its owner says otherwise.
+"""Pins: the keys that were seen first. A key that changes later is taken for another person's until the user trusts it.
 
-docs/spec/log.md, "Client rules". By the service's address: its key, the origin it signs logins for, and the players'
-keys by name.
+docs/spec/log.md, "Client rules". For each service's address: its key, the origin for which logins there are signed,
+and the players' keys by name.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Pins:
         self._url: Final = url
         self._say = say
         self._kept: dict[str, Any] | None = None  # Any: JSON
+        self._every: dict[str, tuple[PublicKey, ...]] | None = None
 
     @property
     def server_key(self) -> PublicKey | None:
@@ -50,8 +51,7 @@ class Pins:
     @property
     def players(self) -> dict[str, PublicKey]:
         """The players' keys by name: those that count now."""
-        with intact(self._file):
-            return {name: parse_public_key(key) for name, key in self._pins().get("players", {}).items()}
+        return {name: keys[0] for name, keys in self.every.items()}
 
     def pin_server(self, key: PublicKey) -> PublicKey:
         """Pins the service's key, or raises `TrustError` if another is pinned."""
@@ -111,9 +111,13 @@ class Pins:
     @property
     def every(self) -> dict[str, tuple[PublicKey, ...]]:
         """All players' keys by name, the one that counts first."""
-        with intact(self._file):
-            past = {name: tuple(map(parse_public_key, keys)) for name, keys in self._pins().get("past", {}).items()}
-        return {name: (key, *(old for old in past.get(name, ()) if old != key)) for name, key in self.players.items()}
+        if self._every is None:
+            with intact(self._file):
+                pins = self._pins()
+                past = {name: tuple(map(parse_public_key, keys)) for name, keys in pins.get("past", {}).items()}
+                now = {name: parse_public_key(key) for name, key in pins.get("players", {}).items()}
+            self._every = {name: (key, *(old for old in past.get(name, ()) if old != key)) for name, key in now.items()}
+        return dict(self._every)
 
     def trusted(self, name: str, key: PublicKey) -> bool:
         """Whether the user has said that `key` is the player's."""
@@ -161,7 +165,7 @@ class Pins:
             with intact(self._file):
                 here = edit({**every.get(self._url, {})})
             write_json(self._file, {**every, self._url: here})
-        self._kept = here
+        self._kept, self._every = here, None
 
 
 def _added(here: dict[str, Any], what: str, name: str, text: str) -> dict[str, Any]:  # Any: JSON

@@ -28,7 +28,7 @@ from hkoji.client.answers import (
     read_view_answer,
     understood,
 )
-from hkoji.client.events import Event, read_events
+from hkoji.client.events import ServerSentEvent, read_events
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.known_keys import KnownKeys
@@ -219,19 +219,19 @@ class Service:
             self._views[game] = (answer.body, shown)
         return shown
 
-    def game_events(self, game: str, after: int) -> Generator[Event | None, None, None]:
+    def game_events(self, game: str, after: int) -> Generator[ServerSentEvent | None, None, None]:
         """Yields a game's entries after one, as they come. Raises `NotFoundError` if the service has no events."""
         answer, lines = self._transport.follow(f"/v1/games/{game}/events?after={after}", None, None, _SILENCE)
         self._check(answer, game)
         return read_events(lines)
 
-    def own_events(self, place: str | None) -> Generator[Event | None, None, None]:
+    def own_events(self, place: str | None) -> Generator[ServerSentEvent | None, None, None]:
         """Yields the entries of all own games as they come, from now on or after `place`.
 
         Raises `ServiceError` if the service has no events.
         """
 
-        def follow(token: str) -> Generator[Event | None, None, None]:
+        def follow(token: str) -> Generator[ServerSentEvent | None, None, None]:
             answer, lines = self._transport.follow("/v1/events", token, place, _SILENCE)
             self._check(answer, "")
             return read_events(lines)

@@ -1,7 +1,7 @@
-"""One game's folder: what has been verified, what is secret, and what is on its way.
+"""One game's folder: the verified log, the player's secrets, and the entry that has no receipt yet.
 
 docs/spec/log.md, "Client rules". Entropy, entry, signature and openings are here before the first byte is sent, and
-what is sent again is what stands here. The log here only ever grows.
+a retry sends the bytes that are kept here. The log here only ever grows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _Stamp = tuple[int, int, int]
 _ABSENT: Final = (0, 0, 0)
 
 
-class Stamp(NamedTuple):
-    """Changes whenever a file does: files are replaced, never written over."""
+class VaultStamp(NamedTuple):
+    """The state of a game's files, which changes whenever one does: files are replaced, never written over."""
 
     log: _Stamp
     view: _Stamp
@@ -45,7 +45,7 @@ class Vault:
         self._view: Final = folder / "view.json"
 
     def locked(self) -> AbstractContextManager[None]:
-        """One command at a time changes this folder."""
+        """Keeps other commands from changing this folder while the block runs."""
         return locked(self.folder)
 
     @property
@@ -53,9 +53,9 @@ class Vault:
         """Whether anything of the game is here."""
         return _stamp(self._secrets) != _ABSENT
 
-    def stamp(self) -> Stamp:
-        """The files here that say how the game stands."""
-        return Stamp(_stamp(self._log), _stamp(self._view), _stamp(self._secrets))
+    def stamp(self) -> VaultStamp:
+        """Returns the state of the files that say how the game stands."""
+        return VaultStamp(_stamp(self._log), _stamp(self._view), _stamp(self._secrets))
 
     @property
     def server(self) -> str | None:
@@ -71,7 +71,7 @@ class Vault:
     # --- the log --------------------------------------------------------------------------------------------------
 
     def lines(self) -> tuple[Line, ...]:
-        """The verified lines so far. Raises `StorageError` if the file is damaged."""
+        """Returns the verified lines so far. Raises `StorageError` if the file is damaged."""
         try:
             return parse_log(self._log.read_bytes())
         except FileNotFoundError:
@@ -83,7 +83,7 @@ class Vault:
             ) from error
 
     def readable_lines(self) -> tuple[Line, ...]:
-        """The lines so far; of a damaged file those before the damage."""
+        """Returns the lines so far; of a damaged file those before the damage."""
         lines: list[Line] = []
         with suppress(OSError, HkojiError):
             lines.extend(parse_lines(self._log.read_bytes()))
@@ -97,19 +97,19 @@ class Vault:
     # --- secrets --------------------------------------------------------------------------------------------------
 
     def entropy(self, seat: int, commitment: str | None) -> str | None:
-        """The own entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
+        """Returns the own entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
         with intact(self._secrets):
             kept = [text_or_none(each) or "" for each in read_json(self._secrets).get("entropy", [])]
         return next((each for each in kept if entropy_commit(self.game, seat, each) == commitment), None)
 
     def keep_entropy(self, entropy: str) -> None:
-        """Keeps fresh entropy. Older ones stay: an entry that was refused may still turn up."""
+        """Keeps fresh entropy. Older ones stay: an entry that was refused may still appear in the log."""
         self._update(entropy=[*read_json(self._secrets).get("entropy", []), entropy])
 
     def openings(self) -> tuple[Opening, ...]:
-        """All openings made here, also those of entries that were never accepted."""
+        """Returns all openings made here, also those of entries that were never accepted."""
         with intact(self._secrets):
-            return tuple(parse_opening(value) for value in read_json(self._secrets).get("openings", []))
+            return tuple(map(parse_opening, read_json(self._secrets).get("openings", [])))
 
     def keep_openings(self, openings: Iterable[Opening]) -> None:
         """Keeps further openings."""
@@ -119,7 +119,7 @@ class Vault:
             self._update(openings=[opening.to_json() for opening in (*kept, *new)])
 
     def signed(self, seq: int) -> tuple[str, ...]:
-        """The entries signed for a place that may still turn up there: signed for later, or refused."""
+        """Returns the entries signed for a place that may still appear there: signed for later, or refused."""
         with intact(self._secrets):
             return tuple(
                 text_or_none(each) or "" for each in read_json(self._secrets).get("signed", {}).get(str(seq), ())
@@ -140,7 +140,7 @@ class Vault:
     # --- on its way -----------------------------------------------------------------------------------------------
 
     def outbox(self) -> Submission | None:
-        """The submission that has no receipt yet."""
+        """Returns the submission that has no receipt yet; None if there is none."""
         if _stamp(self._outbox) == _ABSENT:
             return None
         try:
@@ -159,19 +159,19 @@ class Vault:
         write_file(self._outbox, format_submission(submission).encode())
 
     def clear_outbox(self) -> None:
-        """The submission has its receipt, or was refused."""
+        """Forgets the submission: it has its receipt, or was refused."""
         remove_file(self._outbox)
 
     # --- what the service has shown -------------------------------------------------------------------------------
 
     def view(self) -> View | None:
-        """The latest signed view."""
+        """Returns the latest signed view."""
         with intact(self._view):
             text = text_or_none(read_json(self._view).get("text"))
             return None if text is None else parse_view(text)
 
     def signed_view(self) -> SignedEntry | None:
-        """The latest view with its signature, if it can be read."""
+        """Returns the latest view with its signature, if it can be read."""
         try:
             return read_signed(read_json(self._view), "view")
         except HkojiError:

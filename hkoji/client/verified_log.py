@@ -14,7 +14,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.incremental_check import verify_game, verify_head, verify_lines, verify_taken
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.service import Service
-from hkoji.client.vault import Stamp, Vault
+from hkoji.client.vault import Vault, VaultStamp
 from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
 from hkoji.game.course import Course
 from hkoji.game.openings import Opening
@@ -27,10 +27,10 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
 
-class Known(NamedTuple):
+class KnownGame(NamedTuple):
     """What is on disk, read and replayed."""
 
-    stamp: Stamp
+    stamp: VaultStamp
     lines: tuple[Line, ...]
     replay: Replay
     seat: Seat | None
@@ -48,11 +48,11 @@ class VerifiedLog:
         self.service: Final = service
         self._identity: Final = identity
         self.refusals: Final = Refusals(vault, service.pins)
-        self._memory: Known | None = None
+        self._memory: KnownGame | None = None
 
     # --- what is new ----------------------------------------------------------------------------------------------
 
-    def refresh(self, taken: tuple[Line, ...] = ()) -> Known:
+    def refresh(self, taken: tuple[Line, ...] = ()) -> KnownGame:
         """Fetches what is new, verifies and keeps it. `taken` are lines that the service has just confirmed."""
         known = self.known()
         kept = known.lines if known else ()
@@ -81,7 +81,7 @@ class VerifiedLog:
             verify_head(kept, lines[0].entry.seq if lines else -1, lines[0].entry.head if lines else "")
         return lines[1:]
 
-    def accept(self, known: Known | None, new: tuple[Line, ...], shown: ViewAnswer | None) -> Known:
+    def accept(self, known: KnownGame | None, new: tuple[Line, ...], shown: ViewAnswer | None) -> KnownGame:
         """Verifies new lines and a shown view, and keeps them."""
         if known is not None and not new and (shown is None or (known.view and shown.view.text == known.view.text)):
             return known
@@ -118,7 +118,7 @@ class VerifiedLog:
         keys = {own.public for own in identity.keys} | self.service.pins.known(identity.name)
         return find_seat(lines, identity.name, keys)
 
-    def _read_view(self, known: Known | None, shown: ViewAnswer) -> View:
+    def _read_view(self, known: KnownGame | None, shown: ViewAnswer) -> View:
         """The view's signature is the service's, and it takes nothing back."""
         from hkoji.log import sshsig
         from hkoji.log.entry import SERVER_NAME
@@ -139,7 +139,7 @@ class VerifiedLog:
 
     def _replay(
         self,
-        known: Known | None,
+        known: KnownGame | None,
         lines: tuple[Line, ...],
         new: int,
         seat: Seat | None,
@@ -156,7 +156,7 @@ class VerifiedLog:
 
     # --- what is on disk ------------------------------------------------------------------------------------------
 
-    def known(self) -> Known | None:
+    def known(self) -> KnownGame | None:
         """What is kept here; None if nothing is. Raises `StorageError` if the files do not go together."""
         # Taken before reading: what another command writes meanwhile is read the next time. Writers put the view
         # in place before the log, so a log that is read first never needs cards that the view read next lacks.
@@ -178,7 +178,7 @@ class VerifiedLog:
             ) from error
         return self._remember(stamp, lines, result, seat, view, openings)
 
-    def _still_so(self, memory: Known, stamp: Stamp) -> bool:
+    def _still_so(self, memory: KnownGame, stamp: VaultStamp) -> bool:
         """Whether what is on disk makes what is in memory. Openings of entries to come change nothing."""
         if memory.stamp == stamp:
             return True
@@ -189,7 +189,7 @@ class VerifiedLog:
         self._memory = memory._replace(stamp=stamp)
         return True
 
-    def require(self) -> Known:
+    def require(self) -> KnownGame:
         """What is kept here. Raises `NotFoundError` if nothing is."""
         known = self.known()
         if known is None:
@@ -199,15 +199,15 @@ class VerifiedLog:
 
     def _remember(
         self,
-        stamp: Stamp,
+        stamp: VaultStamp,
         lines: tuple[Line, ...],
         result: Replay,
         seat: Seat | None,
         view: View | None,
         openings: tuple[Opening, ...],
-    ) -> Known:
+    ) -> KnownGame:
         made = _made_for(lines, openings)
-        self._memory = Known(stamp, lines, result, seat, view, made, read_position(result, seat))
+        self._memory = KnownGame(stamp, lines, result, seat, view, made, read_position(result, seat))
         return self._memory
 
 

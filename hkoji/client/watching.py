@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.events import Event
+from hkoji.client.events import ServerSentEvent
 from hkoji.errors import (
     BusyError,
     CancelledError,
@@ -50,7 +50,7 @@ _SLOWEST: Final = 2.0
 _PATIENCE: Final = 60.0
 
 
-class Happened(NamedTuple):
+class WatchedEntry(NamedTuple):
     """An entry that has come, by its number in the log of `position`, which may have later entries already."""
 
     position: Position
@@ -151,7 +151,7 @@ def wait(client: Client, game: str, timeout: float | None = None) -> Position:
     return position
 
 
-def watch_game(client: Client, game: str, after: int | None = None) -> Generator[Happened, None, None]:
+def watch_game(client: Client, game: str, after: int | None = None) -> Generator[WatchedEntry, None, None]:
     """Yields each entry of a game until it is over, from now on or after an entry.
 
     Goes on when the service cannot be reached, and asks again.
@@ -188,7 +188,7 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
             link.lost(error)
 
 
-def watch_all(client: Client) -> Generator[Happened, None, None]:
+def watch_all(client: Client) -> Generator[WatchedEntry, None, None]:
     """Yields each entry of all of the player's games that go on, from now on, new games included. Does not end."""
     watched = _AllGames(client)
     watched.start()
@@ -212,9 +212,9 @@ def watch_all(client: Client) -> Generator[Happened, None, None]:
                 link.lost(error)
 
 
-def _since(position: Position, told: int) -> Iterator[Happened]:
+def _since(position: Position, told: int) -> Iterator[WatchedEntry]:
     for seq in range(told + 1, position.course.seq + 1):
-        yield Happened(position, seq)
+        yield WatchedEntry(position, seq)
 
 
 def _signs_of(client: Client, game: str, told: int) -> Generator[None, None, None]:
@@ -270,7 +270,7 @@ class _AllGames:
                 if event is not None and event.place is not None:
                     self._place = event.place  # what the event announced has been reported by now
 
-    def _open(self) -> Generator[Event | None, None, None]:
+    def _open(self) -> Generator[ServerSentEvent | None, None, None]:
         service = self._client.service()
         try:
             return service.own_events(self._place)
@@ -280,7 +280,7 @@ class _AllGames:
             self._place = None
             return service.own_events(None)
 
-    def look(self, game: str) -> Iterator[Happened]:
+    def look(self, game: str) -> Iterator[WatchedEntry]:
         """Yields what has come in a game, or for `""` in any."""
         if game:
             yield from self._look(game)
@@ -291,7 +291,7 @@ class _AllGames:
             if each in gone or self._heads.get(each) != going[each]:
                 yield from self._look(each)
 
-    def _look(self, game: str) -> Iterator[Happened]:
+    def _look(self, game: str) -> Iterator[WatchedEntry]:
         told = self._told.get(game, -1)
         if told is None:
             return
@@ -320,7 +320,7 @@ class _AllGames:
         return [each for status in ("open", "playing") for each in service.own_games(status=status)]
 
 
-def _entry_of(event: Event, game: str | None = None) -> tuple[str, int]:
+def _entry_of(event: ServerSentEvent, game: str | None = None) -> tuple[str, int]:
     """Returns the game and number of the entry in an event; the number is -1 for another game's entry, or for none."""
     if event.name != "entry":
         return "", -1

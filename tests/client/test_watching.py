@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from hkoji.client import Client, Home
-from hkoji.client.events import Event, read_events
+from hkoji.client.events import ServerSentEvent, read_events
 from hkoji.client.transport import LONGEST_LINE, HttpAnswer, Transport
-from hkoji.client.watching import Happened, wait, watch_all, watch_game
+from hkoji.client.watching import WatchedEntry, wait, watch_all, watch_game
 from hkoji.errors import CancelledError, NetworkError, ServiceError, TrustError, UsageError
 from hkoji.log.line import Line, format_line
 from tests.support.desk import Desk, LocalTransport, Seat, begin, play_on
@@ -105,7 +105,7 @@ def goes_on(alice: Seat, bob: Seat, monkeypatch: pytest.MonkeyPatch) -> Callable
     return begin_at
 
 
-def told(happened: Iterator[Happened]) -> list[tuple[int, str]]:
+def told(happened: Iterator[WatchedEntry]) -> list[tuple[int, str]]:
     return [(each.seq, each.step.entry.head) for each in happened]
 
 
@@ -252,9 +252,9 @@ def lines_of(data: bytes) -> Generator[bytes, None, None]:
 def test_events_are_read_as_the_standard_says() -> None:
     data = b"id: 4\nretry: 2000\n\n:\n\nevent: entry\r\ndata: a\r\ndata:b\r\nid:5\r\n\r\ndata: half"
     assert list(read_events(lines_of(data))) == [
-        Event("", "", "4"),
+        ServerSentEvent("", "", "4"),
         None,
-        Event("entry", "a\nb", "5"),
+        ServerSentEvent("entry", "a\nb", "5"),
     ]
 
 

@@ -11,7 +11,7 @@ from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, encode
 from hkoji.cli.study.stepping import step_text
 from hkoji.client import Client, watching
-from hkoji.client.watching import Happened
+from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS
@@ -33,13 +33,13 @@ def watch(client: Client, out: CommandOutput, game: str | None, after: int | Non
         _tell(out, happened)
 
 
-def _tell(out: CommandOutput, happened: Iterable[Happened]) -> None:
+def _tell(out: CommandOutput, happened: Iterable[WatchedEntry]) -> None:
     for each in happened:
         sys.stdout.write((encode(happened_json(each)) if out.json else happened_text(each, out)) + "\n")
         sys.stdout.flush()
 
 
-def happened_json(happened: Happened) -> dict[str, Any]:  # Any: JSON
+def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
     """An entry that has come, for programs. docs/cli.md, "watch"."""
     step, seat = happened.step, happened.position.seat
     course = step.course
@@ -60,7 +60,7 @@ def happened_json(happened: Happened) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def happened_text(happened: Happened, out: CommandOutput) -> str:
+def happened_text(happened: WatchedEntry, out: CommandOutput) -> str:
     """An entry that has come, in one line."""
     step, position = happened.step, happened.position
     course = step.course
