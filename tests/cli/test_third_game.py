@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import random
@@ -109,6 +110,43 @@ def test_without_it_its_logs_are_not_understood(players: tuple[Player, Player], 
     assert finding["step"] == 1
     assert "not understood" in finding["reason"]
     assert finding["signer"] is None
+
+
+def test_it_is_played_at_the_prompt(tmp_path: Path) -> None:
+    """The first choice of every turn, up to the end; then the audit of the game."""
+    done = subprocess.run(
+        [*PROGRAM, "play", "--ruleset", NAME, "--option", "rounds=2"],
+        input="1\n" * 40,
+        env={**os.environ, "HKOJI_HOME": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "The game is over: " in done.stdout
+    assert "on points" in done.stdout
+    assert re.search(r"All \d+ entries hold; the game is finished\.", done.stdout)
+
+
+def test_games_are_named_outside_their_packages_in_three_tables_only() -> None:
+    """Rules, show and bots; editions are publications, and options on the command line a comfort for some games."""
+    named = set()
+    for source in (*ROOT.glob("hkoji/**/*.py"), *ROOT.glob("server/**/*.py")):
+        path = source.relative_to(ROOT).as_posix()
+        if re.match(r"hkoji/\w+/(hanamikoji|geishas_road)/", path):
+            continue
+        for node in ast.walk(ast.parse(source.read_text())):
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+            if any(re.match(r"hkoji\.\w+\.geishas_road\b|geishas-road$", each) for each in (module, text) if each):
+                named.add(path)
+    assert named == {
+        "hkoji/rules/registry.py",
+        "hkoji/rules/editions.py",
+        "hkoji/show/games.py",
+        "hkoji/bots/by_game.py",
+    }
 
 
 def test_the_recipe_names_files_that_are_there() -> None:
