@@ -7,7 +7,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 
 from hkoji.client import Client
 from hkoji.client.service import utc_now
@@ -38,7 +38,7 @@ def test_the_same_name_draws_the_same_and_another_another() -> None:
 def test_who_draws_draws_here() -> None:
     for kind in (Client, LocalGames):
         assert signature(kind).parameters["entropy"].default is chance.token_bytes
-    assert Ports().entropy is chance.token_bytes
+    assert ClockAndEntropy().entropy is chance.token_bytes
 
 
 def test_players_clocks_stand_still() -> None:

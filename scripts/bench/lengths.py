@@ -10,15 +10,15 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from hkoji_server.routes.reads import Reads
+from hkoji_server.routes.plain_routes import log_answer, view_answer
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import summarise
 from hkoji_server.service.games import Games
-from hkoji_server.service.players import Players
-from hkoji_server.service.ports import Ports
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game.course import Stage
+from hkoji.log.line import format_stored
 from tests.support.table import AT, Table, new_game
 
 _LENGTHS: Final = (20, 200, 2_000)
@@ -45,25 +45,28 @@ def measure_lengths() -> None:
         asyncio.run(_measure(Path(name)))
 
 
+async def _log(games: Games, game: str, after: int) -> None:
+    head, lines = await games.log(game, after)
+    log_answer(head, "".join(f"{format_stored(each)}\n" for each in lines), None)
+
+
 async def _measure(folder: Path) -> None:
     store = SqliteStore(folder / "hkoji.sqlite3")
-    players = Players(store, Ports(), origin="", token_lifetime=60, challenge_lifetime=60)
     found: dict[str, dict[int, list[float]]] = {}
     tables = {length: long_game(length, seed) for seed, length in enumerate(_LENGTHS)}
     for table in tables.values():
         await _keep(store, table)
     for _ in range(_ROUNDS):
         for length, table in tables.items():
-            games = Games(store, Ports(), table.server, cached=10)
-            reads = Reads(players, games)
+            games = Games(store, ClockAndEntropy(), table.server, cached=10)
             game, names, last = table.game, table.names, table.course.seq - 1
             timings = {
-                "whole log": await _time(reads.log(game, -1, None)),
-                "log, the last entry": await _time(reads.log(game, last, None)),
-                "own view, first look at the game": await _time(reads.view(game, names[0], last)),
-                "own view, game seen before": await _time(reads.view(game, names[1], last)),
-                "own view again": await _time(reads.view(game, names[0], last)),
-                "own view with the whole log": await _time(reads.view(game, names[0], -1)),
+                "whole log": await _time(_log(games, game, -1)),
+                "log, the last entry": await _time(_log(games, game, last)),
+                "own view, first look at the game": await _time(view_answer(games, game, names[0], last)),
+                "own view, game seen before": await _time(view_answer(games, game, names[1], last)),
+                "own view again": await _time(view_answer(games, game, names[0], last)),
+                "own view with the whole log": await _time(view_answer(games, game, names[0], -1)),
                 "a move": await _moves(games, table),
             }
             for what, took in timings.items():

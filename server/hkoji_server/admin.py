@@ -22,9 +22,9 @@ from hkoji.health_check import HealthCheck
 from hkoji.log.private_key import PrivateKey, PublicKey
 from hkoji.messages.text import tell
 from hkoji_server.doctor import examine_host
-from hkoji_server.service.checking import Tally, check_games, check_players
-from hkoji_server.service.keys import Keys
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.database_check import CheckTally, check_games, check_players
+from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.location import Location
 from hkoji_server.store.maintenance import Maintenance
@@ -47,7 +47,7 @@ def release(data: Path | None, name: str, *, database: str | None = None) -> str
 
     async def work() -> str:
         async with open_store(location) as store:
-            keys = Keys(store, Ports(), origin="", code_lifetime=settings.code_lifetime)
+            keys = PlayerKeys(store, ClockAndEntropy(), origin="", code_lifetime=settings.code_lifetime)
             return await keys.release(name)
 
     return asyncio.run(work())
@@ -90,7 +90,7 @@ def restore(source: Path, data: Path) -> dict[str, Any]:  # Any: JSON
     return {"data": str(settings.data), "bytes": location.stat().st_size}
 
 
-def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> Tally:
+def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> CheckTally:
     """Checks the whole database, in so many processes. Raises `NotFoundError`, `StorageError`."""
     _, location = _find(data, database)
     with _kept(location) as kept:
@@ -113,7 +113,7 @@ def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  #
     _, location = _find(data, database)
     with _kept(location) as kept:
         before = kept.figures().size
-        kept.vacuum(Ports().at())
+        kept.vacuum(ClockAndEntropy().at())
         return {"before": before, "after": kept.figures().size}
 
 
@@ -152,7 +152,7 @@ def _kept(location: Location) -> Iterator[Maintenance]:
         kept.close()
 
 
-def _check(location: Location, key: PublicKey, low: str, high: str) -> Tally:
+def _check(location: Location, key: PublicKey, low: str, high: str) -> CheckTally:
     """A part of the check, in a process of its own."""
     with _kept(location) as kept:
         return check_games(kept, key, low, high)

@@ -16,34 +16,34 @@ from typing import Any, Final
 
 import structlog
 from fastapi import FastAPI
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
 from hkoji.messages.text import tell
-from hkoji_server.process.listening import listen, own_name, url_of
-from hkoji_server.process.logs import configure_logging
-from hkoji_server.process.metrics import Gathering, Metrics
-from hkoji_server.process.notify import tell_systemd
-from hkoji_server.process.server import run
+from hkoji_server.process.listener import bind_listener, own_name, url_of
+from hkoji_server.process.log_lines import configure_logging
+from hkoji_server.process.metrics import Metrics, WorkersMetrics
+from hkoji_server.process.server import run, tell_systemd
 from hkoji_server.process.workers import Workers
-from hkoji_server.routes import api, openapi, problems
-from hkoji_server.routes.entries import EntriesRoad, make_submit
-from hkoji_server.routes.envelope import Envelope
-from hkoji_server.routes.limits import BodyLimit
-from hkoji_server.routes.measured import Measured
+from hkoji_server.routes import games as api
+from hkoji_server.routes import openapi, problems
+from hkoji_server.routes.event_streams import make_events_router
+from hkoji_server.routes.health import Readiness, add_health_routes
+from hkoji_server.routes.plain_routes import make_plain_routes
 from hkoji_server.routes.players import make_players_router
-from hkoji_server.routes.rates import AddressLimit
-from hkoji_server.routes.reads import Reads, ReadsRoad
-from hkoji_server.routes.waiting import make_waiting_router
+from hkoji_server.routes.request_limits import AddressLimit, BodyLimit
+from hkoji_server.routes.request_log import RequestLog
+from hkoji_server.routes.route_metrics import RouteMetrics
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
-from hkoji_server.service.keys import Keys
-from hkoji_server.service.limits import Limits
+from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
-from hkoji_server.service.ports import Ports
-from hkoji_server.service.readiness import Readiness
-from hkoji_server.service.waiting import Hub
+from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.settings import Settings, load, parse_address, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
@@ -70,7 +70,7 @@ def _spare_the_collector() -> None:
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
 
 
-async def _identify(store: Store, ports: Ports, origin: str | None, fallback: str) -> tuple[PrivateKey, str]:
+async def _identify(store: Store, ports: ClockAndEntropy, origin: str | None, fallback: str) -> tuple[PrivateKey, str]:
     """The service's key and origin: kept ones, or fresh ones in a new store."""
     kept = await store.identity()
     if kept is None:
@@ -82,32 +82,59 @@ async def _identify(store: Store, ports: Ports, origin: str | None, fallback: st
     return PrivateKey.from_openssh(text.encode()), origin or kept_origin
 
 
-def _limits(settings: Settings) -> Limits:
+def _limits(settings: Settings) -> RateLimits:
     if not (settings.limit_address or settings.limit_player):
-        return Limits()
+        return RateLimits()
     rates = open_rates(location_of(settings))
     address, player = (
         Rate(*parse_rate(text)) if text else None for text in (settings.limit_address, settings.limit_player)
     )
-    return Limits(rates, address=address, player=player)
+    return RateLimits(rates, address=address, player=player)
 
 
-def create_app(
-    settings: Settings, ports: Ports | None = None, *, address: str | None = None, metrics: Metrics | None = None
-) -> FastAPI:
-    """The application. `address` is what it is called, the origin of a new store that has none set."""
-    ports = ports or Ports()
-    location = location_of(settings)
-    ready = Readiness()
+class Application:
+    """The service as one ASGI application: middleware around the three plain routes and, for the rest, FastAPI.
+
+    `address` is the origin of a new store for which none is set. The routes are made when the store has been opened.
+    """
+
+    def __init__(
+        self, settings: Settings, ports: ClockAndEntropy, *, address: str | None, metrics: Metrics | None
+    ) -> None:
+        self._settings = settings
+        self._ports = ports
+        self._address = address or f"http://{settings.host}:{settings.port}"
+        self._metrics = metrics
+        self._hub: WaitingHub | None = None
+        self.api = FastAPI(
+            title="hkoji",
+            version=__version__,
+            description=_DESCRIPTION,
+            # Nothing leaves the machine because of an environment variable.
+            telemetry={"tracing": False, "metrics": False, "logs": False},
+        )
+        problems.install(self.api)
+        openapi.install(self.api)
+        self.router = Router(default=self.api, lifespan=self._lifespan)
+        self._outermost: ASGIApp = self.router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one connection."""
+        await self._outermost(scope, receive, send)
+
+    def stop_waiting(self) -> None:
+        """Answers all clients that wait for something to happen, each with what has come so far."""
+        if self._hub is not None:
+            self._hub.stop()
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        settings, ports = self._settings, self._ports
+        location = location_of(settings)
         async with open_store(location) as opened:
-            store = opened if metrics is None else timed_store(opened, metrics.call)
-            ready.store = store
-            limits = app.state.limits = _limits(settings)
-            fallback = address or f"http://{settings.host}:{settings.port}"
-            key, origin = await _identify(store, ports, settings.origin, fallback)
+            store = opened if self._metrics is None else timed_store(opened, self._metrics.call)
+            limits = _limits(settings)
+            key, origin = await _identify(store, ports, settings.origin, self._address)
             players = Players(
                 store,
                 ports,
@@ -116,18 +143,18 @@ def create_app(
                 challenge_lifetime=settings.challenge_lifetime,
                 limits=limits,
             )
-            keys = Keys(store, ports, origin=origin, code_lifetime=settings.code_lifetime)
+            keys = PlayerKeys(store, ports, origin=origin, code_lifetime=settings.code_lifetime)
             games = Games(store, ports, key, cached=settings.cached_games, limits=limits)
-            hub = Hub(store, most=settings.max_waiting)
-            app.state.stopping = hub.stop
-            app.state.submit, app.state.reads = make_submit(games), Reads(players, games)
-            app.include_router(make_players_router(players, keys))
-            app.include_router(
-                api.make_router(
-                    players, games, app.state.reads, hub, ports, app.state.submit, origin=origin, key=key.public.text
-                )
-            )
-            app.include_router(make_waiting_router(players, hub, store, ports))
+            hub = self._hub = WaitingHub(store, most=settings.max_waiting)
+            self.router.routes = make_plain_routes(players, games, hub, store)
+            add_health_routes(self.api, Readiness(store))
+            for router in (
+                make_players_router(players, keys),
+                api.make_games_router(players, games, ports, origin=origin, key=key.public.text),
+                make_events_router(players, hub, store, ports),
+            ):
+                self.api.include_router(router)
+            self._outermost = self._with_middleware(limits)
             _spare_the_collector()
             log.debug(
                 "ready", pid=os.getpid(), origin=origin, database=show_location(location), key=key.public.fingerprint
@@ -139,42 +166,30 @@ def create_app(
                 limits.close()
         log.debug("stopped")
 
-    app = FastAPI(
-        title="hkoji",
-        version=__version__,
-        description=_DESCRIPTION,
-        lifespan=lifespan,
-        telemetry={"tracing": False, "metrics": False, "logs": False},  # nothing leaves the machine by an env variable
-    )
-    problems.install(app)
-    openapi.install(app)
+    def _with_middleware(self, limits: RateLimits) -> ASGIApp:
+        """The router inside everything that each request goes through, the innermost first."""
+        settings = self._settings
+        app: ASGIApp = BodyLimit(self.router, settings.max_body)
+        if settings.limit_address:
+            app = AddressLimit(app, limits)
+        if self._metrics is not None:
+            app = RouteMetrics(app, self._metrics.request, lambda: self.api.openapi()["paths"])
+        logged = settings.log_level in ("debug", "info")
+        app = RequestLog(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
+        if settings.trusted_proxy:
+            app = ProxyHeadersMiddleware(app, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
+        return app
 
-    @app.get("/healthz", tags=["service"])
-    async def healthz() -> dict[str, str]:
-        """Whether the process answers."""
-        return {"status": "ok"}
 
-    @app.get("/readyz", tags=["service"], response_model=dict[str, str])
-    async def readyz() -> dict[str, str]:
-        """Whether it takes moves: the database is there, of the right schema, and a write gets to the disk."""
-        await ready.verify()
-        return {"status": "ok"}
-
-    for path, check in (("/healthz", healthz), ("/readyz", readyz)):  # as load balancers and watchdogs may ask
-        app.add_api_route(path, check, methods=["HEAD"], include_in_schema=False)
-
-    app.add_middleware(ReadsRoad)
-    app.add_middleware(EntriesRoad)
-    app.add_middleware(BodyLimit, limit=settings.max_body)
-    if settings.limit_address:
-        app.add_middleware(AddressLimit)
-    if metrics is not None:
-        app.add_middleware(Measured, observe=metrics.request)
-    logged = settings.log_level in ("debug", "info")
-    app.add_middleware(Envelope, secure=(settings.origin or "").startswith("https:"), logged=logged)
-    if settings.trusted_proxy:
-        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxy))
-    return app
+def create_app(
+    settings: Settings,
+    ports: ClockAndEntropy | None = None,
+    *,
+    address: str | None = None,
+    metrics: Metrics | None = None,
+) -> Application:
+    """The application. `address` is what it is called, the origin of a new store that has none set."""
+    return Application(settings, ports or ClockAndEntropy(), address=address, metrics=metrics)
 
 
 def serve(
@@ -195,7 +210,7 @@ def serve(
     location = location_of(settings)
     configure_logging(settings.log_level, settings.log_format)
     _raise_open_files()
-    listener = listen(settings.host, settings.port)
+    listener = bind_listener(settings.host, settings.port)
     address, name = url_of(listener, settings.host), own_name(listener, settings.host)
     place = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
     verify_opens(location)  # says what is wrong with the database before the server starts
@@ -211,11 +226,11 @@ def serve(
             if metrics and settings.metrics:
                 stack.callback(metrics.show(*parse_address(settings.metrics)))
             app = create_app(settings, address=name, metrics=metrics)
-            run(app, settings, listener, ready, metrics.tick if metrics else _nothing)
+            run(app, settings, listener, ready, metrics.tick if metrics else _nothing, app.stop_waiting)
             return
         gone: Callable[[int], None] = _nothing
         if settings.metrics:
-            gathering = Gathering()
+            gathering = WorkersMetrics()
             stack.callback(gathering.close)
             stack.callback(gathering.show(*parse_address(settings.metrics)))
             gone = gathering.forget
@@ -236,6 +251,7 @@ def _work(settings: Settings, address: str, listener: socket.socket, told: Conne
             listener,
             lambda: told.send_bytes(b"."),
             metrics.tick if metrics else _nothing,
+            app.stop_waiting,
             parent=parent,
         )
     except HkojiError as error:

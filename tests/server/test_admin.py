@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 from hkoji_server import admin
-from hkoji_server.service.checking import Fault, Tally
+from hkoji_server.service.database_check import CheckTally, DatabaseFault
 
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.game import entry_kinds
@@ -168,7 +168,7 @@ def test_several_processes_find_the_same(data: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_tally_keeps_the_first_faults_and_counts_all() -> None:
-    some = Tally(1, 2, 3, 700, tuple(Fault("game", str(number), "no") for number in range(700)))
+    some = CheckTally(1, 2, 3, 700, tuple(DatabaseFault("game", str(number), "no") for number in range(700)))
     both = some + some
     assert (both.games, both.entries, both.players, both.count) == (2, 4, 6, 1400)
     assert both.faults == (*some.faults, *some.faults[:300])

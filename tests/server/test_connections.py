@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 import uvicorn
-from hkoji_server.process.connections import MOST_HEAD, Guarded
+from hkoji_server.process.connections import MOST_HEAD, GuardedConnection
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
@@ -59,7 +59,7 @@ def told(pieces: Sequence[bytes]) -> tuple[bytes, bool, list[int]]:
         config = uvicorn.Config(app, log_config=None, access_log=False, proxy_headers=False)
         config.load()
         line = Line()
-        protocol = Guarded(config, ServerState(), {})
+        protocol = GuardedConnection(config, ServerState(), {})
         protocol.connection_made(line)
         for piece in pieces:
             if line.closed:

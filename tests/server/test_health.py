@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 import structlog
-from hkoji_server.process.logs import configure_logging
-from hkoji_server.process.notify import tell_systemd
-from hkoji_server.service import readiness
+from hkoji_server.process.log_lines import configure_logging
+from hkoji_server.process.server import tell_systemd
+from hkoji_server.routes import health
 from hkoji_server.store.readiness import newest_schema
 
 from tests.support.inside import Inside, inside
@@ -36,7 +36,7 @@ SAFE = {
 
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
-    monkeypatch.setattr(readiness, "_FRESH", -1.0)
+    monkeypatch.setattr(health, "_FRESH", -1.0)
     with inside(tmp_path / "data") as running:
         yield running
 
@@ -132,17 +132,17 @@ def test_a_log_that_cannot_be_written_changes_no_answer(service: Inside, monkeyp
 
 
 def test_a_database_that_does_not_answer_is_not_ready(service: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "PATIENCE", 0.05)
+    monkeypatch.setattr(health, "PATIENCE", 0.05)
     with closing(sqlite3.connect(service.data / "hkoji.sqlite3", isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         assert "has not answered" in not_ready(service).json["detail"]
         database.execute("ROLLBACK")
-    monkeypatch.setattr(readiness, "PATIENCE", 100)
+    monkeypatch.setattr(health, "PATIENCE", 100)
     assert service.ask("GET", "/readyz").status == 200
 
 
 def test_it_is_asked_once_a_second_however_many_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "_FRESH", 1000.0)
+    monkeypatch.setattr(health, "_FRESH", 1000.0)
     with inside(tmp_path / "data") as service:
         assert service.ask("GET", "/readyz").status == 200
         change(service, "UPDATE alembic_version SET version_num = '9999'")

@@ -6,8 +6,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from hkoji_server.process.metrics import Gathering, Metrics
-from hkoji_server.routes.measured import OTHER
+from hkoji_server.process.metrics import Metrics, WorkersMetrics
+from hkoji_server.routes.route_metrics import OTHER
 
 from hkoji.errors import ConflictError, ForbiddenError, StorageError
 from hkoji.game import entry_kinds
@@ -62,7 +62,7 @@ def test_an_address_that_cannot_be_had() -> None:
 
 def test_the_files_of_workers_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
-    gathering = Gathering()
+    gathering = WorkersMetrics()
     assert Path(gathering._folder).is_dir()
     gathering.close()
     assert not Path(gathering._folder).exists()

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hkoji_server.process.listening import listen, own_name
+from hkoji_server.process.listener import bind_listener, own_name
 from hkoji_server.process.server import _watch
 from hkoji_server.process.workers import Workers
 
@@ -121,7 +121,7 @@ def test_a_worker_ends_when_its_supervisor_has_gone() -> None:
 
 def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[str]) -> None:
     ready: list[bool] = []
-    listener = listen("127.0.0.1", 0)
+    listener = bind_listener("127.0.0.1", 0)
     broken: Any = sys.exit  # which fails, given what a worker is given
     with pytest.raises(StorageError, match="a worker could not start; its exit code is 1"):
         Workers(2, broken, listener, lambda _: None).run(lambda: ready.append(True))
@@ -137,7 +137,7 @@ def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[
 def test_a_service_without_a_name_has_its_address_or_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two friends' services that listen everywhere are not one to their players."""
     monkeypatch.setattr(socket, "gethostname", lambda: "alices-machine")
-    with closing(listen("127.0.0.1", 0)) as listener:
+    with closing(bind_listener("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert own_name(listener, "127.0.0.1") == f"http://127.0.0.1:{port}"
         assert own_name(listener, "0.0.0.0") == f"http://alices-machine:{port}"

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.limits import Limits, place_of
+from hkoji_server.service.rate_limits import RateLimits, place_of
 from hkoji_server.settings import parse_rate
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.rates import PostgresRates
@@ -153,7 +153,7 @@ def test_rates_as_they_are_written() -> None:
 
 
 def test_without_rates_nothing_is_counted() -> None:
-    for limits in (Limits(), Limits(None, address=FEW, player=FEW)):
+    for limits in (RateLimits(), RateLimits(None, address=FEW, player=FEW)):
         for _ in range(5):
             asyncio.run(limits.admit_address("203.0.113.7"))
             asyncio.run(limits.admit_player("alice"))
@@ -161,7 +161,7 @@ def test_without_rates_nothing_is_counted() -> None:
 
 def test_the_wait_is_told_in_whole_seconds_that_suffice(tmp_path: Path) -> None:
     clock = Time()
-    limits = Limits(SqliteRates(tmp_path / "limits", clock), player=Rate(3, 10))
+    limits = RateLimits(SqliteRates(tmp_path / "limits", clock), player=Rate(3, 10))
     for _ in range(3):
         asyncio.run(limits.admit_player("alice"))
     with pytest.raises(TooManyError) as raised:
@@ -204,10 +204,10 @@ def test_what_a_revoked_key_signs_is_not_counted_for_its_player(tmp_path: Path) 
         assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
         counted: list[str] = []
 
-        async def count(_: Limits, name: str) -> None:
+        async def count(_: RateLimits, name: str) -> None:
             counted.append(name)
 
-        with patch.object(Limits, "admit_player", count):
+        with patch.object(RateLimits, "admit_player", count):
             before = alice.head(game)
             assert alice.send(alice.entry(game, before, entry_kinds.Resign())).json["code"] == "revoked"
             assert (alice.head(game), counted) == (before, [])

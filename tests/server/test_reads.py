@@ -1,20 +1,24 @@
-"""Views and logs: kept while they are true, each for its own eyes; by whichever road, the same answer to the byte."""
+"""Views, logs and entries over plain routes; views are kept while they are current, each for its own viewer."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import parse_qsl
 
 import pytest
-from hkoji_server.routes import models, reads
-from hkoji_server.routes.reads import ReadsRoad
-from hkoji_server.service.shown import Shown
+from fastapi import FastAPI
+from fastapi.exceptions import ResponseValidationError
+from hkoji_server.routes import models, openapi, plain_routes, problems
+from hkoji_server.service.view_cache import ViewCache
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hkoji import referee
 from hkoji.game import entry_kinds
@@ -26,6 +30,8 @@ from tests.support.service import Answer, Player, begin, play
 from tests.support.table import Table
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "FOO")
+PARTS = ("view", "log", "entries", "view/", "log/", "entries/", "view//", "view/x", "View", "log\n", "viewx")
 PLAIN = ("", "?after=-1", "?after=0", "?after=4", "?after=999")
 
 
@@ -66,57 +72,93 @@ def whole(answer: Answer) -> tuple[int, dict[str, str], bytes]:
     return answer.status, headers, answer.body
 
 
-# --- one answer, whichever road -----------------------------------------------------------------------------------
+# --- plain routes -------------------------------------------------------------------------------------------------
 
-
-def test_both_roads_answer_the_same(room: Tables) -> None:
-    """The router alone, and the road before it, which must have taken what is plain and nothing else."""
-    statuses = set()
-    tokens = {"alice": room.alice.token, "carol": room.carol.token, "nobody": None, "no login": "ab" * 32, "?": "x y"}
-    head = room.one.ask("GET", f"/v1/games/{room.game}/log").headers["etag"]
-    asked: list[tuple[str, str | None, dict[str, str]]] = []
-    for token, query, what in product(
-        tokens.values(), (*PLAIN, "?after=04", "?after=x", "?after=1&wait=0", "?x=1"), ("view", "log")
-    ):
-        for game in (room.game, "0" * 32):
-            asked.append((f"/v1/games/{game}/{what}{query}", token, {}))
-    for known in (head, f'"{"0" * 64}"', "*", "x"):
-        asked.append((f"/v1/games/{room.game}/log", None, {"if-none-match": known}))
-    for path, login, headers in asked:
-        with patch.object(ReadsRoad, "__call__", lambda self, *given: self._app(*given)):
-            expected = room.one.ask("GET", path, token=login, headers=headers)
-        assert whole(room.one.ask("GET", path, token=login, headers=headers)) == whole(expected), path
-        statuses.add(expected.status)
-    assert statuses == {200, 304, 400, 401, 403, 404}
-
-
-@pytest.mark.parametrize(
-    ("path", "token", "headers", "taken"),
-    [
-        *((f"view{query}", "ab" * 32, {}, True) for query in PLAIN),
-        *((f"log{query}", None, {}, True) for query in PLAIN),
-        ("log", None, {"if-none-match": "x"}, True),
-        ("log?after=0&wait=1", None, {}, False),
-        ("log?after=+1", None, {}, False),
-        ("log?after=9999999999", None, {}, False),
-        ("view", None, {}, False),
-        ("view", "ab cd", {}, False),
-        ("entries", None, {}, False),
-    ],
+QUERIES = (
+    *PLAIN,
+    *(
+        "?after=04",
+        "?after=+1",
+        "?after=%2B1",
+        "?after=1_0",
+        "?after=1.0",
+        "?after=1.5",
+        "?after=x",
+        "?after=",
+        "?after",
+    ),
+    *(
+        "?after=-2",
+        "?after=2147483648",
+        "?after=2147483649",
+        "?after=1&after=2",
+        "?after=x&after=2",
+        "?after=2&after=x",
+    ),
+    *(
+        "?after=2&after=x",
+        "?%61fter=x",
+        "?after=%33",
+        "?after=%203",
+        "?after==3",
+        "?after=%ff",
+        "?after=%D9%A3",
+        "?&&after=x&",
+    ),
+    *("?AFTER=x", "?wait=0", "?wait=-1", "?wait=x", "?wait=", "?after=x&wait=x", "?wait=x&after=1", "?x=1"),
+    f"?after={'9' * 5000}",
 )
-def test_the_road_takes_what_is_plain(
-    room: Tables, path: str, token: str | None, headers: dict[str, str], taken: bool
-) -> None:
-    """Else every answer could come from the router, and the road be for nothing."""
-    real, answered = reads._answer, []
+IDS = ("0" * 32, "0" * 31, "A" * 32, "0" * 33, "x", "%20", "0" * 32 + "\n", "é")
 
-    async def noted(*given: Any) -> Any:  # Any: whatever it takes
-        answered.append(await real(*given))
-        return answered[-1]
 
-    with patch.object(reads, "_answer", noted):
-        room.one.ask("GET", f"/v1/games/{room.game}/{path}", token=token, headers=headers)
-    assert [each is not None for each in answered] == [taken] or (not answered and not taken)
+def test_plain_routes_judge_requests_as_fastapi_would(room: Tables) -> None:
+    """Bad ids and parameters, other methods and other addresses get the answers of FastAPI's own router."""
+    documented = FastAPI()
+    problems.install(documented)
+    documented.include_router(openapi.plain_routes())
+    reference = replace(room.one, app=documented)  # type: ignore[arg-type] # an ASGI application is what is needed
+    requests = [
+        *(("GET", f"/v1/games/{game}/{what}{query}") for game, what, query in product(IDS, ("view", "log"), QUERIES)),
+        *((method, f"/v1/games/{game}/{what}") for method, game, what in product(METHODS, IDS, PARTS)),
+    ]
+    refused = set()
+    for method, path in requests:
+        try:
+            expected = reference.ask(method, path)
+        except ResponseValidationError:  # it was accepted, and then there is nothing behind the documentation
+            expected = Answer(200, {}, b"")
+        found = room.one.ask(method, path, token=room.alice.token)
+        if expected.status < 300:
+            assert b'"code":"invalid"' not in found.body
+            assert found.status not in (307, 405), (method, path)
+            continue
+        refused.add(expected.status)
+        assert (found.status, found.body) == (expected.status, expected.body), (method, path)
+        assert all(found.headers[name] == value for name, value in expected.headers.items()), (method, path)
+    assert refused == {307, 400, 404, 405}
+
+
+@given(st.lists(st.sampled_from(["after", "wait", "=", "&", "1", "%", "+", "%3D", "%26", ";", " ", "é"]), max_size=12))
+def test_a_query_is_split_as_the_standard_library_does(parts: list[str]) -> None:
+    text = "".join(parts)
+    found = plain_routes.parse_query(text)
+    found.pop("", None)  # what stands before a "=" alone is no parameter's name
+    expected = dict(parse_qsl(text, keep_blank_values=True))
+    expected.pop("", None)
+    assert found == expected
+
+
+def test_answers_of_a_view_and_a_log(room: Tables) -> None:
+    tokens = {"alice": room.alice.token, "carol": room.carol.token, "nobody": None, "no login": "ab" * 32, "?": "x y"}
+    for (who, token), query in product(tokens.items(), PLAIN):
+        for game, expected in ((room.game, {"alice": 200, "carol": 403}), ("0" * 32, {"alice": 404, "carol": 404})):
+            answer = room.one.ask("GET", f"/v1/games/{game}/view{query}", token=token)
+            assert answer.status == expected.get(who, 401)
+    log = room.one.ask("GET", f"/v1/games/{room.game}/log")
+    for known, status in ((log.headers["etag"], 304), (f'"{"0" * 64}"', 200), ("*", 200), ("x", 200)):
+        answer = room.one.ask("GET", f"/v1/games/{room.game}/log", headers={"if-none-match": known})
+        assert (answer.status, answer.body) == (status, b"" if status == 304 else log.body)
+        assert answer.headers["etag"] == log.headers["etag"]
 
 
 def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
@@ -219,7 +261,7 @@ def test_who_is_logged_in_no_more_is_shown_nothing_that_is_kept(tmp_path: Path) 
 
 
 def test_what_is_kept_is_bounded_and_of_one_head() -> None:
-    shown = Shown(2)
+    shown = ViewCache(2)
     shown.keep("a", "1", "alice", b"a1")
     shown.keep("a", "1", None, b"a1 of all")
     shown.keep("b", "1", "alice", b"b1")

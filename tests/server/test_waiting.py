@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.service.cursor import MOST_GAMES, format_cursor, parse_cursor
-from hkoji_server.service.waiting import Hub, Pace, Waiter
+from hkoji_server.service.stream_cursor import MOST_GAMES, format_cursor, parse_cursor
+from hkoji_server.service.waiting_hub import Pace, Waiter, WaitingHub
 
 from hkoji.errors import BusyError, MalformedError
 from hkoji.log.line import parse_log
@@ -24,8 +24,8 @@ QUICK = Pace(games=0.1, lists=0.2, suspected=0.1, share=0.9)
 DEAF = 0.0
 
 
-def hub_at(room: Room, **options: Any) -> Hub:  # Any: options by name
-    return Hub(room, **{"most": 10_000, "pace": QUICK, **options})  # type: ignore[arg-type] # all it needs of a store
+def hub_at(room: Room, **options: Any) -> WaitingHub:  # Any: options by name
+    return WaitingHub(room, **{"most": 10_000, "pace": QUICK, **options})  # type: ignore[arg-type] # all it needs of a store
 
 
 def named(number: int) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from hkoji_server.routes.waiting import Stream
-from hkoji_server.service.cursor import parse_cursor
-from hkoji_server.service.following import Followed, Follower, Reader
-from hkoji_server.service.ports import Ports
-from hkoji_server.service.waiting import Hub
+from hkoji_server.routes.event_streams import EventStream
+from hkoji_server.service.stream_cursor import parse_cursor
+from hkoji_server.service.followers import StreamFollower, PlayerFollower, GameFollower
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.store.contract import GamePlace, Hint, Notice
 
 from hkoji.client.events import read_events
@@ -41,11 +41,13 @@ class Room:
         log = self.logs.setdefault(game, [])
         self.players.setdefault(game, set()).update(players)
         kind = "end" if end else "move"
-        entry = make_entry(at=Ports().at(), body={}, by="alice", game=game, kind=kind, prev="0" * 64, seq=len(log))
+        entry = make_entry(
+            at=ClockAndEntropy().at(), body={}, by="alice", game=game, kind=kind, prev="0" * 64, seq=len(log)
+        )
         receipt = make_receipt(at=entry.at, game=game, head=entry.head, seq=entry.seq)
         log.append(StoredLine(entry.text, b"signature", receipt.text, b"signature"))
         if end:
-            self.ended[game] = Ports().at()
+            self.ended[game] = ClockAndEntropy().at()
         for notice in self.notices:
             if self.chance.random() < self.heard:
                 notice(Hint(game, tuple(self.players[game])))
@@ -97,14 +99,14 @@ class Ear:
     visits: int = 0
     last: bytes = b""
 
-    def _followed(self, hub: Hub) -> Followed:
-        store, ports = self.room, Ports()
+    def _followed(self, hub: WaitingHub) -> StreamFollower:
+        store, ports = self.room, ClockAndEntropy()
         if self.game is not None:
-            return Reader(self.game, int(self.place or "-1"), store)  # type: ignore[arg-type] # all it needs
+            return GameFollower(self.game, int(self.place or "-1"), store)  # type: ignore[arg-type] # all it needs
         cursor = parse_cursor(self.place) if self.place else None
-        return Follower(self.player, cursor, hub, store, ports)  # type: ignore[arg-type] # all it needs
+        return PlayerFollower(self.player, cursor, hub, store, ports)  # type: ignore[arg-type] # all it needs
 
-    async def listen(self, hub: Hub, gone: asyncio.Event, *, wait: int = 3600, cut: bool = False) -> None:
+    async def listen(self, hub: WaitingHub, gone: asyncio.Event, *, wait: int = 3600, cut: bool = False) -> None:
         """One stream, until it ends or the reader is gone; `cut`: the last that was sent does not arrive."""
         said = bytearray()
 
@@ -119,7 +121,7 @@ class Ear:
             said.extend(body)
 
         self.visits += 1
-        stream = Stream(hub, self._followed(hub), wait)
+        stream = EventStream(hub, self._followed(hub), wait)
         await stream({"type": "http"}, receive, send)  # type: ignore[arg-type] # all it looks at
         self.last = bytes(said)
         if cut:
@@ -146,7 +148,7 @@ async def until(what: Callable[[], bool], patience: float = 120.0) -> None:
             await asyncio.sleep(0.01)
 
 
-async def visits(ear: Ear, hubs: list[Hub], over: asyncio.Event) -> None:
+async def visits(ear: Ear, hubs: list[WaitingHub], over: asyncio.Event) -> None:
     """One stream after another, at any of the hubs, each broken off after a moment, until `over`."""
     chance = ear.room.chance
     while not over.is_set():

@@ -14,10 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fastapi import FastAPI
-from hkoji_server.app import create_app
+from hkoji_server.app import Application, create_app
 from hkoji_server.process.metrics import Metrics
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 
 from tests.support.service import Answer
@@ -52,7 +51,7 @@ def drawn(seed: str) -> Any:  # Any: a callable with a counter inside
 class Inside:
     """A service in this process; each request runs until it is answered."""
 
-    app: FastAPI
+    app: Application
     runner: asyncio.Runner
     clock: Clock
     data: Path
@@ -123,7 +122,7 @@ def inside(
     clock = Clock()
     settings = {"log_level": "error", **settings} if "database" in settings else {"data": data, **settings}
     chosen = Settings(**{"log_level": "error", **settings})
-    app = create_app(chosen, Ports(clock, drawn(seed)), address="http://inside", metrics=figures)
+    app = create_app(chosen, ClockAndEntropy(clock, drawn(seed)), address="http://inside", metrics=figures)
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)
         runner.run(lifespan.__aenter__())

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 
 from hkoji.arena.plan import MatchPlan
 from hkoji.arena.pool import play as play_match
@@ -153,7 +153,7 @@ def test_a_salt_is_what_was_drawn_and_nothing_else(players: tuple[Watched, Watch
 def test_the_default_is_the_operating_systems_randomness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in (Client.__init__, LocalGames.__init__):
         assert inspect.signature(place).parameters["entropy"].default is secrets.token_bytes
-    assert Ports().entropy is secrets.token_bytes
+    assert ClockAndEntropy().entropy is secrets.token_bytes
     monkeypatch.setenv("HKOJI_HOME", str(tmp_path))
     out.__init__()  # type: ignore[misc] # a new process has a new output
     assert shared_client()._entropy is secrets.token_bytes

@@ -30,8 +30,8 @@ class _TooLargeError(Exception):
     """Ends the parsing of what is too large already."""
 
 
-class Guarded(HttpToolsProtocol):
-    """A connection. Subclasses made by `guarded` say how many there may be, and how long a request may take."""
+class GuardedConnection(HttpToolsProtocol):
+    """A connection. `connection_class` makes subclasses with the limits of a process."""
 
     most: int = 10_000
     patience: float = 20.0
@@ -135,6 +135,6 @@ class Guarded(HttpToolsProtocol):
         self.transport.close()
 
 
-def guarded(most: int, patience: float) -> type[Guarded]:
+def connection_class(most: int, patience: float) -> type[GuardedConnection]:
     """The class of connections of a process."""
-    return type("GuardedConnection", (Guarded,), {"most": most, "patience": patience})
+    return type("GuardedConnection", (GuardedConnection,), {"most": most, "patience": patience})

@@ -72,7 +72,7 @@ class Metrics:
         return _show(host, port, self._registry)
 
 
-class Gathering:
+class WorkersMetrics:
     """The figures of several workers, shown by their supervisor. To be made before they are started."""
 
     def __init__(self) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any, Final
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
-from hkoji_server.process.connections import Guarded, guarded
+from hkoji_server.process.connections import GuardedConnection, connection_class
 from hkoji_server.settings import Settings
 
 PATIENCE: Final = 10
@@ -22,7 +24,7 @@ PATIENCE: Final = 10
 _TICKS: Final = 10  # a second
 
 
-class Server(uvicorn.Server):
+class ServingProcess(uvicorn.Server):
     """Calls `ready` when it serves, `tick` once a second, `stopping` when it no longer takes requests.
 
     SIGTERM is how a service is stopped, and no failure; SIGINT too if `supervised`.
@@ -66,18 +68,19 @@ class Server(uvicorn.Server):
         if counter % _TICKS == 0:
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
-                if isinstance(connection, Guarded):
+                if isinstance(connection, GuardedConnection):
                     connection.expire(now)
             self._tick(len(self.server_state.connections))
         return await super().on_tick(counter)
 
 
 def run(
-    app: FastAPI,
+    app: ASGIApp,
     settings: Settings,
     listener: socket.socket,
     ready: Callable[[], None],
     tick: Callable[[int], None],
+    stopping: Callable[[], None],
     *,
     parent: Connection | None = None,
 ) -> None:
@@ -85,7 +88,7 @@ def run(
 
     `ready` is called when it serves, `tick` once a second with the number of connections.
     """
-    given: dict[str, Any] = {"http": guarded(settings.max_connections, settings.request_timeout)}
+    given: dict[str, Any] = {"http": connection_class(settings.max_connections, settings.request_timeout)}
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -99,10 +102,7 @@ def run(
         **given,
     )
 
-    def stopping() -> None:
-        app.state.stopping()
-
-    server = Server(config, ready, tick, stopping, supervised=parent is not None)
+    server = ServingProcess(config, ready, tick, stopping, supervised=parent is not None)
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, server), name="hkoji-parent", daemon=True).start()
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
@@ -115,3 +115,13 @@ def _watch(parent: Connection, server: uvicorn.Server) -> None:
         parent.recv()
     except (EOFError, OSError):
         server.should_exit = True
+
+
+def tell_systemd(state: str) -> None:
+    """Sends `state`, such as `READY=1`, if systemd has started this process (`Type=notify`, sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.connect("\0" + address[1:] if address[0] == "@" else address)
+        sock.send(state.encode())

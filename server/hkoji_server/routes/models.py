@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, format_line, format_signed
-from hkoji_server.service.shown import OwnView
+from hkoji_server.service.view_cache import OwnView
 from hkoji_server.store.contract import GameSummary, Player, RetiredKey
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
 Status = Literal["open", "playing", "finished"]
+After = Annotated[int, Query(ge=-1, le=2**31, description="Only entries after the one with this number")]
+Wait = Annotated[int, Query(ge=0, description="Wait at most so many seconds, and at most 60, for an entry to come")]
 
 
 class _Model(BaseModel):

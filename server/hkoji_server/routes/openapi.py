@@ -1,23 +1,31 @@
-"""The API's document: what FastAPI derives from the routes, made to say what is really answered.
+"""The API's OpenAPI document: what FastAPI derives from its routes, and the plain routes, with all answers they give.
 
 FastAPI would document its own validation errors; here they are problem documents like all others, with status 400.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Header, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from hkoji_server.routes import models
+from hkoji_server.routes.plain_routes import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
+from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import MEDIA_TYPE, problem_responses
 
 _REF: Final = "#/components/schemas/{model}"
 _FOREIGN: Final = ("HTTPValidationError", "ValidationError")
 _FREE: Final = ("/healthz", "/readyz")
 _UNSTORED: Final = ("/healthz", "/v1/service")
+_BEFORE: Final = {
+    LOG_PATH: "/v1/games/{game}/recovery",
+    ENTRIES_PATH: "/v1/games/{game}/recovery",
+    VIEW_PATH: "/v1/games/{game}/events",
+}
+"""The place of each plain route in the document: before another path."""
 
 Document = dict[str, Any]  # Any: JSON
 
@@ -35,17 +43,74 @@ def install(app: FastAPI) -> None:
 
 def _build(app: FastAPI) -> Document:
     document: Document = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes
+        title=app.title, version=app.version, description=app.description, routes=[*app.routes, *plain_routes().routes]
     )
     schemas = document["components"]["schemas"]
     for name in _FOREIGN:
         schemas.pop(name, None)
     _, made = models_json_schema([(models.SubmissionModel, "validation")], ref_template=_REF)
     schemas.update(made["$defs"])
+    document["paths"] = _in_order(document["paths"])
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             _correct(operation, takes_body=method == "post", stored=path not in _UNSTORED, free=path in _FREE)
     return document
+
+
+def _in_order(paths: Document) -> Document:
+    """The paths, those of a game together."""
+    ordered: Document = {}
+    for path in paths:
+        if path not in _BEFORE:
+            ordered.update({each: paths[each] for each, place in _BEFORE.items() if place == path})
+            ordered[path] = paths[path]
+    return ordered
+
+
+def plain_routes() -> APIRouter:
+    """The plain routes in FastAPI's form, for the document only: these functions are never called."""
+    router = APIRouter(tags=["games"])
+
+    @router.get(
+        LOG_PATH,
+        response_class=Response,
+        responses={
+            200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}, "description": "Lines with receipts"},
+            304: {"description": "Nothing since the head of `If-None-Match`"},
+            **problem_responses(400, 404),
+        },
+    )
+    async def log(
+        game: models.GameId,
+        after: models.After = -1,
+        wait: models.Wait = 0,
+        if_none_match: Annotated[str | None, Header()] = None,
+    ) -> None:
+        """The public log, as one JSON object a line. Its `ETag` is its head."""
+
+    @router.post(
+        ENTRIES_PATH,
+        status_code=201,
+        response_model=models.SubmittedModel,
+        responses={
+            200: {"model": models.SubmittedModel, "description": "The same entry again: its first receipt"},
+            **problem_responses(400, 403, 404, 409, 422),
+        },
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/SubmissionModel"}}},
+            }
+        },
+    )
+    async def submit(game: models.GameId) -> None:
+        """Takes a signed entry into the game, or says why not."""
+
+    @router.get(VIEW_PATH, response_model=models.ViewModel, responses=problem_responses(400, 401, 403, 404))
+    async def view(game: models.GameId, _: Annotated[Any, Depends(BEARER)], after: models.After = -1) -> None:
+        """The game as the caller sees it: own cards, signed, and the log's new lines."""
+
+    return router
 
 
 def _correct(operation: Document, *, takes_body: bool, stored: bool, free: bool) -> None:

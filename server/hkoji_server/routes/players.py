@@ -9,24 +9,24 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hkoji_server.routes import models
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.keys import Keys
+from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.store import contract
 
 NO_STORE: Final = {"Cache-Control": "no-store"}
-_bearer: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
+BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
 
 
 def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
     """The dependency that knows who is asking."""
 
-    async def whose(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
+    async def whose(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> str:
         return await players.whose(credentials.credentials if credentials else None)
 
     return whose
 
 
-def make_players_router(players: Players, keys: Keys) -> APIRouter:
+def make_players_router(players: Players, keys: PlayerKeys) -> APIRouter:
     """The endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
@@ -103,7 +103,7 @@ def make_players_router(players: Players, keys: Keys) -> APIRouter:
         return JSONResponse({"token": token, "expires": expires}, 200, NO_STORE)
 
     @router.post("/logout", status_code=204, responses=problem_responses(401), tags=["players"])
-    async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(_bearer)]) -> None:
+    async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(BEARER)]) -> None:
         """Makes the token worthless."""
         await players.logout(credentials.credentials)
 

@@ -164,14 +164,24 @@ def answer(status: int, code: str, detail: str, hint: str, members: dict[str, An
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 
-def _validation_detail(error: RequestValidationError) -> str:
+def validation_problem(error: RequestValidationError) -> JSONResponse:
+    """Returns the answer to parameters or a body that do not have the documented form: the first fault of them."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
-    return f"{shorten(place)}: {shorten(str(first['msg']), 160)}"
+    detail = f"{shorten(place)}: {shorten(str(first['msg']), 160)}"
+    return answer(400, "invalid", detail, "see /docs for what this takes", {})
+
+
+def http_problem(error: HTTPException) -> JSONResponse:
+    """Returns the answer to an error of the framework's: no such address, or not this method."""
+    codes = {404: "not-found", 405: "method-not-allowed", 400: "invalid"}
+    response = answer(error.status_code, codes.get(error.status_code, "http"), str(error.detail), "", {})
+    response.headers.update(error.headers or {})
+    return response
 
 
 def install(app: FastAPI) -> None:
-    """Makes every error of `app` a problem document."""
+    """Makes every error of `app` a problem document, except those that nothing has foreseen."""
 
     @app.exception_handler(errors.HkojiError)
     async def _known(_: Request, error: errors.HkojiError) -> JSONResponse:
@@ -179,15 +189,13 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        return answer(400, "invalid", _validation_detail(error), "see /docs for what this takes", {})
+        return validation_problem(error)
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> JSONResponse:
-        codes = {404: "not-found", 405: "method-not-allowed", 400: "invalid"}
-        response = answer(error.status_code, codes.get(error.status_code, "http"), str(error.detail), "", {})
-        response.headers.update(error.headers or {})
-        return response
+        return http_problem(error)
 
     @app.exception_handler(Exception)
-    async def _unforeseen(_: Request, __: Exception) -> JSONResponse:
-        return answer(500, "internal", "the service failed; nothing acknowledged is lost", "try again later", {})
+    async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
+        # FastAPI would answer here; but `RequestLog` answers for all routes.
+        raise error

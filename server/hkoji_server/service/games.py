@@ -34,10 +34,11 @@ from hkoji.log.line import Line, StoredLine
 from hkoji.log.private_key import PublicKey, Signer, parse_public_key
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset, State
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import Decision, append_of, summarise
-from hkoji_server.service.limits import Limits
-from hkoji_server.service.ports import Ports
-from hkoji_server.service.shown import OwnView, Shown
+from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.view_cache import OwnView, ViewCache
 from hkoji_server.store.contract import GameSummary, NewGame, Query, RetiredKey, Store
 from hkoji_server.store.player_keys import verify_counts
 
@@ -53,15 +54,15 @@ class Games:
     """Use cases about games. `signer` is the service's key; at most `cached` games are kept at hand."""
 
     def __init__(
-        self, store: Store, ports: Ports, signer: Signer, *, cached: int, limits: Limits | None = None
+        self, store: Store, ports: ClockAndEntropy, signer: Signer, *, cached: int, limits: RateLimits | None = None
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or RateLimits()
         self._store = store
         self._ports = ports
         self._signer = signer
         self._cached = cached
         self._cache: OrderedDict[str, referee.RefereedGame] = OrderedDict()
-        self._shown = Shown(cached)
+        self._shown = ViewCache(cached)
 
     async def offer(self, ruleset: Ruleset, player: str) -> Line:
         """A new game, which only `player` may open. Returns its first line."""

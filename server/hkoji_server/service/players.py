@@ -14,8 +14,8 @@ from hkoji.log.entry import SERVER_NAME
 from hkoji.log.private_key import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
 from hkoji.messages.text import tell
-from hkoji_server.service.limits import Limits
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import Player, Store
 from hkoji_server.store.player_keys import verify_counts
 
@@ -30,14 +30,14 @@ class Players:
     def __init__(
         self,
         store: Store,
-        ports: Ports,
+        ports: ClockAndEntropy,
         *,
         origin: str,
         token_lifetime: int,
         challenge_lifetime: int,
-        limits: Limits | None = None,
+        limits: RateLimits | None = None,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or RateLimits()
         self._store = store
         self._ports = ports
         self._origin = origin

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from hkoji_server.app import create_app
 from hkoji_server.routes.problems import Problem
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 
 from hkoji.audit.log_audit import audit
@@ -108,7 +108,7 @@ class Scenario:
         for _ in range(_TRIES):
             app = create_app(
                 self.kept.settings,
-                Ports(self.fault.clock, self.entropy),
+                ClockAndEntropy(self.fault.clock, self.entropy),
                 address="http://inside",
             )
             lifespan = app.router.lifespan_context(app)

@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import structlog
 from hkoji_server import app
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
-from hkoji_server.service.ports import Ports
 
 from hkoji.cli.main import main
 from tests.lab.leaks.chosen_deals import DealFiles, chosen_deals
@@ -63,6 +63,6 @@ if __name__ == "__main__":
     draws = DrawsOfFile(Path(f"{data}.draws"))
     with (
         chosen_deals(DealFiles(Path(f"{data}.deals"))),
-        patch.object(app, "Ports", lambda: Ports(Clock(), draws)),
+        patch.object(app, "ClockAndEntropy", lambda: ClockAndEntropy(Clock(), draws)),
     ):
         main()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 
-from hkoji_server.service.keys import Keys
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.player_keys import PlayerKeys
 
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.log import sshsig
@@ -74,7 +74,7 @@ async def _recover(telling: Telling, person: Person, new: PrivateKey, label: str
     text = make_revocation(at=telling.now(), key=person.key.public, name=person.name, origin=ADDRESS).text
     await _post(telling, person, "revocation", {"text": text, "sig": person.sign(text, sshsig.REVOKE)})
     world.draws.use(f"code, {label}", secret=not known)
-    keys = Keys(world.store, Ports(world.clock, world.draws), origin=ADDRESS, code_lifetime=3600)
+    keys = PlayerKeys(world.store, ClockAndEntropy(world.clock, world.draws), origin=ADDRESS, code_lifetime=3600)
     code = await keys.release(person.name)
     world.keep_secret(code)
     text = make_recovery(at=telling.now(), key=new.public, name=person.name, origin=ADDRESS).text

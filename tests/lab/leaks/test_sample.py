@@ -16,10 +16,11 @@ from unittest.mock import patch
 
 import pytest
 import structlog
-from hkoji_server.routes import api, models
+from hkoji_server.routes import games as api
+from hkoji_server.routes import models
 from hkoji_server.service import decision, games
 from hkoji_server.service.games import Games
-from hkoji_server.service.shown import OwnView
+from hkoji_server.service.view_cache import OwnView
 from starlette.responses import Response
 
 from hkoji import referee
@@ -69,7 +70,7 @@ def test_every_endpoint_is_asked(worlds: Comparison) -> None:
     if worlds.scene is None:
         worlds.sample(3)
     assert worlds.scene is not None
-    document = worlds.worlds[TRUTH].app.openapi()
+    document = worlds.worlds[TRUTH].app.api.openapi()
     wanted = {(method.upper(), path) for path, found in document["paths"].items() for method in found}
     asked = set()
     for viewer in VIEWERS:

@@ -17,9 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from fastapi import FastAPI
-from hkoji_server.app import create_app
-from hkoji_server.service.ports import Ports
+from hkoji_server.app import Application, create_app
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -125,7 +124,7 @@ class World:
         """Runs the application's start."""
         self.draws = Draws(self.session, self.name)
         settings = Settings(data=self.data, log_level=self.level)  # type: ignore[arg-type] # one of the levels
-        self.app: FastAPI = create_app(settings, Ports(self.clock, self.draws), address=ADDRESS)
+        self.app: Application = create_app(settings, ClockAndEntropy(self.clock, self.draws), address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
         await self._lifespan.__aenter__()
         self.store = SqliteStore(settings.file)  # as another process would have it

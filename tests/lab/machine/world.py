@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hkoji_server.app import create_app
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 
 from hkoji.client import Client, Home
@@ -89,7 +89,7 @@ class World:
             challenge_lifetime=CHALLENGE_LIFETIME,
             cached_games=1,  # so that games are read from the database again and again
         )
-        app = create_app(settings, Ports(self.clock, self._entropy), address="http://inside")
+        app = create_app(settings, ClockAndEntropy(self.clock, self._entropy), address="http://inside")
         self._lifespan = app.router.lifespan_context(app)
         with patch("hkoji_server.app.gc"):  # it freezes what is there when it starts: too slow and too much here
             self.runner.run(self._lifespan.__aenter__())

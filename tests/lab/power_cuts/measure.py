@@ -38,8 +38,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji_server.process.logs import configure_logging
-from hkoji_server.service.ports import Ports
+from hkoji_server.process.log_lines import configure_logging
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.store.contract import Append
 from hkoji_server.store.sqlite import connections
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -102,7 +102,7 @@ def record(folder: Path, start: Record | None, steps: int, seed: int, files: dic
     clock = Clock()
     with watched(recorder):
         for life in range(3):
-            ports = Ports(clock, drawn(f"{seed} {life}"))
+            ports = ClockAndEntropy(clock, drawn(f"{seed} {life}"))
             service = Within(data, ports, lambda: recorder.position)
             service.start()
             pairs = [

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hkoji_server.app import create_app
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 
 from tests.support.inside import Clock, Inside, drawn
@@ -21,7 +21,7 @@ from tests.support.service import Answer
 class Within:
     """A running application. Each answer's header `x-position` is what `position` was when it began to go out."""
 
-    def __init__(self, data: Path, ports: Ports, position: Callable[[], int]) -> None:
+    def __init__(self, data: Path, ports: ClockAndEntropy, position: Callable[[], int]) -> None:
         self.loop = asyncio.new_event_loop()
         self._position = position
         app = create_app(Settings(data=data, log_level="error"), ports, address="http://inside")
@@ -73,7 +73,7 @@ def within(
     data: Path, *, seed: str = "one", clock: Callable[[], Any] | None = None, position: Callable[[], int] = int
 ) -> Iterator[Within]:  # Any: a time
     """A service for the length of a block, stopped cleanly at its end."""
-    service = Within(data, Ports(clock or Clock(), drawn(seed)), position)
+    service = Within(data, ClockAndEntropy(clock or Clock(), drawn(seed)), position)
     service.start()
     try:
         yield service

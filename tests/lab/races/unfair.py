@@ -12,7 +12,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hkoji_server.app import serve
-from hkoji_server.routes import entries
+from hkoji_server.routes import plain_routes
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games import Games, Submitted
 from hkoji_server.store.sqlite import append
@@ -72,7 +72,7 @@ def _an_old_head() -> None:
             error.seq -= 1
         return problem(error, **given)
 
-    patch.object(entries, "problem", told).start()
+    patch.object(plain_routes, "problem", told).start()
 
 
 def _nowhere() -> None:

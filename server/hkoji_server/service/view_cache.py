@@ -28,7 +28,7 @@ class OwnView:
     openings: tuple[Opening, ...]
 
 
-class Shown:
+class ViewCache:
     """Of at most `most` games, those asked for last; of each at one head only."""
 
     def __init__(self, most: int) -> None:

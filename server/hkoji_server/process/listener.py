@@ -12,7 +12,7 @@ from hkoji.messages.text import tell
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
 
 
-def listen(host: str, port: int) -> socket.socket:
+def bind_listener(host: str, port: int) -> socket.socket:
     """A bound TCP socket. Raises `StorageError` if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, and without delay: event loops switch Nagle's algorithm off only for what they know to be TCP, and

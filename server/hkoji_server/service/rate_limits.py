@@ -17,7 +17,7 @@ _IPV6_HOST: Final = 64
 """Whoever has one IPv6 address has all of its network of this size."""
 
 
-class Limits:
+class RateLimits:
     """The limits of a service; `rates` counts."""
 
     def __init__(self, rates: Rates | None = None, *, address: Rate | None = None, player: Rate | None = None) -> None:

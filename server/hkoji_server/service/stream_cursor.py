@@ -25,7 +25,7 @@ _FORM: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class StreamCursor:
     """`seen` has for each game the number of the last entry told. Games that ended before `since` are left out."""
 
     since: str
@@ -44,7 +44,7 @@ def format_cursor(since: str, seen: Mapping[str, int]) -> str:
     return f"{since}~{urlsafe_b64encode(b''.join(items)).decode().rstrip('=')}"
 
 
-def parse_cursor(text: str) -> Cursor:
+def parse_cursor(text: str) -> StreamCursor:
     """Reads such a text, in its one form. Raises `MalformedError`."""
     match = _FORM.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
@@ -53,7 +53,7 @@ def parse_cursor(text: str) -> Cursor:
     data = b"" if len(packed) % 4 == 1 else urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
     items = [data[start : start + _ITEM] for start in range(0, len(data), _ITEM)]
     seen = {item[:_NAMED]: int.from_bytes(item[_NAMED:], "big") for item in items}
-    cursor = Cursor(since, seen)
+    cursor = StreamCursor(since, seen)
     if format_cursor(since, {name.hex(): seq for name, seq in seen.items()}) != text:
         raise MalformedError("Last-Event-ID", tell("it is not one that this service has given"))
     return cursor

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import structlog
 
 from hkoji.errors import BusyError, HkojiError
 from hkoji.log.line import StoredLine, format_stored
-from hkoji_server.service.deadlines import Deadlines
 from hkoji_server.store.contract import Hint, Store
+
+K = TypeVar("K", str, int)
 
 log = structlog.get_logger("hkoji")
 
@@ -108,7 +109,7 @@ class Waiter:
         """Looks what is new on the list of the player that they follow, if it is time."""
 
 
-class Hub:
+class WaitingHub:
     """At most `most` wait at once."""
 
     def __init__(self, store: Store, *, most: int, pace: Pace | None = None) -> None:
@@ -121,7 +122,7 @@ class Hub:
         """Whether all have been let go, and nobody can wait any more."""
         self._games: dict[str, set[Waiter]] = {}
         self._players: dict[str, set[Waiter]] = {}
-        self._deadlines: Deadlines[Waiter] = Deadlines(_TICK)
+        self._deadlines = Deadlines(_TICK)
         self._dirty: dict[str, None] = {}
         self._readers = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -311,9 +312,41 @@ class Hub:
         task.add_done_callback(self._tasks.discard)
 
 
-def _discard(kept: dict[str, set[Waiter]], key: str, waiter: Waiter) -> None:
-    them = kept.get(key)
-    if them is not None:
-        them.discard(waiter)
-        if not them:
-            del kept[key]
+class Deadlines:
+    """The times until which clients wait, in ticks of so many seconds: one clock releases all of a tick together.
+
+    A timer of the event loop for each of thousands would cost more than the waiting itself.
+    """
+
+    def __init__(self, tick: float) -> None:
+        self._tick = tick
+        self._next = 0
+        self._waiters: dict[int, set[Waiter]] = {}
+
+    def begin(self, now: float) -> None:
+        """Starts the clock, or starts it again."""
+        self._next = min([math.floor(now / self._tick), *self._waiters])
+
+    def add(self, waiter: Waiter, until: float) -> None:
+        """Keeps a waiter until the time `until`, or the next tick if that is past."""
+        waiter.due = max(math.ceil(until / self._tick), self._next)
+        self._waiters.setdefault(waiter.due, set()).add(waiter)
+
+    def drop(self, waiter: Waiter) -> None:
+        """Forgets a waiter, if it is still kept."""
+        _discard(self._waiters, waiter.due, waiter)
+
+    def pass_by(self, now: float) -> Iterator[Waiter]:
+        """Yields the waiters whose time is over, and forgets them."""
+        last = math.floor(now / self._tick)
+        while self._next <= last:
+            yield from self._waiters.pop(self._next, ())
+            self._next += 1
+
+
+def _discard(waiters: dict[K, set[Waiter]], key: K, waiter: Waiter) -> None:
+    found = waiters.get(key)
+    if found is not None:
+        found.discard(waiter)
+        if not found:
+            del waiters[key]

@@ -13,14 +13,14 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.key_statements import parse_new_key, parse_recovery, parse_revocation
 from hkoji.messages.text import tell
-from hkoji_server.service.ports import Ports
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.store.contract import Player, RetiredKey, Store
 
 
-class Keys:
+class PlayerKeys:
     """Use cases about players' keys. `origin` is what players sign; a code is good for `code_lifetime` seconds."""
 
-    def __init__(self, store: Store, ports: Ports, *, origin: str, code_lifetime: int) -> None:
+    def __init__(self, store: Store, ports: ClockAndEntropy, *, origin: str, code_lifetime: int) -> None:
         self._store = store
         self._ports = ports
         self._origin = origin

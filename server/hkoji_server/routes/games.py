@@ -6,33 +6,25 @@ Answers on the hot paths are built as JSON directly: the models document them, a
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
 from hkoji import __version__
 from hkoji.log.line import line_to_json
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import models
-from hkoji_server.routes.entries import Submit
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.routes.reads import JSON_LINES, MOST_AFTER, Reads, log_answer
-from hkoji_server.routes.waiting import LongPoll
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
-from hkoji_server.service.ports import Ports
-from hkoji_server.service.waiting import Hub
 from hkoji_server.store import contract
 
-After = Annotated[int, Query(ge=-1, le=MOST_AFTER, description="Only entries after the one with this number")]
-Wait = Annotated[int, Query(ge=0, description="Wait at most so many seconds, and at most 60, for an entry to come")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", description="`next` of the page before")]
 
 
-def make_router(
-    players: Players, games: Games, reads: Reads, hub: Hub, ports: Ports, take: Submit, *, origin: str, key: str
-) -> APIRouter:
+def make_games_router(players: Players, games: Games, ports: ClockAndEntropy, *, origin: str, key: str) -> APIRouter:
     """The endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
 
@@ -101,50 +93,6 @@ def make_router(
         shown = {**models.summary_json(summary), "state": state.to_json(), "shape": list(state.shape())}
         return Response(models.json_bytes(shown), media_type="application/json", headers=NO_STORE)
 
-    @router.get(
-        "/games/{game}/log",
-        response_class=Response,
-        responses={
-            200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}, "description": "Lines with receipts"},
-            304: {"description": "Nothing since the head of `If-None-Match`"},
-            **problem_responses(400, 404),
-        },
-        tags=["games"],
-    )
-    async def log(
-        game: models.GameId,
-        after: After = -1,
-        wait: Wait = 0,
-        if_none_match: Annotated[str | None, Header()] = None,
-    ) -> Response:
-        """The public log, as one JSON object a line. Its `ETag` is its head."""
-        answer, any_lines = await reads.log(game, after, if_none_match)
-        if any_lines or not wait:
-            return answer
-        return LongPoll(
-            hub, game, after, wait, lambda head, text: log_answer(head, text, if_none_match) if head else answer
-        )
-
-    @router.post(
-        "/games/{game}/entries",
-        status_code=201,
-        response_model=models.SubmittedModel,
-        responses={
-            200: {"model": models.SubmittedModel, "description": "The same entry again: its first receipt"},
-            **problem_responses(400, 403, 404, 409, 422),
-        },
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/SubmissionModel"}}},
-            }
-        },
-        tags=["games"],
-    )
-    async def submit(game: models.GameId, request: Request) -> Response:
-        """Takes a signed entry into the game, or says why not."""
-        return await take(game, await request.body())
-
     @router.post(
         "/games/{game}/recovery",
         status_code=201,
@@ -159,15 +107,5 @@ def make_router(
         """Puts the caller's key in the place of their revoked one, while they owe the next entry."""
         lines, fresh = await games.recover(game, player, request.proof)
         return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
-
-    @router.get(
-        "/games/{game}/view",
-        response_model=models.ViewModel,
-        responses=problem_responses(400, 401, 403, 404),
-        tags=["games"],
-    )
-    async def view(game: models.GameId, player: me, after: After = -1) -> Response:
-        """The game as the caller sees it: own cards, signed, and the log's new lines."""
-        return await reads.view(game, player, after)
 
     return router

@@ -21,11 +21,11 @@ from hkoji.messages.text import tell
 from hkoji_server.routes import models
 from hkoji_server.routes.players import logged_in
 from hkoji_server.routes.problems import problem, problem_responses
-from hkoji_server.service.cursor import parse_cursor
-from hkoji_server.service.following import Followed, Follower, Reader
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower
 from hkoji_server.service.players import Players
-from hkoji_server.service.ports import Ports
-from hkoji_server.service.waiting import Hub, News, Waiter
+from hkoji_server.service.stream_cursor import parse_cursor
+from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub
 from hkoji_server.store.contract import Store
 
 LONGEST_WAIT: Final = 60
@@ -39,7 +39,6 @@ _PLACE: Final = re.compile(r"-1|0|[1-9][0-9]{0,9}")
 _ALIVE: Final = b":\n\n"
 _FIELDS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
-After = Annotated[int, Query(ge=-1, le=_MOST_AFTER, description="Only entries after the one with this number")]
 LastEventId = Annotated[str | None, Header(description="The `id` of the last event that was read")]
 Lasting = Annotated[int, Query(ge=0, le=LONGEST_STREAM, description="End the stream after so many seconds")]
 
@@ -51,7 +50,7 @@ class LongPoll(Response):
     """
 
     def __init__(
-        self, hub: Hub, game: str, after: int, wait: int, answer: Callable[[str | None, str], Response]
+        self, hub: WaitingHub, game: str, after: int, wait: int, answer: Callable[[str | None, str], Response]
     ) -> None:
         super().__init__()
         self._hub = hub
@@ -74,13 +73,13 @@ class LongPoll(Response):
         await answer(scope, receive, send)
 
 
-class Stream(EventSourceResponse):
+class EventStream(EventSourceResponse):
     """Events of what `followed` follows: what has come already, then what comes, for at most `wait` seconds.
 
     An event `end` says that the service ends the stream; nothing is lost by coming again.
     """
 
-    def __init__(self, hub: Hub, followed: Followed, wait: int) -> None:
+    def __init__(self, hub: WaitingHub, followed: StreamFollower, wait: int) -> None:
         super().__init__(iter(()), headers=_FIELDS)
         self._hub = hub
         self._followed = followed
@@ -126,7 +125,7 @@ class Stream(EventSourceResponse):
 
 
 @contextmanager
-def _until_gone(hub: Hub, waiter: Waiter, receive: Receive) -> Iterator[None]:
+def _until_gone(hub: WaitingHub, waiter: Waiter, receive: Receive) -> Iterator[None]:
     """One who waits leaves when their connection is closed, and at the end of the block."""
 
     async def notice() -> None:
@@ -156,7 +155,7 @@ _EVENTS: Final[dict[int | str, dict[str, Any]]] = {  # Any: FastAPI's own type
 }
 
 
-def make_waiting_router(players: Players, hub: Hub, store: Store, ports: Ports) -> APIRouter:
+def make_events_router(players: Players, hub: WaitingHub, store: Store, ports: ClockAndEntropy) -> APIRouter:
     """The streams."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
@@ -168,12 +167,12 @@ def make_waiting_router(players: Players, hub: Hub, store: Store, ports: Ports) 
         tags=["games"],
     )
     async def game_events(
-        game: models.GameId, after: After = -1, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None
+        game: models.GameId, after: models.After = -1, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None
     ) -> Response:
         """The entries of a game as they come, and before that those after an entry."""
         if last_event_id:
             after = _parse_place(last_event_id)
-        return Stream(hub, Reader(game, after, store), wait)
+        return EventStream(hub, GameFollower(game, after, store), wait)
 
     @router.get(
         "/events", response_class=Response, responses={**_EVENTS, **problem_responses(400, 401)}, tags=["games"]
@@ -181,7 +180,7 @@ def make_waiting_router(players: Players, hub: Hub, store: Store, ports: Ports) 
     async def own_events(player: me, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None) -> Response:
         """The entries of all of the caller's games as they come, from now on or from where they were left."""
         cursor = parse_cursor(last_event_id) if last_event_id else None
-        return Stream(hub, Follower(player, cursor, hub, store, ports), wait)
+        return EventStream(hub, PlayerFollower(player, cursor, hub, store, ports), wait)
 
     return router
 

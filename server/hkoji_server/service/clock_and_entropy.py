@@ -14,7 +14,7 @@ def now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class ClockAndEntropy:
     """`clock` tells the time in UTC; `entropy` draws that many fresh random bytes."""
 
     clock: Callable[[], datetime] = now

@@ -18,12 +18,12 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from hkoji.errors import HkojiError
 
-Level = Literal["debug", "info", "warning", "error"]
-Form = Literal["json", "text"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["json", "text"]
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
-def configure_logging(level: Level, form: Form = "json") -> None:
+def configure_logging(level: LogLevel, form: LogFormat = "json") -> None:
     """Sets up the logs of this process."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,

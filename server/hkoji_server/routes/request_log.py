@@ -1,6 +1,6 @@
-"""What is around every request: a number of its own, headers that every answer has, and a line in the log.
+"""What surrounds every request: its number, the headers that every answer has, a line in the log, and the answer 500.
 
-The line has method, path, status, milliseconds and number. No query, header, body or name.
+The line has method, path, status, milliseconds and number. It has no query, header, body or name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Final
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hkoji_server.routes.problems import answer
 
 log = structlog.get_logger("hkoji")
 
@@ -25,13 +27,14 @@ _NO_PAGE: Final = (b"content-security-policy", b"default-src 'none'; frame-ances
 _HTTPS_ONLY: Final = (b"strict-transport-security", b"max-age=31536000")
 _UNSTORED: Final = (b"cache-control", b"no-store")
 _PAGES: Final = ("/docs", "/redoc")
-"""The API's documentation is the only page; it loads scripts of its own."""
+"""The API's documentation is the only page; it loads its own scripts."""
 
 
-class Envelope:
-    """ASGI middleware, the outermost. `secure` if players come by https: then they always shall.
+class RequestLog:
+    """ASGI middleware, the outermost but for the one that believes proxies.
 
-    `logged` says whether requests have a line in the log.
+    `secure` says that players come by https; browsers are then told to use nothing else. `logged` says whether a
+    request has a line in the log.
     """
 
     def __init__(self, app: ASGIApp, *, secure: bool, logged: bool) -> None:
@@ -39,8 +42,9 @@ class Envelope:
         self._logged = logged
         self._page = (*_HEADERS, _HTTPS_ONLY) if secure else _HEADERS
         self._other = (*self._page, _NO_PAGE)
-        # Numbers only have to differ: no secret, for which each request would ask the system. Not from the source of
-        # the service's own randomness, which tests replace; and none that a client could choose, or count by.
+        # Request numbers must differ, but are no secret: asking the system for randomness each time would be waste.
+        # They do not come from the service's own randomness, because tests replace it.
+        # A client can neither choose them nor count requests by them.
         self._draw = Random().getrandbits  # noqa: S311
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,24 +54,32 @@ class Envelope:
             return
         number = f"{self._draw(64):016x}"
         structlog.contextvars.bind_contextvars(request=number)
-        started = perf_counter()
-        status = 500
+        began = perf_counter()
+        status = 0
 
-        async def sealed(message: Message) -> None:
+        async def complete(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = list(message["headers"])
                 headers.extend(self._page if scope["path"].startswith(_PAGES) else self._other)
                 headers.append((NUMBER, number.encode()))
-                if not any(name == b"cache-control" for name, _ in headers):
+                for name, _ in headers:
+                    if name == b"cache-control":
+                        break
+                else:
                     headers.append(_UNSTORED)
                 message = {**message, "headers": headers}
             await send(message)
 
         try:
-            await self._app(scope, receive, sealed)
+            await self._app(scope, receive, complete)
+        except Exception:
+            if not status:
+                text = "the service failed; nothing acknowledged is lost"
+                await answer(500, "internal", text, "try again later", {})(scope, receive, send)
+            raise  # the HTTP server logs it
         finally:
             if self._logged:
-                took = round((perf_counter() - started) * 1000, 1)
-                log.info("request", method=scope["method"], path=scope["path"], status=status, ms=took)
+                took = round((perf_counter() - began) * 1000, 1)
+                log.info("request", method=scope["method"], path=scope["path"], status=status or 500, ms=took)

@@ -38,7 +38,7 @@ _STATEMENTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class DatabaseFault:
     """Something that does not hold: `kind` is game, player or database, `name` which."""
 
     kind: str
@@ -47,17 +47,17 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CheckTally:
     """What was checked, and what does not hold: of `faults` the first, of which there are `count`."""
 
     games: int = 0
     entries: int = 0
     players: int = 0
     count: int = 0
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[DatabaseFault, ...] = ()
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: CheckTally) -> CheckTally:
+        return CheckTally(
             self.games + other.games,
             self.entries + other.entries,
             self.players + other.players,
@@ -66,10 +66,10 @@ class Tally:
         )
 
 
-def check_games(database: Maintenance, key: PublicKey, low: str = "", high: str = "g") -> Tally:
+def check_games(database: Maintenance, key: PublicKey, low: str = "", high: str = "g") -> CheckTally:
     """Checks the games from id `low` to before `high`; `key` is the service's."""
     games = entries = count = 0
-    faults: list[Fault] = []
+    faults: list[DatabaseFault] = []
     for game in database.games(low, high):
         stored = database.game(game)
         if stored is None:
@@ -79,22 +79,22 @@ def check_games(database: Maintenance, key: PublicKey, low: str = "", high: str 
         for reason in islice(faults_of(stored, key), 20):
             count += 1
             if len(faults) < MOST_FAULTS:
-                faults.append(Fault("game", game, reason))
-    return Tally(games, entries, 0, count, tuple(faults))
+                faults.append(DatabaseFault("game", game, reason))
+    return CheckTally(games, entries, 0, count, tuple(faults))
 
 
-def check_players(database: Maintenance) -> Tally:
+def check_players(database: Maintenance) -> CheckTally:
     """Checks the players' statements, and what the database itself finds wrong."""
-    faults = [Fault("database", "", line) for line in database.damage()]
+    faults = [DatabaseFault("database", "", line) for line in database.damage()]
     if strays := database.strays():
-        faults.append(Fault("database", "", tell("{rows} rows belong to no game", rows=strays)))
+        faults.append(DatabaseFault("database", "", tell("{rows} rows belong to no game", rows=strays)))
     players = 0
     for player in database.players():
         players += 1
         reason = _fault_of(player)
         if reason:
-            faults.append(Fault("player", player.name, reason))
-    return Tally(players=players, count=len(faults), faults=tuple(faults[:MOST_FAULTS]))
+            faults.append(DatabaseFault("player", player.name, reason))
+    return CheckTally(players=players, count=len(faults), faults=tuple(faults[:MOST_FAULTS]))
 
 
 def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:

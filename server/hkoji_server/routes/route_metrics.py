@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Final
 
-from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Observe = Callable[[str, str, int, float], None]
@@ -16,12 +15,13 @@ Observe = Callable[[str, str, int, float], None]
 OTHER: Final = "other"
 
 
-class Measured:
+class RouteMetrics:
     """ASGI middleware: tells `observe` of every request."""
 
-    def __init__(self, app: ASGIApp, observe: Observe) -> None:
+    def __init__(self, app: ASGIApp, observe: Observe, paths: Callable[[], Iterable[str]]) -> None:
         self._app = app
         self._observe = observe
+        self._paths = paths
         self._templates: list[tuple[re.Pattern[str], str]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,12 +45,12 @@ class Measured:
 
     def _route(self, scope: Scope) -> str:
         if not self._templates:
-            self._templates = _templates(scope["app"])
+            self._templates = _templates(self._paths())
         path = scope["path"]
         return next((template for pattern, template in self._templates if pattern.fullmatch(path)), OTHER)
 
 
-def _templates(app: FastAPI) -> list[tuple[re.Pattern[str], str]]:
+def _templates(paths: Iterable[str]) -> list[tuple[re.Pattern[str], str]]:
     """The API's paths as patterns, those without parameters first."""
-    paths = sorted(app.openapi()["paths"], key=lambda path: ("{" in path, path))
-    return [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in paths]
+    ordered = sorted(paths, key=lambda path: ("{" in path, path))
+    return [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in ordered]

@@ -15,16 +15,16 @@ from typing import Final
 
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
-from hkoji_server.service.cursor import MOST_GAMES, Cursor, format_cursor
-from hkoji_server.service.ports import Ports
-from hkoji_server.service.waiting import Hub, News, Waiter, news_of
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.stream_cursor import MOST_GAMES, StreamCursor, format_cursor
+from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub, news_of
 from hkoji_server.store.contract import Store
 
 _MARGIN: Final = 600
 """So many seconds may clocks be wrong, or a write take."""
 
 
-class Followed(Waiter, ABC):
+class StreamFollower(Waiter, ABC):
     """What a stream tells of. To be begun once it has joined the hub; the backlog comes before what is waited for."""
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class Followed(Waiter, ABC):
         """Where they have come; with `news` as the last that was told of its game."""
 
 
-class Reader(Followed):
+class GameFollower(StreamFollower):
     """One who waits for what comes in a game after entry number `after`."""
 
     __slots__ = ("_game", "_store")
@@ -74,12 +74,14 @@ class Reader(Followed):
         return str(news.seq if news else self.seen[self._game])
 
 
-class Follower(Followed):
+class PlayerFollower(StreamFollower):
     """One who waits for all games of a player, the newest `MOST_GAMES` that go on; from `cursor` on, or from now."""
 
     __slots__ = ("_checked", "_cursor", "_ended", "_hub", "_ports", "_since", "_store", "_suspected", "player")
 
-    def __init__(self, player: str, cursor: Cursor | None, hub: Hub, store: Store, ports: Ports) -> None:
+    def __init__(
+        self, player: str, cursor: StreamCursor | None, hub: WaitingHub, store: Store, ports: ClockAndEntropy
+    ) -> None:
         super().__init__({})
         self.player: str = player
         self._cursor = cursor

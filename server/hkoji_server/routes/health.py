@@ -1,0 +1,61 @@
+"""The endpoints for load balancers and watchdogs: whether the process answers, and whether it takes moves."""
+
+import asyncio
+from time import monotonic
+from typing import Final
+
+from fastapi import FastAPI
+
+from hkoji.errors import StorageError
+from hkoji.messages.text import tell
+from hkoji_server.store.contract import Store
+
+PATIENCE: Final = 5.0
+_FRESH: Final = 1.0
+
+
+class Readiness:
+    """Whether the service takes moves. It asks the store at most once a second, however many requests ask."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = asyncio.Lock()
+        self._asked = float("-inf")
+        self._error: StorageError | None = None
+
+    async def verify(self) -> None:
+        """Raises `StorageError` if no move would be taken now."""
+        async with self._lock:
+            if monotonic() - self._asked > _FRESH:
+                self._error = await self._ask()
+                self._asked = monotonic()
+        if (error := self._error) is not None:
+            raise StorageError(error.message, hint=error.hint) from error.__cause__
+
+    async def _ask(self) -> StorageError | None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._store.verify_ready()
+        except StorageError as error:
+            return error
+        except TimeoutError:
+            return StorageError(tell("the database has not answered in {seconds} s", seconds=int(PATIENCE)))
+        return None
+
+
+def add_health_routes(app: FastAPI, ready: Readiness) -> None:
+    """Adds `/healthz` and `/readyz`."""
+
+    @app.get("/healthz", tags=["service"])
+    async def healthz() -> dict[str, str]:
+        """Whether the process answers."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", tags=["service"], response_model=dict[str, str])
+    async def readyz() -> dict[str, str]:
+        """Whether it takes moves: the database is there, of the right schema, and a write gets to the disk."""
+        await ready.verify()
+        return {"status": "ok"}
+
+    for path, check in (("/healthz", healthz), ("/readyz", readyz)):  # load balancers and watchdogs may ask by HEAD
+        app.add_api_route(path, check, methods=["HEAD"], include_in_schema=False)

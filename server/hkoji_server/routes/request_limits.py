@@ -1,0 +1,106 @@
+"""Limits on requests: the size and media type of a body, and how often one address may ask."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hkoji.errors import TooLargeError, TooManyError
+from hkoji_server.routes.plain_routes import ONLY_REPEATS
+from hkoji_server.routes.problems import answer, problem
+from hkoji_server.service.rate_limits import RateLimits
+
+_ENTRIES: Final = re.compile(r"/v1/games/[0-9a-f]{32}/entries")
+_FREE: Final = ("/healthz", "/readyz")
+
+
+class BodyLimit:
+    """ASGI middleware: passes on a JSON body of at most `limit` bytes as one message, else answers 413 or 415.
+
+    The application never sees part of a body, so it never acts on a request that is refused here.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        declared, media_type = b"0", b""
+        for name, value in scope["headers"]:
+            if name == b"content-length":
+                declared = value
+            elif name == b"content-type":
+                media_type = value
+        if not (declared.isdigit() and len(declared) < 19 and int(declared) <= self._limit):
+            await problem(TooLargeError("the request", self._limit))(scope, receive, send)
+            return
+        message = await receive()
+        if message.get("more_body", False):
+            message = await self._rest(message, receive)
+        if message["type"] == "http.disconnect":
+            return  # the client left before the body was complete: no reader for an answer, nothing to act on
+        body = message.get("body", b"")
+        if len(body) > self._limit:
+            await problem(TooLargeError("the request", self._limit))(scope, receive, send)
+            return
+        if body and media_type.partition(b";")[0].strip().lower() != b"application/json":
+            refusal = answer(415, "unsupported-media-type", "a body is sent as application/json", "", {})
+            await refusal(scope, receive, send)
+            return
+        complete: Message | None = message
+
+        async def replayed() -> Message:
+            nonlocal complete
+            given, complete = complete, None
+            return given if given is not None else await receive()
+
+        await self._app(scope, replayed, send)
+
+    async def _rest(self, message: Message, receive: Receive) -> Message:
+        """Returns the complete body as one message, or its parts up to the one that exceeds the limit, or the
+        disconnection."""
+        parts = [message.get("body", b"")]
+        size = len(parts[0])
+        while message.get("more_body", False) and size <= self._limit:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return message
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+        return {"type": "http.request", "body": b"".join(parts), "more_body": False}
+
+
+class AddressLimit:
+    """ASGI middleware: answers 429, with the time to wait, to an address that asks more often than `limits` allow.
+
+    An entry that comes too often is still compared with the accepted ones, so that a client that has not received its
+    receipt gets it. These comparisons have a limit of their own.
+    """
+
+    def __init__(self, app: ASGIApp, limits: RateLimits) -> None:
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] == "http" and scope["path"] not in _FREE:
+            client = scope.get("client")
+            address = client[0] if client else None
+            try:
+                await self._limits.admit_address(address)
+            except TooManyError as error:
+                try:
+                    if scope["method"] != "POST" or not _ENTRIES.fullmatch(scope["path"]):
+                        raise
+                    await self._limits.admit_repeat(address)
+                except TooManyError:
+                    await problem(error)(scope, receive, send)
+                    return
+                scope[ONLY_REPEATS] = error
+        await self._app(scope, receive, send)
