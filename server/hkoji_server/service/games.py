@@ -37,7 +37,6 @@ from hkoji.rules.protocol import Ruleset, State
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import Decision, append_of, summarise
 from hkoji_server.service.rate_limits import RateLimits
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.view_cache import OwnView, ViewCache
 from hkoji_server.store.contract import GameSummary, NewGame, Query, RetiredKey, Store
 from hkoji_server.store.player_keys import verify_counts
