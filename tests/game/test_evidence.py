@@ -234,7 +234,7 @@ def test_its_word_for_an_entry_after_the_end() -> None:
     table = new_game(3).play(4)
     longer = table.lines[-1]._replace(receipt=_receipt(table, 6, seq=40, head="cd" * 32))
     table.send(table.entry(0, entry_kinds.Resign()))
-    convicts(EvidenceFile(table.game, {}, table.text, (), (longer,)), table, "the game has ended with entry")
+    convicts(EvidenceFile(table.game, {}, table.text, (), (longer,)), table, "the game ended with entry")
     running = new_game(3).play(4)
     assert judged(EvidenceFile(running.game, {}, running.text, (), (longer,)), running).ok
 
