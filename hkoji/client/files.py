@@ -1,7 +1,7 @@
-"""Files that a player cannot afford to lose: for their owner only, written whole, and locked while they change.
+"""Files that a player cannot afford to lose: for their owner only, replaced atomically, and locked while they change.
 
-A new file is synced and renamed over the old one, and its folder is synced, so a crash leaves the one or the other.
-POSIX: `flock` and modes are what keep two commands, and two users, apart.
+A new file is synced and renamed over the old one, and then its folder is synced, so a crash leaves the old file or the
+new one. POSIX: `flock` keeps two commands apart, file modes keep two users apart.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file whole and durably. Raises `StorageError`; then the old file stands."""
+    """Writes a file atomically and durably. Raises `StorageError`; the old file stays then."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -87,7 +87,7 @@ def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
 
 
 def damaged(path: Path) -> StorageError:
-    """What is said of a file that can be read, and holds something else than was written."""
+    """Returns the error for a file that can be read but does not hold what was written."""
     return StorageError(
         tell("{path} does not hold what it should", path=path), hint=tell("restore the file from a backup")
     )
@@ -95,7 +95,7 @@ def damaged(path: Path) -> StorageError:
 
 @contextmanager
 def intact(path: Path) -> Iterator[None]:
-    """What is made in it of what `path` holds raises `StorageError` if that has not the shape that it should."""
+    """Raises `StorageError` if the block, which reads what `path` holds, finds that it has another form."""
     try:
         yield
     except (InvalidError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -103,7 +103,7 @@ def intact(path: Path) -> Iterator[None]:
 
 
 def text_or_none(value: object) -> str | None:
-    """A value that is text, or is not there. Raises `TypeError`: see `intact`."""
+    """Returns a value that is text or None. Raises `TypeError`: see `intact`."""
     if value is not None and not isinstance(value, str):
         raise TypeError("it is not text")
     return value
@@ -111,7 +111,7 @@ def text_or_none(value: object) -> str | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """While this lasts, no other process that asks for the same changes `folder`. Not to be nested."""
+    """Keeps other processes that ask for the same from changing `folder` while the block runs. Must not be nested."""
     try:
         handle = _open_lock(folder)
     except OSError as error:

@@ -1,7 +1,7 @@
 """All local games of one player: a service over a folder, and which game is played against which bot.
 
-The player and each bot are clients with homes and keys of their own; each sees its seat's view and nothing else. What
-is needed to go on later is on disk as soon as a game is offered, so whatever is interrupted goes on where it was.
+The player and each bot are clients with homes and keys of their own; each sees its seat's view and nothing else. All
+that a game needs to go on is on disk as soon as it is offered, so an interrupted game continues where it was.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 URL: Final = "http://play.localhost"
-"""What the local service is called: a name that leads nowhere else (RFC 6761)."""
+"""The local service's URL: a name that never leaves this machine (RFC 6761)."""
 
 _BOTS: Final = "-bot"
 _INTERPRETERS: Final = ("python", "node", "sh", "bash", "ruby", "perl", "java")
 
 
 class LocalSeats(NamedTuple):
-    """A game that was begun here: the bot as it was asked for, its seed, its name as a player, and when (UTC)."""
+    """A game that was begun here: the bot's name or command, its seed, its name as a player, and the time (UTC)."""
 
     game: str
     bot: str
@@ -44,7 +44,7 @@ class LocalSeats(NamedTuple):
 
 
 class LocalGames:
-    """The local games under `folder`. `name` is what the player is called when they play here for the first time."""
+    """The local games under `folder`. `name` is the player's name if this is their first local game."""
 
     def __init__(
         self, folder: Path, name: str = "player", *, entropy: Callable[[int], bytes] = secrets.token_bytes
@@ -66,7 +66,7 @@ class LocalGames:
         return self._client(self.folder / "bots" / seating.opponent, seating.opponent)
 
     def _client(self, folder: Path, name: str) -> Client:
-        """The client of a home; the service knows its player from then on."""
+        """Returns the client of a home, whose player is registered at the local service."""
         if folder not in self._clients:
             home = Home(folder)
             if not home.config_file.exists():
@@ -80,7 +80,7 @@ class LocalGames:
     # --- games ----------------------------------------------------------------------------------------------------
 
     def begin(self, ruleset: Ruleset, bot: str) -> LocalSeats:
-        """A new game, the player as host. Raises `UsageError` for a bot that there is not."""
+        """Begins a game with the player as host. Raises `UsageError` for an unknown bot."""
         seed = int.from_bytes(self._entropy(6), "big")
         make_bot(bot, seed).close()
         opponent = player_name(bot)
@@ -90,7 +90,7 @@ class LocalGames:
         return seating
 
     def seatings(self) -> tuple[LocalSeats, ...]:
-        """The games begun here, the latest first. Raises `StorageError` if a file is damaged."""
+        """Returns the games begun here, the latest first. Raises `StorageError` if a file is damaged."""
         found = []
         for file in self.folder.glob("games/*.json"):
             try:
@@ -102,14 +102,14 @@ class LocalGames:
         return tuple(sorted(found, key=lambda each: (each.started, each.game), reverse=True))
 
     def find(self, prefix: str) -> LocalSeats:
-        """The game that begins with `prefix`. Raises `NotFoundError` if none or more than one does."""
+        """Returns the game whose id begins with `prefix`. Raises `NotFoundError` if none or more than one does."""
         found = [each for each in self.seatings() if prefix and each.game.startswith(prefix.lower())]
         if len(found) != 1:
             raise NotFoundError(tell("local game"), prefix, hint=tell("list them with `hkoji play --list`"))
         return found[0]
 
     def is_over(self, game: str) -> bool:
-        """Whether a game's log has its end. Raises `StorageError` if it is damaged."""
+        """Returns whether a game's log has its end. Raises `StorageError` if it is damaged."""
         file = self.log_file(game)
         try:
             *_, last = file.read_bytes().splitlines()
@@ -118,7 +118,7 @@ class LocalGames:
             raise unreadable(file, error) from error
 
     def course(self, game: str) -> Course:
-        """A game as the service knows it; for what both seats know of it. Raises `NotFoundError`."""
+        """Returns a game as the service knows it. Show only what both seats may know. Raises `NotFoundError`."""
         with self.store.locked():
             kept = self.store.load(game)
         if kept is None:
@@ -126,11 +126,11 @@ class LocalGames:
         return kept.hosted.course
 
     def lock_file(self, game: str) -> Path:
-        """What whoever sits at a game holds locked."""
+        """Returns the file that a terminal locks while it plays a game."""
         return self._file(game).with_suffix(".lock")
 
     def log_file(self, game: str) -> Path:
-        """A game's public log, with receipts: what `hkoji replay` and `hkoji audit` read."""
+        """Returns the file of a game's public log, with receipts, which `hkoji replay` and `hkoji audit` read."""
         return self.store.log_file(game)
 
     def _file(self, game: str) -> Path:
@@ -138,7 +138,7 @@ class LocalGames:
 
 
 def player_name(bot: str) -> str:
-    """What a bot is called as a player: its name, or its program's, in the letters that names have, and `-bot`."""
+    """Returns a bot's name as a player: its own or its program's, in the letters that names may have, and `-bot`."""
     if bot in BOTS:
         return f"{bot.partition(':')[0]}{_BOTS}"
     words = [word for word in bot.rpartition(":")[2].split() if not word.startswith("-")]

@@ -1,7 +1,7 @@
 """A service without sockets: the HTTP contract answered by the referee over a store, in this process.
 
-docs/spec/http.md, as much of it as a client of this project asks for. Logins last as long as the desk does: challenges
-and tokens are in memory only, and a client logs in anew by itself.
+docs/spec/http.md, as far as a client of this project uses it. Challenges and tokens are in memory only, so logins end
+with the process; a client logs in again by itself.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LocalService:
         self.tokens: Final[dict[str, str]] = {}
 
     def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
-        """What the service answers; a problem document if it refuses. Raises `StorageError`: nothing was answered."""
+        """Returns the answer; a problem document for a refusal. Raises `StorageError` if nothing was answered."""
         parts = urlsplit(path)
         try:
             with self.store.locked():
@@ -196,7 +196,7 @@ class LocalService:
 
 
 class LocalTransport(Transport):
-    """The way to a desk: a call. What is sent leaves the process no more than what is kept does."""
+    """A transport to the local service: a function call. What is sent does not leave the process."""
 
     def __init__(self, url: str, desk: LocalService) -> None:
         super().__init__(url)
@@ -204,16 +204,16 @@ class LocalTransport(Transport):
 
     @property
     def exposed(self) -> bool:
-        """Nobody else reads what does not go over a wire."""
+        """Returns False: nothing goes over a network."""
         return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
-        """The desk's answer."""
+        """Returns the local service's answer."""
         return self._desk.answer(method, path, body, token)
 
 
 def _brought(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
-    """The answer to an entry: of `lines`, the entry's own first, all that it brought. The rest is others' doing."""
+    """Returns the answer to an entry: its own line, the first, and the service's lines that follow directly."""
     own = lines[0]
     assert own.receipt is not None
     brought = [own]
@@ -228,12 +228,12 @@ def _brought(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
 
 
 def _taken(line: Line) -> str:
-    """The time of record of an entry; its own is its author's claim."""
+    """Returns the time of record of an entry; the time in the entry is its author's claim."""
     return line.receipt.receipt.at if line.receipt else line.entry.at
 
 
 def _summary(course: Course, lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
-    """A game in a list of games."""
+    """Returns a game as a list of games shows it."""
     names, outcome = course.setup.names, course.outcome
     return {
         "game": course.setup.game,

@@ -1,7 +1,8 @@
-"""What the local service keeps, under one folder: its key, its players, and of each game the secrets and the log.
+"""The local service's files, under one folder: its key, its players, and the secrets and the log of each game.
 
-A receipt means on disk: secrets are written before the log, the log before the answer, each file whole and synced, so
-what a crash leaves is a game as it was before an entry or after it. A folder without a log was never acknowledged.
+A receipt means that the move is on disk: secrets are written before the log, the log before the answer, each file
+atomically and synced. So a crash leaves a game as it was before an entry or after it. A folder without a log was never
+acknowledged.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class LocalGameFiles(NamedTuple):
 
 
 class LocalStore(Protocol):
-    """Where a service keeps its games. Everything but `locked` is to be called with the store locked."""
+    """Where a service keeps its games. Everything but `locked` must be called with the store locked."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """While this lasts nobody else reads or changes what is kept."""
+        """Keeps all others from reading or changing the store while the block runs."""
 
     def key(self, entropy: Callable[[int], bytes]) -> PrivateKey:
         """The service's key; made from random bytes if there is none."""
@@ -108,7 +109,7 @@ class FolderLocalStore:
         try:
             lines = parse_log(file.read_bytes())
             last = lines[-1].entry.seq
-            # Openings are written before their entry: those of an entry that never came are nobody's.
+            # Openings are written before their entry: a crash in between leaves some of an entry that never came.
             openings = (parse_opening(value) for value in secrets["openings"])
             hosted = referee.resume(lines, secrets["seed"], tuple(each for each in openings if each.seq <= last))
         except (OSError, HkojiError, KeyError, TypeError, IndexError) as error:
@@ -131,7 +132,7 @@ class FolderLocalStore:
 
 
 def unreadable(file: Path, error: Exception) -> StorageError:
-    """That a game's file is not what was written there."""
+    """Returns the error for a game's file that cannot be read."""
     return StorageError(
         tell("{file} cannot be read: {reason}", file=file, reason=getattr(error, "message", str(error))),
         hint=tell("restore it from a backup, or begin another game with `hkoji play --new`"),
