@@ -1,4 +1,4 @@
-"""What the host of a service does by hand, on the database, beside the running service or without it."""
+"""What the operator of a service does by hand on the database, with or without the service running."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RANGES = tuple(f"{number:02x}" for number in range(256))
 
 
 def release(data: Path | None, name: str, *, database: str | None = None) -> str:
-    """Makes the key of a player count nowhere. A code, with which they get another one.
+    """Revokes the keys of a player, and returns a code with which the player gets a new one.
 
     Raises `NotFoundError` if there is no such player, or no service in the folder `data`; `StorageError`.
     """
@@ -54,7 +54,7 @@ def release(data: Path | None, name: str, *, database: str | None = None) -> str
 
 
 def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
-    """Copies the database to a new file, or under a name of its own into a folder. What was copied.
+    """Copies the database to a new file, or to a new name in a folder. Returns what was copied.
 
     Raises `ExistsError`, `NotFoundError`, `StorageError`; then there is no copy.
     """
@@ -70,7 +70,7 @@ def backup(target: Path, data: Path | None, database: str | None = None) -> dict
 
 
 def restore(source: Path, data: Path) -> dict[str, Any]:  # Any: JSON
-    """Makes a service's folder from a copy. What is there now.
+    """Makes a service's folder from a copy. Returns what it holds.
 
     Raises `ExistsError` if the folder has a database, `NotFoundError`, `StorageError`; then nothing was changed.
     """
@@ -91,7 +91,7 @@ def restore(source: Path, data: Path) -> dict[str, Any]:  # Any: JSON
 
 
 def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> CheckTally:
-    """Checks the whole database, in so many processes. Raises `NotFoundError`, `StorageError`."""
+    """Checks the complete database, in so many processes. Raises `NotFoundError`, `StorageError`."""
     _, location = _find(data, database)
     with _kept(location) as kept:
         identity = kept.identity()
@@ -109,7 +109,7 @@ def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> C
 
 
 def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
-    """Forgets expired logins and gives unused room back. Sizes before and after. Raises `StorageError`."""
+    """Deletes expired logins and frees unused space. Returns the sizes before and after. Raises `StorageError`."""
     _, location = _find(data, database)
     with _kept(location) as kept:
         before = kept.figures().size
@@ -118,7 +118,7 @@ def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  #
 
 
 def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
-    """How much there is. Raises `NotFoundError`, `StorageError`."""
+    """Returns how much the database holds. Raises `NotFoundError`, `StorageError`."""
     _, location = _find(data, database)
     with _kept(location) as kept:
         found = kept.figures()
@@ -134,7 +134,7 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
 
 
 def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[HealthCheck]:
-    """Looks whether database and machine are well."""
+    """Checks the database and the machine."""
     return examine_host(data, database, backups=backups)
 
 
@@ -153,13 +153,13 @@ def _kept(location: Location) -> Iterator[Maintenance]:
 
 
 def _check(location: Location, key: PublicKey, low: str, high: str) -> CheckTally:
-    """A part of the check, in a process of its own."""
+    """Makes a part of the check, in a process of its own."""
     with _kept(location) as kept:
         return check_games(kept, key, low, high)
 
 
 def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
-    """PostgreSQL's own copy, of one moment too."""
+    """Makes PostgreSQL's own copy, which is of one moment too."""
     program = shutil.which("pg_dump")
     if program is None:
         raise UsageError(
@@ -169,13 +169,13 @@ def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
     if os.path.lexists(target):
         raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another"))
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    # The password goes by the environment: arguments can be seen in the list of processes.
+    # The password is passed in the environment: the list of processes shows arguments.
     where = {"host": location.host, "port": location.port, "database": location.database, "query": location.query}
     url = URL.create("postgresql", username=location.username, **where)
     environment = {**os.environ, **({"PGPASSWORD": location.password} if location.password else {})}
     try:
         with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
-            done = subprocess.run(  # noqa: S603 # the host's own pg_dump, on the host's own database
+            done = subprocess.run(  # noqa: S603 # the operator's own pg_dump, on their own database
                 [program, "--format=custom", "--exclude-table-data=rate", url.render_as_string()],
                 env=environment,
                 stdout=out,

@@ -1,4 +1,4 @@
-"""The composition root: settings, store, use cases and routes become one application; and `serve` runs it."""
+"""The composition root: makes one application of settings, store, use cases and routes; `serve` runs it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
 from hkoji.messages.text import tell
-from hkoji_server.process.listener import bind_listener, own_name, url_of
+from hkoji_server.process.listener import bind_listener, default_origin, url_of
 from hkoji_server.process.log_lines import configure_logging
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import run, tell_systemd
 from hkoji_server.process.workers import Workers
-from hkoji_server.routes import games as api
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.event_streams import make_events_router
+from hkoji_server.routes.games import make_games_router
 from hkoji_server.routes.health import Readiness, add_health_routes
 from hkoji_server.routes.plain_routes import make_plain_routes
 from hkoji_server.routes.players import make_players_router
@@ -44,7 +44,7 @@ from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.waiting_hub import WaitingHub
-from hkoji_server.settings import Settings, load, parse_address, parse_rate
+from hkoji_server.settings import Settings, load, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store, verify_opens
@@ -62,16 +62,18 @@ Entries authenticate themselves; private reads need a login. Errors are problem 
 _GARBAGE: Final = 10_000
 
 
-def _spare_the_collector() -> None:
-    """What is there now stays; and what a move leaves are values without circles, for which Python's usual 700 new
-    ones are looked through too often."""
+def _tune_garbage_collection() -> None:
+    """Exempts what exists now from garbage collection, and has the collector run less often.
+
+    A move leaves values without cycles, which need no collector; Python's default starts it every 700 new objects.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
 
 
 async def _identify(store: Store, ports: ClockAndEntropy, origin: str | None, fallback: str) -> tuple[PrivateKey, str]:
-    """The service's key and origin: kept ones, or fresh ones in a new store."""
+    """Returns the service's key and origin from the store; in a new store it makes them first."""
     kept = await store.identity()
     if kept is None:
         fresh = PrivateKey.from_seed(ports.entropy(32)).to_openssh().decode()
@@ -149,13 +151,13 @@ class Application:
             self.router.routes = make_plain_routes(players, games, hub, store)
             add_health_routes(self.api, Readiness(store))
             for router in (
-                make_players_router(players, keys),
-                api.make_games_router(players, games, ports, origin=origin, key=key.public.text),
+                make_players_router(players, keys, store),
+                make_games_router(players, games, store, ports, origin=origin, key=key.public.text),
                 make_events_router(players, hub, store, ports),
             ):
                 self.api.include_router(router)
             self._outermost = self._with_middleware(limits)
-            _spare_the_collector()
+            _tune_garbage_collection()
             log.debug(
                 "ready", pid=os.getpid(), origin=origin, database=show_location(location), key=key.public.fingerprint
             )
@@ -188,7 +190,7 @@ def create_app(
     address: str | None = None,
     metrics: Metrics | None = None,
 ) -> Application:
-    """The application. `address` is what it is called, the origin of a new store that has none set."""
+    """Returns the application. `address` is the origin of a new store for which none is set."""
     return Application(settings, ports or ClockAndEntropy(), address=address, metrics=metrics)
 
 
@@ -200,9 +202,9 @@ def serve(
     config: Path | None = None,
     **given: Any,  # Any: settings by name
 ) -> None:
-    """Serves until told to stop. What is None is as environment, settings file or default say.
+    """Serves until it is stopped. Environment, settings file or default decide what is None.
 
-    Raises `StorageError` if the address or the folder cannot be used, `UsageError` for settings that are not right.
+    Raises `StorageError` if the address or the folder cannot be used, `UsageError` for wrong settings.
     """
     settings = load(config, data=data, host=host, port=port, **given)
     if "data" not in settings.model_fields_set and settings.database is None:
@@ -211,7 +213,7 @@ def serve(
     configure_logging(settings.log_level, settings.log_format)
     _raise_open_files()
     listener = bind_listener(settings.host, settings.port)
-    address, name = url_of(listener, settings.host), own_name(listener, settings.host)
+    address, name = url_of(listener, settings.host), default_origin(listener, settings.host)
     place = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
     verify_opens(location)  # says what is wrong with the database before the server starts
 
@@ -224,7 +226,7 @@ def serve(
         if settings.workers == 1:
             metrics = Metrics() if settings.metrics else None
             if metrics and settings.metrics:
-                stack.callback(metrics.show(*parse_address(settings.metrics)))
+                stack.callback(metrics.serve(*parse_bind(settings.metrics)))
             app = create_app(settings, address=name, metrics=metrics)
             run(app, settings, listener, ready, metrics.tick if metrics else _nothing, app.stop_waiting)
             return
@@ -232,15 +234,17 @@ def serve(
         if settings.metrics:
             gathering = WorkersMetrics()
             stack.callback(gathering.close)
-            stack.callback(gathering.show(*parse_address(settings.metrics)))
+            stack.callback(gathering.serve(*parse_bind(settings.metrics)))
             gone = gathering.forget
         if Workers(settings.workers, partial(_work, settings, name), listener, gone).run(ready) == signal.SIGINT:
             raise KeyboardInterrupt
 
 
 def _work(settings: Settings, address: str, listener: socket.socket, told: Connection, parent: Connection) -> None:
-    """A worker's life."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # at a terminal it goes to all processes; the supervisor's word counts
+    """Serves as one of several workers, until the supervisor stops it or dies."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a terminal sends it to all processes; the supervisor stops the workers
     configure_logging(settings.log_level, settings.log_format)
     metrics = Metrics() if settings.metrics else None
     app = create_app(settings, address=address, metrics=metrics)
@@ -260,11 +264,11 @@ def _work(settings: Settings, address: str, listener: socket.socket, told: Conne
 
 
 def _nothing(_: int) -> None:
-    """What is done with figures that nobody wants."""
+    """Takes the place of a callback for metrics when there are none."""
 
 
 def _raise_open_files() -> None:
-    """Each connection is an open file; the usual limit for a process is 1,024, and it may be raised up to another."""
+    """Raises the limit of open files as far as the system allows: each connection is one, and 1,024 are few."""
     if sys.platform == "win32":
         return
     import resource

@@ -1,4 +1,4 @@
-"""Looks whether a service's database and machine are well. Nothing is changed; a service may be running."""
+"""Checks a service's database and machine. It changes nothing, and the service may be running."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def examine_host(
     backups: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[HealthCheck]:
-    """The checks, one after another, as they are made."""
+    """Yields the results of the checks, each as soon as it is made."""
     location = location_of(load(data=data, database=database))
     try:
         kept = Maintenance(location)
@@ -103,7 +103,7 @@ def _room(file: Path) -> HealthCheck:
 
 
 def _clock(newest: str | None, now: float) -> HealthCheck:
-    """Receipts' times never go back: after a clock that was ahead they stand still until it is caught up with."""
+    """Compares the clock with the last receipt: receipts keep its time until the clock has passed it."""
     last = datetime.strptime(newest, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp() if newest else 0.0
     shown = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if last > now + 2:

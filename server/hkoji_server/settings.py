@@ -1,6 +1,7 @@
-"""What a host can set: by argument, by environment variables beginning with `HKOJI_SERVER_`, or in a settings file.
+"""The settings of a service: from arguments, environment variables that begin with `HKOJI_SERVER_`, or a settings file.
 
-In this order. The file is TOML, and is named by `--config` or `HKOJI_SERVER_CONFIG`; its keys are those of `Settings`.
+The first of these that has a setting counts. The file is TOML, named by `--config` or `HKOJI_SERVER_CONFIG`.
+Its keys are the names in `Settings`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*
 
 
 def _split(value: Any) -> Any:  # Any: whatever a source gives
-    """A comma separates in a text what is a list in TOML."""
+    """Splits a text at commas; in TOML the setting is a list."""
     return [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
 
 
@@ -35,13 +36,13 @@ def _network(text: str) -> str:
     return text
 
 
-def _listening(text: str) -> str:
-    parse_address(text)
+def _bind_address(text: str) -> str:
+    parse_bind(text)
     return text
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of `HOST:PORT`. Raises `ValueError`."""
+def parse_bind(text: str) -> tuple[str, int]:
+    """Returns address and port of `HOST:PORT`. Raises `ValueError`."""
     found = _ADDRESS.fullmatch(text)
     if not found or int(found["port"]) > 65535:
         raise ValueError("an address is HOST:PORT")
@@ -55,14 +56,14 @@ def _rate(text: str) -> str:
 
 
 def _origin(text: str) -> str:
-    """What no statement can hold nobody can sign: neither register nor log in."""
+    """Checks an origin: players sign it, so it must fit into a statement."""
     if not is_origin(text):
         raise ValueError("an origin is 1 to 256 printable ASCII characters without spaces, quotes and backslashes")
     return text
 
 
 def parse_rate(text: str) -> tuple[int, int]:
-    """A rate as how many in how many seconds."""
+    """Returns a rate as a number of requests in a number of seconds."""
     count, _, unit = text.partition("/")
     return int(count), {"second": 1, "minute": 60, "hour": 3600}[unit]
 
@@ -72,7 +73,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
-        env_ignore_empty=True,  # as unit and container files leave them; an empty host would be every address
+        env_ignore_empty=True,  # unit and container files leave variables empty; an empty host would mean every address
         extra="forbid",
         use_attribute_docstrings=True,
         hide_input_in_errors=True,
@@ -81,7 +82,7 @@ class Settings(BaseSettings):
     data: Path = Path("hkoji-data")
     """Folder of the database file; made if missing."""
     database: SecretStr | None = None
-    """A PostgreSQL database instead, as in `postgresql+psycopg://me@host/hkoji`; `HKOJI_DATABASE` says it too."""
+    """A PostgreSQL database instead, as in `postgresql+psycopg://me@host/hkoji`; `HKOJI_DATABASE` sets it too."""
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = Field(default=8000, ge=0, le=65535)
@@ -99,7 +100,7 @@ class Settings(BaseSettings):
     challenge_lifetime: int = Field(default=300, ge=10)
     """How long a player may take to sign a login."""
     code_lifetime: int = Field(default=7 * 24 * 3600, ge=60)
-    """How long a player may take to use the code that the host has given them for another key."""
+    """How long a player may take to use the operator's code for another key."""
     cached_games: int = Field(default=10_000, ge=1)
     """Games that a process keeps at hand."""
     max_body: int = Field(default=16_384, ge=1024)
@@ -116,7 +117,7 @@ class Settings(BaseSettings):
     """How long a client may take to send a request whole, or to go on reading an answer."""
     keep_alive: int = Field(default=30, ge=1)
     """How long a connection is kept after an answer."""
-    metrics: Annotated[str, AfterValidator(_listening)] | None = None
+    metrics: Annotated[str, AfterValidator(_bind_address)] | None = None
     """HOST:PORT where figures are shown to Prometheus: an address that players do not reach."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """What is logged: at info a line for each request."""
@@ -134,18 +135,18 @@ class Settings(BaseSettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 # no file that nobody has named is read
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 # only a file that the operator names is read
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments before environment before file."""
+        """Returns the sources: arguments before environment before file."""
         file = os.environ.get(f"{PREFIX}CONFIG")
         return init_settings, env_settings, *((TomlSource(settings_cls, Path(file)),) if file else ())
 
 
 def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: settings by name
-    """The settings, of what is given (None is not), the environment and the file. Raises `UsageError`, `StorageError`.
+    """Returns the settings from what is given and not None, the environment and the file.
 
-    Processes that are started from here find the same file.
+    Processes started from here find the same file. Raises `UsageError`, `StorageError`.
     """
     if config is not None:
         os.environ[f"{PREFIX}CONFIG"] = str(config.expanduser().absolute())

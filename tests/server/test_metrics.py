@@ -19,7 +19,7 @@ from tests.support.service import Player, begin
 def test_figures_of_a_service(tmp_path: Path) -> None:
     port = free_port()
     metrics = Metrics()
-    hide = metrics.show("127.0.0.1", port)
+    hide = metrics.serve("127.0.0.1", port)
     metrics.tick(3)
     with inside(tmp_path / "data", figures=metrics) as service:
         alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
@@ -57,7 +57,7 @@ def test_what_becomes_of_appends_is_counted() -> None:
 
 def test_an_address_that_cannot_be_had() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(StorageError, match="cannot listen"):
-        Metrics().show("127.0.0.1", taken.getsockname()[1])
+        Metrics().serve("127.0.0.1", taken.getsockname()[1])
 
 
 def test_the_files_of_workers_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hkoji_server.process.listener import bind_listener, own_name
+from hkoji_server.process.listener import bind_listener, default_origin
 from hkoji_server.process.server import _watch
 from hkoji_server.process.workers import Workers
 
@@ -139,11 +139,11 @@ def test_a_service_without_a_name_has_its_address_or_the_machines(monkeypatch: p
     monkeypatch.setattr(socket, "gethostname", lambda: "alices-machine")
     with closing(bind_listener("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        assert own_name(listener, "127.0.0.1") == f"http://127.0.0.1:{port}"
-        assert own_name(listener, "0.0.0.0") == f"http://alices-machine:{port}"
-        assert own_name(listener, "::") == f"http://alices-machine:{port}"
+        assert default_origin(listener, "127.0.0.1") == f"http://127.0.0.1:{port}"
+        assert default_origin(listener, "0.0.0.0") == f"http://alices-machine:{port}"
+        assert default_origin(listener, "::") == f"http://alices-machine:{port}"
         monkeypatch.setattr(socket, "gethostname", lambda: "alice's machine")  # what no statement could hold
-        assert own_name(listener, "0.0.0.0") == f"http://0.0.0.0:{port}"
+        assert default_origin(listener, "0.0.0.0") == f"http://0.0.0.0:{port}"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")

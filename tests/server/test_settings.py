@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hkoji_server.settings import Settings, load, parse_address
+from hkoji_server.settings import Settings, load, parse_bind
 
 from hkoji.errors import StorageError, UsageError
 
@@ -97,10 +97,10 @@ def test_every_setting_is_explained() -> None:
     [("127.0.0.1:9100", ("127.0.0.1", 9100)), (":9100", ("127.0.0.1", 9100)), ("[::1]:9", ("::1", 9))],
 )
 def test_addresses(text: str, address: tuple[str, int]) -> None:
-    assert parse_address(text) == address
+    assert parse_bind(text) == address
 
 
 @pytest.mark.parametrize("text", ["9100", "::1:9", "a:b", "a:70000", "a:9 "])
 def test_no_addresses(text: str) -> None:
     with pytest.raises(ValueError, match="HOST:PORT"):
-        parse_address(text)
+        parse_bind(text)

@@ -1,1 +1,1 @@
-"""Processes that serve: listening, connections and their deadlines, workers, logs. It knows no game and no store."""
+"""The serving processes: sockets, connections with deadlines, workers, log lines. They know no game and no store."""

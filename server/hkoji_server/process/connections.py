@@ -1,9 +1,9 @@
-"""Connections with deadlines: who is slow, or one too many, does not hold up the rest.
+"""Connections with deadlines and limits, so that slow or too many clients do not hold up the others.
 
-uvicorn closes a connection that has been quiet after an answer; it waits for ever for a request that does not come
-whole, and for a client that does not read; and it keeps as many headers as are sent. Here a request must be there whole
-so many seconds after its beginning, its address and headers have a size, and an answer must move; and a process has at
-most so many connections. What is refused is a problem document too.
+uvicorn closes a connection that is idle after an answer. But it waits for ever for the rest of a request and for a
+client that does not read, and it keeps any number of headers. Here a request must be complete some seconds after its
+beginning, its address and headers have a maximal size, the client must read its answer, and a process has a maximal
+number of connections. Refusals are problem documents too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEAD: Final = 32_768
-"""The most bytes of a request that are not its body. The largest place to come again with has some ten thousand."""
+"""The most bytes of a request outside its body. The largest stream cursor has some ten thousand."""
 
 _KINDS: Final = {
     400: ("invalid", "it is no HTTP request"),
@@ -27,7 +27,7 @@ _KINDS: Final = {
 
 
 class _TooLargeError(Exception):
-    """Ends the parsing of what is too large already."""
+    """Ends the parsing of a request that is already too large."""
 
 
 class GuardedConnection(HttpToolsProtocol):
@@ -37,27 +37,27 @@ class GuardedConnection(HttpToolsProtocol):
     patience: float = 20.0
 
     _since: float | None = None
-    """When the request began that has not come whole yet; for a new connection, when it was made."""
+    """When the request began that is not complete yet; for a new connection, when it was made."""
     _stuck: float | None = None
-    """Since when the client has not read what was sent."""
+    """Since when the client has not read its answer."""
     _head: int = 0
-    """The size of the request's address and of its headers that have come whole."""
+    """The size of the request's address and of its complete headers."""
     _outside: int = 0
-    """How much has come since the piece in which it began, but for its body: also of a header that has no end."""
+    """The bytes received since the piece in which it began, without its body: headers without an end count too."""
     _begun: bool = False
     """Whether a request began in this piece."""
     _payload: int = 0
     """How much of this piece is body."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """Takes the connection, or refuses it."""
+        """Accepts the connection, or refuses it."""
         super().connection_made(transport)
         self._since = self.loop.time()
         if len(self.connections) > self.most:
             self._refuse(503)
 
     def data_received(self, data: bytes) -> None:
-        """A piece of what the client sends."""
+        """Handles a piece of what the client sends."""
         self._begun, self._payload = False, 0
         super().data_received(data)
         if not self._begun:
@@ -66,23 +66,23 @@ class GuardedConnection(HttpToolsProtocol):
             self._refuse(431)
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Handles the first byte of a request."""
         self._since = self.loop.time()
         self._head, self._outside, self._begun = 0, 0, True
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """A part of the address."""
+        """Handles a part of the address."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header, or what follows a body that is sent in chunks."""
+        """Handles a header, or a trailer after a chunked body."""
         self._count(len(name) + len(value) + len(b": \r\n"))
         super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body, the size of which is the application's to judge."""
+        """Handles a part of the body. The application limits its size."""
         self._payload += len(body)
         super().on_body(body)
 
@@ -92,26 +92,26 @@ class GuardedConnection(HttpToolsProtocol):
             raise _TooLargeError
 
     def on_message_complete(self) -> None:
-        """A request has come whole."""
+        """Handles the end of a request."""
         self._since = None
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """The client does not read."""
+        """Notes that the client does not read."""
         self._stuck = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Notes that the client reads again."""
         self._stuck = None
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 # it may quote what was sent
-        """Not understood as HTTP, or not read to its end."""
+        """Refuses what is not HTTP, or was not parsed to its end."""
         self._refuse(431 if self._head > MOST_HEAD else 400)
 
     def expire(self, now: float) -> None:
-        """Closes the connection if its time is up; to be called now and then."""
+        """Closes the connection if its time is up. The server calls it once a second."""
         if self.transport.is_closing():
             return
         if self._stuck is not None and now - self._stuck > self.patience:
@@ -136,5 +136,5 @@ class GuardedConnection(HttpToolsProtocol):
 
 
 def connection_class(most: int, patience: float) -> type[GuardedConnection]:
-    """The class of connections of a process."""
+    """Returns the class of connections of a process."""
     return type("GuardedConnection", (GuardedConnection,), {"most": most, "patience": patience})

@@ -1,7 +1,7 @@
-"""Log lines on stderr: JSON for programs, text for people. Nothing secret is ever passed to the log.
+"""Log lines on stderr: JSON for programs, text for people. No secret is ever passed to the log.
 
-What other libraries log goes the same way. Of an exception its class and its place are told; what it says only if it
-is one of the project's own, which hold no secrets: others quote values.
+Lines of other libraries have the same form. Of an exception the log has its class and its place. It has the message
+only of the project's own exceptions, which hold no secrets: others quote values.
 """
 
 from __future__ import annotations
@@ -29,46 +29,43 @@ def configure_logging(level: LogLevel, form: LogFormat = "json") -> None:
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _tell_exception,
+        _add_exception,
     ]
     last: Processor = structlog.processors.JSONRenderer(sort_keys=True) if form == "json" else _as_text
     structlog.configure(
         processors=[*shared, last],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        # A line is one write: processes do not mix theirs.
-        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Patient(sys.stderr))),
+        # One write for each line, so that lines of several processes do not mix.
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _LossyFile(sys.stderr))),
     )
     handler = logging.StreamHandler(sys.stderr)
     remove_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=[remove_meta, last], foreign_pre_chain=shared))
     root = logging.getLogger()
     root.handlers = [handler]
-    root.setLevel(max(LEVELS[level], logging.WARNING))  # others' talk below a warning may hold anything
+    root.setLevel(max(LEVELS[level], logging.WARNING))  # lines of other libraries below a warning may hold secrets
 
 
-class _Patient(io.TextIOBase):
-    """A file that loses a line rather than fail: a request does not fail because nobody can read of it.
-
-    As on a full disk, or where nobody reads from a pipe any more.
-    """
+class _LossyFile(io.TextIOBase):
+    """A file that drops a line on a full disk or a closed pipe: a request must not fail for its log line."""
 
     def __init__(self, file: TextIO) -> None:
         super().__init__()
         self._file = file
 
     def write(self, text: str) -> int:
-        """Writes, if that can be done."""
+        """Writes, if possible."""
         with suppress(OSError):
             self._file.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Passes on what has been written, if that can be done."""
+        """Flushes, if possible."""
         with suppress(OSError):
             self._file.flush()
 
 
-def _tell_exception(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+def _add_exception(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     info = event.pop("exc_info", None)
     error = sys.exc_info()[1] if info is True else info[1] if isinstance(info, tuple) else info
     if isinstance(error, BaseException):
@@ -79,7 +76,7 @@ def _tell_exception(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def describe(error: BaseException) -> str:
-    """An exception for a log: its class, the database's name for it, and what the project's own say."""
+    """Returns an exception for the log: its class, the database's name for it, and the message of the project's own."""
     original = getattr(error, "orig", None) or error
     name = getattr(original, "sqlite_errorname", None) or getattr(original, "sqlstate", None)
     said = f": {error}" if isinstance(error, HkojiError) else ""

@@ -1,8 +1,8 @@
-"""Figures for Prometheus, on an address of their own: they tell how much is played, and when.
+"""Metrics for Prometheus, on an address of their own because they show how much is played, and when.
 
-No label holds a name, a game or anything else that players choose. With several workers each counts into files of a
-folder that the supervisor reads (the library's multiprocess mode): counters and times are sums over all workers, those
-that have died included; memory and connections are told for each that lives.
+No label holds a name, a game or anything else that players choose. With several workers, each writes to files in a
+folder that the supervisor reads (the library's multiprocess mode). Counters and times are sums over all workers, dead
+ones included; memory and connections are given for each living worker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ METHODS: Final = ("GET", "HEAD", "POST")
 
 
 class Metrics:
-    """The figures of this process."""
+    """The metrics of this process."""
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -51,45 +51,45 @@ class Metrics:
         self._memory = Gauge("hkoji_resident_bytes", "Memory in use", multiprocess_mode="liveall", **given)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Counts an answered request."""
         self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def call(self, name: str, seconds: float, error: HkojiError | None) -> None:
-        """The store was called."""
+        """Counts a call of the store."""
         self._store.labels(name).observe(seconds)
         if name == "append":
             outcome = "taken" if error is None else "conflict" if isinstance(error, ConflictError) else "refused"
             self._appends.labels(outcome).inc()
 
     def tick(self, connections: int) -> None:
-        """Once a second."""
+        """Sets connections and memory; called once a second."""
         self._connections.set(connections)
         self._memory.set(_resident())
 
-    def show(self, host: str, port: int) -> Callable[[], None]:
-        """Shows this process's figures; what ends that."""
-        return _show(host, port, self._registry)
+    def serve(self, bind: str, port: int) -> Callable[[], None]:
+        """Serves this process's metrics. Returns the function that ends it."""
+        return _serve(bind, port, self._registry)
 
 
 class WorkersMetrics:
-    """The figures of several workers, shown by their supervisor. To be made before they are started."""
+    """The metrics of several workers, served by their supervisor. It must be made before they are started."""
 
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="hkoji-metrics-")
         os.environ[_FOLDER] = self._folder  # workers inherit it; the library reads it when it is loaded
 
-    def show(self, host: str, port: int) -> Callable[[], None]:
-        """Shows the figures; what ends that."""
+    def serve(self, bind: str, port: int) -> Callable[[], None]:
+        """Serves the metrics. Returns the function that ends it."""
         from prometheus_client import CollectorRegistry
         from prometheus_client.multiprocess import MultiProcessCollector
 
         registry = CollectorRegistry()
         MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call] # the library's
-        return _show(host, port, registry)
+        return _serve(bind, port, registry)
 
     def forget(self, pid: int) -> None:
-        """A worker has died: its counts stay, its connections and memory do not."""
+        """Removes connections and memory of a dead worker; its counts stay."""
         from prometheus_client.multiprocess import mark_process_dead
 
         mark_process_dead(pid, self._folder)  # type: ignore[no-untyped-call] # the library's
@@ -100,14 +100,14 @@ class WorkersMetrics:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _show(host: str, port: int, registry: Any) -> Callable[[], None]:  # Any: the library is not loaded here
+def _serve(bind: str, port: int, registry: Any) -> Callable[[], None]:  # Any: the library is not loaded here
     from prometheus_client import start_http_server
 
     try:
-        server, thread = start_http_server(port, host, registry)
+        server, thread = start_http_server(port, bind, registry)
     except OSError as error:
         raise StorageError(
-            tell("cannot listen on {host} port {port}: {reason}", host=host, port=port, reason=error.strerror),
+            tell("cannot listen on {host} port {port}: {reason}", host=bind, port=port, reason=error.strerror),
             hint=tell("choose another with --metrics"),
         ) from error
 
@@ -120,7 +120,7 @@ def _show(host: str, port: int, registry: Any) -> Callable[[], None]:  # Any: th
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has now; where the system does not tell, the most it has ever had."""
+    """Returns the bytes of memory of this process, or the most it has had where the system gives only that."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

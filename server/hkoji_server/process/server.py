@@ -1,4 +1,4 @@
-"""One process that serves: uvicorn, which says when it is ready, stops when asked, and keeps deadlines."""
+"""One process that serves: uvicorn, with callbacks, deadlines and a clean stop."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hkoji_server.process.connections import GuardedConnection, connection_class
 from hkoji_server.settings import Settings
 
 PATIENCE: Final = 10
-"""Seconds that requests under way have to be finished when the process stops."""
+"""The seconds in which running requests must finish when the process stops."""
 _TICKS: Final = 10  # a second
 
 
 class ServingProcess(uvicorn.Server):
-    """Calls `ready` when it serves, `tick` once a second, `stopping` when it no longer takes requests.
+    """Calls `ready` when it serves, `tick` once a second, `stopping` when it no longer accepts requests.
 
-    SIGTERM is how a service is stopped, and no failure; SIGINT too if `supervised`.
+    SIGTERM is the normal way to stop it, and so is SIGINT if `supervised`.
     """
 
     def __init__(
@@ -46,25 +46,25 @@ class ServingProcess(uvicorn.Server):
         self._supervised = supervised
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stops when what is being answered has been. Of other signals the process dies in the end, as is usual."""
+        """Stops after the running requests. Other signals then end the process, as is usual."""
         if sig == signal.SIGTERM or self._supervised:
             self.should_exit = True
         else:
             super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts, then speaks."""
+        """Starts, then calls `ready`."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finishes what is being answered; who only waits for something to happen is let go at once."""
+        """Finishes the running requests; clients that only wait for entries are answered at once."""
         self._stopping()
         await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second."""
+        """Checks deadlines; uvicorn calls it ten times a second."""
         if counter % _TICKS == 0:
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
@@ -84,7 +84,7 @@ def run(
     *,
     parent: Connection | None = None,
 ) -> None:
-    """Serves until told to stop; with a `parent`, also when that has gone.
+    """Serves until it is stopped or, with a `parent`, until that has gone.
 
     `ready` is called when it serves, `tick` once a second with the number of connections.
     """
@@ -110,7 +110,7 @@ def run(
 
 
 def _watch(parent: Connection, server: uvicorn.Server) -> None:
-    """Nobody would ever stop a worker whose supervisor was killed."""
+    """Stops a worker when its supervisor has gone: no other process would stop it."""
     try:
         parent.recv()
     except (EOFError, OSError):

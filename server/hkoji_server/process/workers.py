@@ -1,7 +1,7 @@
-"""Several processes on one address and one database. They share the listening socket; one that dies is replaced.
+"""Several worker processes on one address and one database. They share the listening socket; a dead one is replaced.
 
-uvicorn has a supervisor too. It does not wait until the workers are ready, starts one that cannot live again without
-a pause, and leaves the others serving when it is killed itself.
+uvicorn has a supervisor too. But it does not wait until the workers are ready, restarts a worker that cannot start
+without a pause, and leaves its workers running when it is killed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from hkoji_server.process.server import PATIENCE
 log = structlog.get_logger("hkoji")
 
 Target = Callable[[socket.socket, Connection, Connection], None]
-"""What a worker does: serve on the socket, say so to the first connection, stop when the second ends."""
+"""The work of a worker: serve on the socket, report that on the first connection, stop when the second ends."""
 
 _SHORT_LIFE: Final = 5.0
 _LONGEST_PAUSE: Final = 30.0
 
 
 @dataclass(slots=True)
-class _Place:
-    """One of the workers: the process that fills it now, if any, and when the next one may be started."""
+class _WorkerSlot:
+    """A slot for a worker: its process, if there is one, and when the next one may be started."""
 
     number: int
     process: SpawnProcess | None = None
@@ -46,20 +46,20 @@ class _Place:
 
 
 class Workers:
-    """Runs `target` in so many processes until told to stop. It must be importable: the processes are new ones."""
+    """Runs `target` in so many processes until it is stopped. `target` must be importable: processes are spawned."""
 
     def __init__(self, count: int, target: Target, listener: socket.socket, gone: Callable[[int], None]) -> None:
-        self._places = [_Place(number) for number in range(count)]
+        self._places = [_WorkerSlot(number) for number in range(count)]
         self._target = target
         self._listener = listener
         self._gone = gone
         self._context = multiprocessing.get_context("spawn")
         self._stopped_by: int | None = None
-        # A signal must end the wait at once: it writes to this, and the wait reads it.
+        # A signal must end the wait at once: its handler writes to this pipe, and the wait reads it.
         self._awake, self._wake = multiprocessing.Pipe(duplex=False)
 
     def run(self, ready: Callable[[], None]) -> int:
-        """Serves; calls `ready` when all do for the first time. The signal that has ended it.
+        """Serves; calls `ready` when all workers serve for the first time. Returns the signal that ended it.
 
         Raises `StorageError` if the first ones cannot start.
         """
@@ -94,7 +94,7 @@ class Workers:
             if place.process is None and place.due <= now and self._stopped_by is None:
                 self._start(place, now)
 
-    def _start(self, place: _Place, now: float) -> None:
+    def _start(self, place: _WorkerSlot, now: float) -> None:
         told, telling = self._context.Pipe(duplex=False)
         kept, lifeline = self._context.Pipe(duplex=False)
         place.process = self._context.Process(
@@ -105,9 +105,9 @@ class Workers:
         kept.close()
         place.told, place.lifeline, place.started = told, lifeline, now
 
-    def _watch(self) -> list[_Place]:
-        """The workers of whom there is news: ready, or dead."""
-        places: dict[object, _Place] = {}
+    def _watch(self) -> list[_WorkerSlot]:
+        """Returns the workers that have become ready or died."""
+        places: dict[object, _WorkerSlot] = {}
         for place in self._places:
             if place.process is not None:
                 places[place.process.sentinel] = place
@@ -118,7 +118,7 @@ class Workers:
         news = wait([*places, self._awake], pause)  # type: ignore[list-item] # sentinels and connections
         return list({places[each].number: places[each] for each in news if each in places}.values())
 
-    def _is_ready(self, place: _Place) -> bool:
+    def _is_ready(self, place: _WorkerSlot) -> bool:
         if place.told is None or not place.told.poll():
             return False
         try:
@@ -130,7 +130,7 @@ class Workers:
         place.told = None
         return ready
 
-    def _bury(self, place: _Place, *, first: bool) -> None:
+    def _bury(self, place: _WorkerSlot, *, first: bool) -> None:
         assert place.process is not None
         place.process.join()
         code, pid = place.process.exitcode, place.process.pid or 0
@@ -151,7 +151,7 @@ class Workers:
         place.process = place.told = place.lifeline = None
 
     def _stop(self) -> None:
-        """Asks all to finish what they answer, and ends those that do not."""
+        """Asks all workers to finish their requests, and kills those that do not stop."""
         living = [place.process for place in self._places if place.process is not None]
         for process in living:
             process.terminate()

@@ -1,8 +1,8 @@
-"""Answers that take their time: the long poll of a log, and streams of events. docs/spec/http.md, "Waiting".
+"""Answers that wait for entries: the long poll of a log, and streams of events. docs/spec/http.md, "Waiting".
 
-Nothing is shown here that the log, or a list of games, does not show the same reader. FastAPI's own streams of events
-would start two tasks and a timer for each of thousands that wait; so only its wire format is used, and one task
-notices that a client has gone.
+They show a reader only what the log or a list of games shows the same reader. FastAPI's own event streams would start
+two tasks and a timer for each of thousands of clients. So only its wire format is used, and one task notices that a
+client has gone.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub
 from hkoji_server.store.contract import Store
 
 LONGEST_WAIT: Final = 60
-"""The most seconds that a long poll takes, however many are asked for."""
+"""The longest that a long poll takes, in seconds."""
 LONGEST_STREAM: Final = 3600
-"""After so many seconds a stream ends, and its reader comes again, with a login that is looked at anew."""
+"""The longest that a stream lasts, in seconds. Then its reader connects again, and the login is checked again."""
 KEEP_ALIVE: Final = 15.0
 _RETRY: Final = 2000
 _MOST_AFTER: Final = 2**31
@@ -44,9 +44,9 @@ Lasting = Annotated[int, Query(ge=0, le=LONGEST_STREAM, description="End the str
 
 
 class LongPoll(Response):
-    """The lines that come after entry number `after` of a game, as soon as there are any; nothing after `wait` seconds.
+    """The lines after entry number `after` of a game, as soon as there are any; no lines after `wait` seconds.
 
-    `answer` makes the answer of the new head, or None, and the text of the lines.
+    `answer` makes the answer from the new head, or None, and the text of the lines.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class LongPoll(Response):
 
 
 class EventStream(EventSourceResponse):
-    """Events of what `followed` follows: what has come already, then what comes, for at most `wait` seconds.
+    """Events of what `followed` follows: first those not sent yet, then new ones, for at most `wait` seconds.
 
-    An event `end` says that the service ends the stream; nothing is lost by coming again.
+    An event `end` says that the service ends the stream. A client that connects again misses nothing.
     """
 
     def __init__(self, hub: WaitingHub, followed: StreamFollower, wait: int) -> None:
@@ -86,7 +86,7 @@ class EventStream(EventSourceResponse):
         self._wait = wait
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Tells until the reader has gone, the time is over, or the service stops."""
+        """Sends events until the reader has gone, the time is over, or the service stops."""
         followed, end = self._followed, asyncio.get_running_loop().time() + self._wait
 
         async def write(data: bytes, *, more: bool = True) -> None:
@@ -126,7 +126,7 @@ class EventStream(EventSourceResponse):
 
 @contextmanager
 def _until_gone(hub: WaitingHub, waiter: Waiter, receive: Receive) -> Iterator[None]:
-    """One who waits leaves when their connection is closed, and at the end of the block."""
+    """Removes a waiter from the hub when its connection is closed, and at the end of the block."""
 
     async def notice() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -156,7 +156,7 @@ _EVENTS: Final[dict[int | str, dict[str, Any]]] = {  # Any: FastAPI's own type
 
 
 def make_events_router(players: Players, hub: WaitingHub, store: Store, ports: ClockAndEntropy) -> APIRouter:
-    """The streams."""
+    """Returns the endpoints of the streams."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
 
@@ -186,7 +186,7 @@ def make_events_router(players: Players, hub: WaitingHub, store: Store, ports: C
 
 
 def _parse_place(text: str) -> int:
-    """The number of an entry, as events of one game have it. Raises `MalformedError`."""
+    """Returns the number of an entry from the id of an event of one game. Raises `MalformedError`."""
     if not _PLACE.fullmatch(text) or int(text) > _MOST_AFTER:
         raise MalformedError("Last-Event-ID", tell("it is not one that this service has given"))
     return int(text)

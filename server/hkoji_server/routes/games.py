@@ -1,7 +1,6 @@
-"""The endpoints of version 1. docs/spec/http.md.
+"""The endpoints about the service and about games, but for the view, the log and the entries. docs/spec/http.md.
 
-Entries authenticate themselves, so posting one needs no login; private reads need a bearer token.
-Answers on the hot paths are built as JSON directly: the models document them, and tests hold the two together.
+Answers are built as JSON directly. The models document them, and tests check that both agree.
 """
 
 from typing import Annotated, Any
@@ -24,15 +23,17 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", description="`next` of the page before")]
 
 
-def make_games_router(players: Players, games: Games, ports: ClockAndEntropy, *, origin: str, key: str) -> APIRouter:
-    """The endpoints over these use cases."""
+def make_games_router(
+    players: Players, games: Games, store: contract.Store, ports: ClockAndEntropy, *, origin: str, key: str
+) -> APIRouter:
+    """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
 
     me = Annotated[str, Depends(logged_in(players))]
 
     @router.get("/service", response_model=models.ServiceModel, tags=["service"])
     async def service() -> Any:
-        """What this service is, and its key."""
+        """The service's name, version and key."""
         return {
             "name": "hkoji",
             "version": __version__,
@@ -50,7 +51,7 @@ def make_games_router(players: Players, games: Games, ports: ClockAndEntropy, *,
         tags=["games"],
     )
     async def offer(request: models.OfferRequest, player: me) -> Any:
-        """A new game for the caller to open."""
+        """Creates a game for the caller to open."""
         line = await games.offer(parse_ruleset(dict(request.ruleset)), player)
         return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
 
@@ -79,7 +80,7 @@ def make_games_router(players: Players, games: Games, ports: ClockAndEntropy, *,
         return await _page(query)
 
     async def _page(query: contract.Query) -> Response:
-        found = await games.games(query)
+        found = await store.games(query)
         last = found[-1] if len(found) == query.limit else None
         cursor = f"{last.created}~{last.game}" if last else None
         return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, NO_STORE)
@@ -104,7 +105,7 @@ def make_games_router(players: Players, games: Games, ports: ClockAndEntropy, *,
         tags=["games"],
     )
     async def recover_seat(game: models.GameId, player: me, request: models.ProofRequest) -> Any:
-        """Puts the caller's key in the place of their revoked one, while they owe the next entry."""
+        """Replaces the caller's revoked key in the game by their new one, while they owe the next entry."""
         lines, fresh = await games.recover(game, player, request.proof)
         return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 

@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP, for validation and for the API's documentation."""
+"""The JSON of requests and answers, for validation and for the API's documentation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OfferRequest(_Model):
 
 
 class OpeningModel(_Model):
-    """What opens one commitment."""
+    """The opening of one commitment."""
 
     cards: str
     part: int
@@ -71,7 +71,7 @@ class LineModel(_Model):
 
 
 class SubmittedModel(_Model):
-    """The receipt of the entry, and all lines that the submission has brought."""
+    """The receipt of the entry, and all lines that the submission added to the log."""
 
     receipt: Signed
     lines: list[LineModel]
@@ -96,13 +96,13 @@ class ServiceModel(_Model):
 
 
 class NewKeyRequest(Signed):
-    """That a key follows another: `sig` is the new key's, `old_sig` the old one's."""
+    """A replacement of a key: `sig` is by the new key, `old_sig` by the old one."""
 
     old_sig: str = Field(max_length=2048)
 
 
 class RecoveryRequest(Signed):
-    """That a key is to take the place of a revoked one, and the host's code for it."""
+    """A replacement of a revoked key, with the operator's code for it."""
 
     code: str = Field(max_length=256)
 
@@ -114,23 +114,23 @@ class ProofRequest(_Model):
 
 
 class EarlierKeyModel(_Model):
-    """A key that a player had before, and what was signed about it."""
+    """An earlier key of a player, and the statement about it."""
 
     key: str
     until: str
     revoked: bool
-    text: str | None = Field(description="What was signed; null if the host has revoked it")
+    text: str | None = Field(description="The signed statement; null if the operator has revoked the key")
     sig: str | None = Field(description="By this key")
-    new_sig: str | None = Field(description="By the key that has taken its place")
+    new_sig: str | None = Field(description="By the key that replaced it")
 
 
 class PlayerModel(_Model):
-    """A registered player; `statement` is what `key` has signed to become their key."""
+    """A registered player; `statement` is what `key` signed to become their key."""
 
     name: Name
     key: str
     registered: str
-    revoked: bool = Field(description="Whether `key` counts no more, and no other is there yet")
+    revoked: bool = Field(description="Whether `key` is revoked and not replaced yet")
     statement: Signed
     earlier: list[EarlierKeyModel]
 
@@ -205,17 +205,17 @@ class ViewModel(_Model):
 
 
 def signed_json(text: str, sig: bytes) -> dict[str, str]:
-    """The object of `Signed`."""
+    """Returns the object of `Signed`."""
     return {"text": text, "sig": encode_base64(sig)}
 
 
 def json_bytes(value: Any) -> bytes:  # Any: JSON
-    """JSON as it is sent."""
+    """Returns JSON as it is sent."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 
 def view_bytes(own: OwnView) -> bytes:
-    """The object of `ViewModel`, as it is sent when it has no lines."""
+    """Returns the object of `ViewModel`, as it is sent when it has no lines."""
     course = own.course
     shown = {
         "game": own.view.game,
@@ -234,7 +234,7 @@ def view_bytes(own: OwnView) -> bytes:
 
 
 def submitted_bytes(lines: tuple[Line, ...]) -> bytes:
-    """The object of `SubmittedModel`, as it is sent."""
+    """Returns the object of `SubmittedModel`, as it is sent."""
     signed = lines[0].receipt
     assert signed is not None
     receipt = format_signed(signed.receipt.text, signed.sig)
@@ -242,7 +242,7 @@ def submitted_bytes(lines: tuple[Line, ...]) -> bytes:
 
 
 def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, Any]:  # Any: JSON
-    """The object of `PlayerModel`; `retired` are the player's keys that count no more, or not everywhere."""
+    """Returns the object of `PlayerModel`; `retired` are the player's revoked and replaced keys."""
     names = ("key", "revoked", "text", "sig", "new_sig")
     return {
         "name": player.name,
@@ -255,7 +255,7 @@ def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, An
 
 
 def summary_json(summary: GameSummary) -> dict[str, Any]:  # Any: JSON
-    """The object of `SummaryModel`."""
+    """Returns the object of `SummaryModel`."""
     result = {"reason": summary.reason, "winner": summary.winner} if summary.reason else None
     names = ("game", "status", "host", "guest", "invite", "seq", "head", "round", "actor", "to_move")
     return {

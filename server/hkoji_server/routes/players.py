@@ -18,7 +18,7 @@ BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/lo
 
 
 def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
-    """The dependency that knows who is asking."""
+    """Returns the dependency that gives the name of the player who is logged in."""
 
     async def whose(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> str:
         return await players.whose(credentials.credentials if credentials else None)
@@ -26,13 +26,13 @@ def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
     return whose
 
 
-def make_players_router(players: Players, keys: PlayerKeys) -> APIRouter:
-    """The endpoints over these use cases."""
+def make_players_router(players: Players, keys: PlayerKeys, store: contract.Store) -> APIRouter:
+    """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
 
-    async def shown(player: contract.Player) -> dict[str, Any]:  # Any: JSON
-        return models.player_json(player, await keys.earlier(player.name))
+    async def answer(player: contract.Player) -> dict[str, Any]:  # Any: JSON
+        return models.player_json(player, await store.retired_of(player.name))
 
     @router.post(
         "/players",
@@ -47,14 +47,14 @@ def make_players_router(players: Players, keys: PlayerKeys) -> APIRouter:
     async def register(signed: models.Signed) -> Any:
         """Registers a name and key by a self-signed registration."""
         player, new = await players.register(signed.text, signed.sig)
-        return JSONResponse(await shown(player), 201 if new else 200)
+        return JSONResponse(await answer(player), 201 if new else 200)
 
     @router.get(
         "/players/{name}", response_model=models.PlayerModel, responses=problem_responses(400, 404), tags=["players"]
     )
     async def player(name: models.Name) -> Any:
         """A registered player and their key."""
-        return await shown(await players.player(name))
+        return await answer(await players.player(name))
 
     @router.post(
         "/players/{name}/key",
@@ -63,8 +63,8 @@ def make_players_router(players: Players, keys: PlayerKeys) -> APIRouter:
         tags=["players"],
     )
     async def replace_key(name: models.Name, signed: models.NewKeyRequest) -> Any:
-        """Gives a player another key, by a statement that both keys have signed."""
-        return await shown(await keys.replace(name, signed.text, signed.sig, signed.old_sig))
+        """Replaces a player's key, by a statement that both keys have signed."""
+        return await answer(await keys.replace(name, signed.text, signed.sig, signed.old_sig))
 
     @router.post(
         "/players/{name}/revocation",
@@ -73,8 +73,8 @@ def make_players_router(players: Players, keys: PlayerKeys) -> APIRouter:
         tags=["players"],
     )
     async def revoke_key(name: models.Name, signed: models.Signed) -> Any:
-        """Makes a key of a player's count nowhere, by its own signature."""
-        return await shown(await keys.revoke(name, signed.text, signed.sig))
+        """Revokes a key of a player, by its own signature."""
+        return await answer(await keys.revoke(name, signed.text, signed.sig))
 
     @router.post(
         "/players/{name}/recovery",
@@ -83,8 +83,8 @@ def make_players_router(players: Players, keys: PlayerKeys) -> APIRouter:
         tags=["players"],
     )
     async def recover_name(name: models.Name, signed: models.RecoveryRequest) -> Any:
-        """Gives a player whose key is revoked another one, with a code from the host."""
-        return await shown(await keys.recover(name, signed.text, signed.sig, signed.code))
+        """Gives a player whose key is revoked another one, with a code from the operator."""
+        return await answer(await keys.recover(name, signed.text, signed.sig, signed.code))
 
     @router.post("/login/challenge", status_code=201, response_model=models.ChallengeModel, tags=["players"])
     async def challenge() -> Any:
@@ -104,7 +104,7 @@ def make_players_router(players: Players, keys: PlayerKeys) -> APIRouter:
 
     @router.post("/logout", status_code=204, responses=problem_responses(401), tags=["players"])
     async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(BEARER)]) -> None:
-        """Makes the token worthless."""
+        """Ends the login of the token."""
         await players.logout(credentials.credentials)
 
     return router

@@ -1,7 +1,7 @@
 """Errors as problem documents (RFC 9457): the one table from error class to status.
 
 A problem says what failed (`detail`), what to do next (`hint`), and carries the error's public data. It never holds
-anything that its reader may not see: errors about cards are raised only after the seat's own signature has verified.
+data that its reader may not see: errors about cards are raised only after the seat's own signature has been verified.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STATUS: Final[dict[type[errors.HkojiError], int]] = {
     errors.StorageError: 503,
     errors.BusyError: 503,
 }
-"""The nearest class in an error's ancestry counts."""
+"""The nearest base class of an error counts."""
 
 _MEMBERS: Final = ("actor", "action", "shape", "seq", "head", "game", "retry_after")
 
@@ -105,7 +105,7 @@ _EXAMPLES: Final[dict[int, tuple[str, str, dict[str, Any]]]] = {
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:  # Any: FastAPI's own type
-    """The `responses` of a route that may answer with these problems."""
+    """Returns the `responses` of a route that may answer with these problems."""
     return {
         status: {
             "model": Problem,
@@ -127,7 +127,7 @@ def _content(status: int, code: str, detail: str, members: dict[str, Any]) -> di
 
 
 def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -> JSONResponse:
-    """The answer to an error. `place` is number and head of the game's last entry, for errors that lack it."""
+    """Returns the answer to an error. `place` is number and head of the game's last entry, for errors that lack it."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS or kind is errors.HkojiError)
     members = {name: value for name in _MEMBERS if (value := getattr(error, name, None)) is not None}
     if isinstance(error, errors.CommitmentError):
@@ -136,7 +136,7 @@ def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -
         members["actor"] = error.actor
     if place:
         members["seq"], members["head"] = place
-    if status == 503:  # the host should know why; the cause is told without what it quotes
+    if status == 503:  # the operator needs the cause; the log has it without the values that it quotes
         log.error("not available", reason=error.code, cause=_cause(error))
     if parts := parts_of(error):
         members["parts"] = parts
@@ -144,7 +144,7 @@ def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -
 
 
 def _cause(error: BaseException) -> str:
-    """The class of what lies behind an error, and the database's own name for it."""
+    """Returns the class of an error's cause, and the database's name for it."""
     cause = error.__cause__
     if cause is None:
         return ""
@@ -154,7 +154,7 @@ def _cause(error: BaseException) -> str:
 
 
 def answer(status: int, code: str, detail: str, hint: str, members: dict[str, Any]) -> JSONResponse:  # Any: JSON
-    """A problem document; `members` are its data beyond the standard ones."""
+    """Returns a problem document; `members` are its data beyond the standard ones."""
     content = _content(status, code, detail, {**({"hint": hint} if hint else {}), **members})
     headers = {"Cache-Control": "no-store"}
     if status == 401:
@@ -181,7 +181,7 @@ def http_problem(error: HTTPException) -> JSONResponse:
 
 
 def install(app: FastAPI) -> None:
-    """Makes every error of `app` a problem document, except those that nothing has foreseen."""
+    """Makes every expected error of `app` a problem document."""
 
     @app.exception_handler(errors.HkojiError)
     async def _known(_: Request, error: errors.HkojiError) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""Times requests by route. The route is a template of the API's, never a path: paths have names and games in them."""
+"""Metrics of requests by route. A route is a template of the API, never a path: paths contain names and games."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Observe = Callable[[str, str, int, float], None]
-"""Told of each request: method, route, status, seconds."""
+"""Called for each request with method, route, status and seconds."""
 
 OTHER: Final = "other"
 
 
 class RouteMetrics:
-    """ASGI middleware: tells `observe` of every request."""
+    """ASGI middleware: calls `observe` for every request. `paths` are the API's templates."""
 
     def __init__(self, app: ASGIApp, observe: Observe, paths: Callable[[], Iterable[str]]) -> None:
         self._app = app
@@ -51,6 +51,6 @@ class RouteMetrics:
 
 
 def _templates(paths: Iterable[str]) -> list[tuple[re.Pattern[str], str]]:
-    """The API's paths as patterns, those without parameters first."""
+    """Returns the API's paths as patterns, those without parameters first."""
     ordered = sorted(paths, key=lambda path: ("{" in path, path))
     return [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in ordered]

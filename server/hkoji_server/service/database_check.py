@@ -1,8 +1,8 @@
-"""Checks a whole database: each game by the audit that anybody can make, and what is kept beside the logs.
+"""The check of a complete database: each game by the public audit, and the data that is stored beside the logs.
 
-Of a game: its log (chain, keys, signatures, receipts by this service's key, openings, deal, rules, result); that the
-summary says what the log does; that the seed and the openings for all commitments are there and fit. Of a player: that
-their key has signed its statement. One game is held at a time.
+Of a game it checks the log (chain, keys, signatures, receipts by this service's key, openings, deal, rules, result),
+that the summary agrees with the log, and that the seed and the openings of all commitments exist and fit. Of a player
+it checks that their key has signed its statement. It holds one game in memory at a time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STATEMENTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFault:
-    """Something that does not hold: `kind` is game, player or database, `name` which."""
+    """A fault: `kind` is game, player or database; `name` says which."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class DatabaseFault:
 
 @dataclass(frozen=True, slots=True)
 class CheckTally:
-    """What was checked, and what does not hold: of `faults` the first, of which there are `count`."""
+    """How much was checked, and the first of the `count` faults."""
 
     games: int = 0
     entries: int = 0
@@ -84,7 +84,7 @@ def check_games(database: Maintenance, key: PublicKey, low: str = "", high: str 
 
 
 def check_players(database: Maintenance) -> CheckTally:
-    """Checks the players' statements, and what the database itself finds wrong."""
+    """Checks the players' statements, and runs the database's own check."""
     faults = [DatabaseFault("database", "", line) for line in database.damage()]
     if strays := database.strays():
         faults.append(DatabaseFault("database", "", tell("{rows} rows belong to no game", rows=strays)))
@@ -98,7 +98,7 @@ def check_players(database: Maintenance) -> CheckTally:
 
 
 def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
-    """What does not hold of a game; nothing after what makes the rest meaningless."""
+    """Yields the faults of a game. After a fault that makes further checks meaningless it stops."""
     game = stored.summary.game
     lines: list[Line] = []
     for seq, *row in stored.rows:
@@ -141,7 +141,7 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
 
 
 def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
-    """That the seed and an opening for each commitment are there and fit, and no others."""
+    """Checks that the seed and one opening for each commitment exist and fit, and that there are no others."""
     assert stored.secrets is not None
     game = stored.summary.game
     offer = parse_body(lines[0].entry.kind, lines[0].entry.body)

@@ -1,8 +1,8 @@
-"""The referee's word on a submission, and what the store is to make of it.
+"""The referee's decision on a submission, and what the store appends for it.
 
-The referee is `hkoji.referee`. Most of what a move costs is verifying one signature and making another, and both let
-the interpreter go: so the store may ask for a decision where it writes, in a thread of its own, while requests are read
-and answers written. Games are values, and the store decides which move was first; nothing here needs a lock.
+Most of the cost of a move is verifying one signature and making another, and both release the interpreter lock. So the
+store asks for decisions in its writing thread, while other threads read requests and write answers. Games are immutable
+values, and the store decides which move was first. So this module needs no lock.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hkoji_server.store.contract import Append, GameSummary
 
 
 class Decision:
-    """What becomes of a submission; `key` is the author's. Called, it has it refereed: what to append, or an error.
+    """The decision on a submission; `key` is the author's. A call has it refereed and returns what to append.
 
-    The second call gives the answer of the first.
+    A second call returns the result of the first.
     """
 
     def __init__(self, hosted: referee.RefereedGame, submission: Submission, signer: Signer, at: str, key: str) -> None:
@@ -40,13 +40,13 @@ class Decision:
 
     @property
     def accepted(self) -> referee.Accepted:
-        """What the call has found."""
+        """The result of the call."""
         assert self._accepted is not None
         return self._accepted
 
 
 def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str) -> Append:
-    """What is stored of what follows `before`; `key` is the author's."""
+    """Returns what the store appends to the game `before`; `key` is the author's."""
     return Append(
         game=before.course.setup.game,
         seq=before.course.seq,
@@ -69,7 +69,7 @@ def _ruleset_text(ruleset: Ruleset) -> str:
 
 
 def summarise(hosted: referee.RefereedGame, *, created: str) -> GameSummary:
-    """What lists show of a game."""
+    """Returns what lists show of a game."""
     course = hosted.course
     setup = course.setup
     invited = setup.invite.name if setup.invite else None

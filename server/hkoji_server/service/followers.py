@@ -1,8 +1,8 @@
-"""Following a game, or all games of a player: those on their list that go on, new ones as they come, each to its end.
+"""Clients that follow a game, or all games of a player: running games, and new ones as they come, each to its end.
 
-Where they have come is theirs to keep, as a text, and to bring back: then nothing is told twice and nothing is left
-out, whatever has happened in between. A game that has ended is kept in the cursor for a while, since what has not
-been told of yet is found by the times at which games have ended; a clock that is wrong by less than that does no harm.
+A client keeps its position as a text and sends it back. Then no entry is sent twice and none is left out, whatever has
+happened in between. The cursor keeps a game for a while after its end, because games with unsent entries are found by
+the time of their end. A clock that is wrong by less than this margin does no harm.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub, news_of
 from hkoji_server.store.contract import Store
 
 _MARGIN: Final = 600
-"""So many seconds may clocks be wrong, or a write take."""
+"""The seconds by which clocks may be wrong, or that a write may take."""
 
 
 class StreamFollower(Waiter, ABC):
-    """What a stream tells of. To be begun once it has joined the hub; the backlog comes before what is waited for."""
+    """A waiter with a stream of entries. It joins the hub, then begins, then yields its backlog, then waits."""
 
     __slots__ = ()
 
     @abstractmethod
     async def begin(self) -> None:
-        """Finds out what there is."""
+        """Finds the games to follow and the position in them."""
 
     @abstractmethod
     def backlog(self) -> AsyncIterator[tuple[News, ...]]:
-        """What has come before now, game by game."""
+        """Yields the entries that came before now, game by game."""
 
     @abstractmethod
     def place(self, news: News | None = None) -> str:
-        """Where they have come; with `news` as the last that was told of its game."""
+        """Returns the position as a text; with `news` as the last entry that was sent of its game."""
 
 
 class GameFollower(StreamFollower):
-    """One who waits for what comes in a game after entry number `after`."""
+    """Follows the entries of a game after entry number `after`."""
 
     __slots__ = ("_game", "_store")
 
@@ -53,7 +53,7 @@ class GameFollower(StreamFollower):
         self._store = store
 
     async def begin(self) -> None:
-        """Raises `NotFoundError`, and `ConflictError` if the game has not come as far as they say."""
+        """Raises `NotFoundError`, and `ConflictError` if the game has no entry number `after` yet."""
         head = await self._store.head(self._game)
         if head is None:
             raise NotFoundError(tell("game"), self._game)
@@ -61,7 +61,7 @@ class GameFollower(StreamFollower):
             raise ConflictError(self._game, seq=head[0], head=head[1])
 
     async def backlog(self) -> AsyncIterator[tuple[News, ...]]:
-        """The entries that there are."""
+        """Yields the entries that exist."""
         self.stale.clear()
         after = self.seen[self._game]
         news = news_of(self._game, after, await self._store.written(self._game, after))
@@ -70,12 +70,12 @@ class GameFollower(StreamFollower):
             yield news
 
     def place(self, news: News | None = None) -> str:
-        """The number of an entry."""
+        """Returns the number of an entry."""
         return str(news.seq if news else self.seen[self._game])
 
 
 class PlayerFollower(StreamFollower):
-    """One who waits for all games of a player, the newest `MOST_GAMES` that go on; from `cursor` on, or from now."""
+    """Follows all games of a player, the newest `MOST_GAMES` that run; from `cursor` on, or from now."""
 
     __slots__ = ("_checked", "_cursor", "_ended", "_hub", "_ports", "_since", "_store", "_suspected", "player")
 
@@ -94,7 +94,7 @@ class PlayerFollower(StreamFollower):
         self._suspected = False
 
     async def begin(self) -> None:
-        """Takes up where the cursor says, or begins now."""
+        """Continues from the cursor, or begins now."""
         cursor, self._cursor = self._cursor, None
         self._checked = asyncio.get_running_loop().time()
         self._since = cursor.since if cursor else self._ports.at(-_MARGIN)
@@ -108,7 +108,7 @@ class PlayerFollower(StreamFollower):
                 self._hub.watch(self, game, seen)
 
     async def backlog(self) -> AsyncIterator[tuple[News, ...]]:
-        """What has come since they left, game by game."""
+        """Yields the entries that came since the cursor, game by game."""
         for game in sorted(self.stale):
             self.stale.discard(game)
             after = self.seen[game]
@@ -118,22 +118,22 @@ class PlayerFollower(StreamFollower):
                 yield news
 
     def place(self, news: News | None = None) -> str:
-        """A cursor."""
+        """Returns a cursor."""
         return format_cursor(self._since, {**self.seen, news.game: news.seq} if news else self.seen)
 
     def give(self, news: tuple[News, ...]) -> None:
-        """Answers; with nothing when the time is over."""
+        """Answers with entries, or with none when the time is over."""
         if self.waits:
             super().give(news)
             self._take(news)
 
     def hint(self, game: str) -> None:
-        """There may be something new in a game of the player's: perhaps it is a new one."""
+        """Notes that a game of the player may have a new entry, and that it may be a new game."""
         if game not in self.seen and len(self.seen) < MOST_GAMES:
             self._hub.watch(self, game, -1)
 
     async def check(self, *, suspected: bool) -> None:
-        """Looks at the player's list, if it is time: now and then, and sooner if there may be something new on it."""
+        """Reads the player's list if it is due: at intervals, and sooner if the list may have changed."""
         now = asyncio.get_running_loop().time()
         self._suspected |= suspected
         pace = self._hub.pace
@@ -149,7 +149,9 @@ class PlayerFollower(StreamFollower):
             elif self.seen[game] < place.seq:
                 self._hub.watch(self, game, self.seen[game])
                 behind = True
-        if not behind and began > self._since:  # else what is found and not told yet would not be found again
+        if (
+            not behind and began > self._since
+        ):  # else games with entries that are found but not sent yet would not be found again
             self._since = began
             for game in [game for game, at in self._ended.items() if at < began]:
                 del self._ended[game], self.seen[game]

@@ -1,8 +1,8 @@
 """Games: offering, taking submissions, and showing logs and views.
 
 docs/spec/http.md, "Games". The referee is `hkoji.referee`; this module gives it a store. It keeps games it has seen
-lately as values, and never trusts them: the store's compare-and-swap decides, so any number of processes may do this
-at once. A game that has fallen behind is caught up from the store and tried again.
+lately as values, and never trusts them: the store's compare-and-swap decides, so any number of processes may run this
+code at once. A game that is behind is brought up to date from the store, and the submission is tried again.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import Decision, append_of, summarise
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.view_cache import OwnView, ViewCache
-from hkoji_server.store.contract import GameSummary, NewGame, Query, RetiredKey, Store
+from hkoji_server.store.contract import GameSummary, NewGame, RetiredKey, Store
 from hkoji_server.store.player_keys import verify_counts
 
 
 class Submitted(NamedTuple):
-    """The lines that a submission has brought; `fresh` is False when it had been accepted before."""
+    """The lines that a submission added to the log; `fresh` is False if it was accepted earlier."""
 
     lines: tuple[Line, ...]
     fresh: bool
 
 
 class Games:
-    """Use cases about games. `signer` is the service's key; at most `cached` games are kept at hand."""
+    """Use cases about games. `signer` is the service's key; at most `cached` games are kept in memory."""
 
     def __init__(
         self, store: Store, ports: ClockAndEntropy, signer: Signer, *, cached: int, limits: RateLimits | None = None
@@ -64,7 +64,7 @@ class Games:
         self._shown = ViewCache(cached)
 
     async def offer(self, ruleset: Ruleset, player: str) -> Line:
-        """A new game, which only `player` may open. Returns its first line."""
+        """Creates a game that only `player` may open, and returns its first line."""
         game, seed = self._ports.entropy(16).hex(), self._ports.entropy(32).hex()
         accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._ports.at())
         (line,) = accepted.lines
@@ -73,7 +73,7 @@ class Games:
         return line
 
     async def submit(self, game: str, submission: Submission, *, refused: TooManyError | None = None) -> Submitted:
-        """Takes a submission, or the same one again; if `refused` only the same one again.
+        """Accepts a submission, or repeats the answer to one; with `refused` it only repeats answers.
 
         Raises what `referee.accept` raises, `NotFoundError`, and `ConflictError` with the head when the game has
         moved on.
@@ -112,10 +112,10 @@ class Games:
                 return Submitted(decision.accepted.lines, fresh=True)
 
     async def recover(self, game: str, player: str, proof: str) -> Submitted:
-        """Puts a player's new key in the place of a revoked one, if they owe the next entry; or says that it is done.
+        """Replaces a player's revoked key by their new one, if they owe the next entry. A second call changes nothing.
 
         `proof` is the new key's, for the next entry. Raises what `referee.revoke` raises, `NotFoundError`, and
-        `ForbiddenError` if there is nothing to be replaced, or not by that player.
+        `ForbiddenError` if there is no key to replace, or the player does not play in the game.
         """
         while True:
             hosted = await self._current(game)
@@ -153,19 +153,15 @@ class Games:
         lines = await self._store.lines(hosted.course.setup.game, changes[-1].seq - 1)
         return Submitted(lines[:1], fresh=False)
 
-    async def head(self, game: str) -> tuple[int, str] | None:
-        """Number and head of a game's last entry, if there is such a game."""
-        return await self._store.head(game)
-
     async def summary(self, game: str) -> GameSummary:
-        """A game's summary. Raises `NotFoundError`."""
+        """Returns a game's summary. Raises `NotFoundError`."""
         summary = await self._store.summary(game)
         if summary is None:
             raise NotFoundError(tell("game"), game)
         return summary
 
     async def spectate(self, game: str) -> tuple[GameSummary, State]:
-        """A game as a spectator sees it; when it is over, with everything that its log has revealed.
+        """Returns a game as a spectator sees it; when it is over, with everything that its log has revealed.
 
         Summary and position are of one moment. Raises `NotFoundError`.
         """
@@ -177,7 +173,7 @@ class Games:
         return summary, _seen(course, None)
 
     async def log(self, game: str, after: int) -> tuple[str, tuple[StoredLine, ...]]:
-        """The head and the lines after entry number `after`. Raises `NotFoundError`."""
+        """Returns the head and the lines after entry number `after`. Raises `NotFoundError`."""
         while True:
             lines = await self._store.written(game, after)
             if lines:
@@ -185,15 +181,16 @@ class Games:
             head = await self._store.head(game)
             if head is None:
                 raise NotFoundError(tell("game"), game)
-            if head[0] <= after:  # else it has moved on between the two
+            if head[0] <= after:  # else an entry came between the two reads
                 return head[1], ()
 
     async def view(
         self, game: str, player: str, after: int, form: Callable[[OwnView], bytes]
     ) -> tuple[bytes, tuple[StoredLine, ...]]:
-        """What `player` may see of their game, in a `form` that is kept while it is true; and the lines after `after`.
+        """Returns what `player` may see of their game, as bytes made by `form`, and the lines after number `after`.
 
-        The lines end where the view does. Raises `NotFoundError`, `ForbiddenError` for who does not play in the game.
+        The bytes are cached for one head. The lines end where the view does. Raises `NotFoundError`, and
+        `ForbiddenError` if the player does not play in the game.
         """
         at = await self._store.head(game)
         if at is None:
@@ -227,14 +224,10 @@ class Games:
             openings=referee.own_openings(hosted, seat),
         )
 
-    async def games(self, query: Query) -> tuple[GameSummary, ...]:
-        """Games that match, newest first."""
-        return await self._store.games(query)
-
-    # --- one game at hand -----------------------------------------------------------------------------------------
+    # --- games in memory -----------------------------------------------------------------------------------------
 
     async def _recall(self, game: str) -> tuple[referee.RefereedGame, bool]:
-        """A game as last seen here, and whether it has just been read."""
+        """Returns a game as this process last saw it, and whether it has just been read."""
         hosted = self._cache.get(game)
         if hosted is not None:
             self._cache.move_to_end(game)
@@ -247,14 +240,14 @@ class Games:
         return hosted, True
 
     async def _current(self, game: str) -> referee.RefereedGame:
-        """A game as the store has it now."""
+        """Returns a game as the store has it now."""
         hosted, current = await self._recall(game)
         if current or await self._store.head(game) == (hosted.course.seq, hosted.course.head):
             return hosted
         return await self._refresh(hosted)
 
     async def _at(self, game: str, head: str) -> referee.RefereedGame:
-        """A game as it stood at `head`, which the store has just told, or later."""
+        """Returns a game at `head`, which the store has just returned, or later."""
         hosted, current = await self._recall(game)
         return hosted if current or hosted.course.head == head else await self._refresh(hosted)
 
@@ -279,9 +272,9 @@ class Games:
     # --- one submission -------------------------------------------------------------------------------------------
 
     async def _append(self, decision: Decision) -> None:
-        """Has it decided and appended. Of a key that has been revoked nothing else is said than that.
+        """Has the store ask for the decision and append it. A revoked key gets no answer but `RevokedError`.
 
-        The store looks at the key in the transaction of every move; before it that is only done for an error's sake.
+        The store checks the key in the transaction of every move. Only after another error is it checked here.
         """
         try:
             await self._store.append(decision)
@@ -292,7 +285,7 @@ class Games:
             raise
 
     async def _repeat(self, hosted: referee.RefereedGame, submission: Submission) -> Submitted:
-        """The first answer again, if `submission` is what stands at its place; else `ConflictError`."""
+        """Repeats the first answer if the log has `submission` at its place; else raises `ConflictError`."""
         entry = submission.entry
         stored = await self._store.lines(entry.game, entry.seq - 1)
         if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:

@@ -1,6 +1,7 @@
-"""Players' keys: another one by the old one's word, none any more by its own or the host's, one again with a code.
+"""Changes of players' keys: replacement, revocation, and recovery with a code. docs/spec/http.md, "Keys".
 
-docs/spec/http.md, "Keys". A code is stored as a digest; the host hands it to whom they know to be the player.
+The old key signs its replacement. A key or the operator revokes it. After that a code, which the operator gives to the
+person whom they know to be the player, allows a new key. A code is stored as a digest.
 """
 
 from __future__ import annotations
@@ -26,12 +27,8 @@ class PlayerKeys:
         self._origin = origin
         self._code_lifetime = code_lifetime
 
-    async def earlier(self, name: str) -> tuple[RetiredKey, ...]:
-        """The keys that a player had before, in order of time."""
-        return await self._store.retired_of(name)
-
     async def replace(self, name: str, text: str, sig: str, old_sig: str) -> Player:
-        """Gives a player another key, by a statement that both keys have signed; the same one again is done already.
+        """Replaces a player's key, by a statement that both keys have signed. A repeated statement changes nothing.
 
         Raises `SignatureError`, `MalformedError`, `WeakKeyError`, and what `Store.replace_key` raises.
         """
@@ -52,7 +49,7 @@ class PlayerKeys:
         return player
 
     async def revoke(self, name: str, text: str, sig: str) -> Player:
-        """Makes a key of a player's count nowhere, by its own word; once it does nothing is done.
+        """Revokes a player's key, by its own signature. A repeated statement changes nothing.
 
         Raises `SignatureError`, `MalformedError`, `WeakKeyError`, and what `Store.revoke_key` raises.
         """
@@ -67,8 +64,9 @@ class PlayerKeys:
         return player
 
     async def release(self, name: str) -> str:
-        """The host's part: makes all keys of a player count nowhere, also those that a thief has put in the place of
-        theirs or that running games still name. A fresh code, with which the player gets another.
+        """Revokes all keys of a player, for the operator. Returns a code with which the player gets a new one.
+
+        Earlier keys are revoked too: a thief may have replaced the player's key, and running games still name old ones.
 
         Raises `NotFoundError`.
         """
@@ -81,7 +79,7 @@ class PlayerKeys:
         return code
 
     async def recover(self, name: str, text: str, sig: str, code: str) -> Player:
-        """Gives a player whose key is revoked the one that has signed the statement; the same again is done already.
+        """Gives a player whose key is revoked the key that signed the statement. A repeated statement changes nothing.
 
         Raises `SignatureError`, `MalformedError`, `WeakKeyError`, and what `Store.recover` raises.
         """

@@ -25,7 +25,7 @@ def _digest(secret: str) -> str:
 
 
 class Players:
-    """Use cases about players. `origin` is what they sign; lifetimes are in seconds."""
+    """Use cases about players. Players sign `origin`; lifetimes are in seconds."""
 
     def __init__(
         self,
@@ -68,21 +68,21 @@ class Players:
         raise ExistsError(tell("key"), statement.key.fingerprint, hint=f"it is registered as {holder.name}")
 
     async def player(self, name: str) -> Player:
-        """A registered player. Raises `NotFoundError`."""
+        """Returns a registered player. Raises `NotFoundError`."""
         player = await self._store.player(name)
         if player is None:
             raise NotFoundError(tell("player"), name, hint=tell("register with `hkoji register --server URL`"))
         return player
 
     async def challenge(self) -> str:
-        """The text of a fresh login challenge, to be signed in namespace `hkoji.login.v1`; good once."""
+        """Returns the text of a fresh login challenge, to be signed in namespace `hkoji.login.v1`. It is valid once."""
         nonce = self._ports.entropy(32).hex()
         expires = self._ports.at(self._challenge_lifetime)
         await self._store.add_challenge(_digest(nonce), expires)
         return make_login(expires=expires, nonce=nonce, origin=self._origin).text
 
     async def login(self, name: str, text: str, sig: str) -> tuple[str, str]:
-        """A token and when it expires, for a signed challenge.
+        """Returns a token and when it expires, for a signed challenge.
 
         Raises `LoginError`, `SignatureError`, `NotFoundError`, `RevokedError`, `ForbiddenError` for another service's
         origin.
@@ -93,7 +93,7 @@ class Players:
         verify_counts(await self._store.retired(player.key))
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
-        # Only now, so that nobody can use up a challenge that another is signing.
+        # Only after the signature, so that no one can use up a challenge that another player is signing.
         if not await self._store.take_challenge(_digest(statement.nonce), self._ports.at()):
             raise LoginError(tell("the challenge is not one of this service, has been used, or has expired"))
         token = self._ports.entropy(32).hex()
@@ -106,7 +106,7 @@ class Players:
         await self._store.drop_token(_digest(token))
 
     async def whose(self, token: str | None) -> str:
-        """The name that a token logs in, counted. Raises `LoginError`, `TooManyError`."""
+        """Returns the name that a token logs in, and counts the request. Raises `LoginError`, `TooManyError`."""
         name = await self._store.token(_digest(token), self._ports.at()) if token else None
         if name is None:
             raise LoginError(tell("this needs a login"), hint=tell("sign a challenge of POST /v1/login/challenge"))

@@ -1,7 +1,7 @@
-"""How much an address and a player may ask for. Without rates nothing is limited, and nothing counted.
+"""Limits on how often an address and a player may ask. Without rates nothing is limited or counted.
 
-An address is limited before anything is read; a player only once a signature or a login has shown who it is, so that
-nobody can use up what another may ask for.
+An address is counted before its request is read. A player is counted only after a signature or a login has identified
+them, so that no one can use up another player's limit.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from hkoji.errors import TooManyError
 from hkoji_server.store.rates import Rate, Rates
 
 _IPV6_HOST: Final = 64
-"""Whoever has one IPv6 address has all of its network of this size."""
+"""The holder of one IPv6 address usually has the network of this prefix length."""
 
 
 class RateLimits:
-    """The limits of a service; `rates` counts."""
+    """The limits of a service; `rates` counts the requests."""
 
     def __init__(self, rates: Rates | None = None, *, address: Rate | None = None, player: Rate | None = None) -> None:
         self._rates = rates
@@ -27,23 +27,23 @@ class RateLimits:
 
     @property
     def of_players(self) -> bool:
-        """Whether players are limited at all."""
+        """Whether players have a limit."""
         return self._rates is not None and self._player is not None
 
     async def admit_address(self, address: str | None) -> None:
-        """Raises `TooManyError` if an address has asked for too much."""
+        """Counts a request of an address. Raises `TooManyError` if it has asked too often."""
         await self._admit("a", place_of(address), self._address)
 
     async def admit_repeat(self, address: str | None) -> None:
-        """The same for those who may have been answered already and not have heard it: counted apart."""
+        """Counts a possible repeat of an accepted entry, apart from other requests. Raises `TooManyError`."""
         await self._admit("r", place_of(address), self._address)
 
     async def admit_player(self, name: str) -> None:
-        """Raises `TooManyError` if a player has asked for too much."""
+        """Counts a request of a player. Raises `TooManyError` if they have asked too often."""
         await self._admit("p", name, self._player)
 
     def close(self) -> None:
-        """Lets what counts go."""
+        """Closes what counts the requests."""
         if self._rates is not None:
             self._rates.close()
 
@@ -56,7 +56,7 @@ class RateLimits:
 
 
 def place_of(address: str | None) -> str:
-    """Whom an address is counted for: IPv6 by network, IPv4 written as IPv6 as what it is; all others together."""
+    """Returns the name under which an address is counted: IPv6 by network, mapped IPv4 as IPv4, all others together."""
     try:
         found = ipaddress.ip_address((address or "").partition("%")[0])
     except ValueError:

@@ -1,8 +1,8 @@
-"""Where somebody has come who follows all games of a player, as a text for them to bring back.
+"""The position of a client in the stream of all games of a player, as a text that the client sends back.
 
-There is no order among games, and no number that counts across them: a place in all of them is a place in each. So the
-text has them all, packed: for each game the beginning of its id and the number of the last entry that was told. The
-service keeps nothing; what a text says that is wrong gives whoever brings it less or more of what is public anyway.
+Games have no common order or number, so a position in all of them is a position in each. The text packs them all: for
+each game the beginning of its id and the number of the last entry sent. The service stores no position. A forged text
+only gives its sender fewer or more entries, which are public anyway.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _FORM: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{
 
 @dataclass(frozen=True, slots=True)
 class StreamCursor:
-    """`seen` has for each game the number of the last entry told. Games that ended before `since` are left out."""
+    """`seen` has for each game the number of the last entry sent. Games that ended before `since` are left out."""
 
     since: str
     seen: Mapping[bytes, int]
 
     def of(self, game: str) -> int | None:
-        """The last entry told of a game; None if nothing of it was."""
+        """Returns the number of the last entry sent of a game; None if none was sent."""
         return self.seen.get(bytes.fromhex(game)[:_NAMED])
 
 
 def format_cursor(since: str, seen: Mapping[str, int]) -> str:
-    """The text of a place in games, by their ids; those of which nothing was told yet are left out."""
+    """Returns the text of a position in games, by their ids, without games of which no entry was sent yet."""
     items = sorted(
         bytes.fromhex(game)[:_NAMED] + seq.to_bytes(_NUMBERED, "big") for game, seq in seen.items() if seq >= 0
     )
@@ -45,7 +45,7 @@ def format_cursor(since: str, seen: Mapping[str, int]) -> str:
 
 
 def parse_cursor(text: str) -> StreamCursor:
-    """Reads such a text, in its one form. Raises `MalformedError`."""
+    """Parses such a text in its canonical form. Raises `MalformedError`."""
     match = _FORM.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
         raise MalformedError("Last-Event-ID", tell("it is not one that this service has given"))

@@ -1,8 +1,7 @@
-"""What was made of games to show them, kept as long as nothing has come after it.
+"""A cache of views, each valid for one head of its game.
 
-A process may keep this without being asked by anybody, because nothing is served from it that is not of the head that
-the store has just told: what is kept of an earlier one is as good as not there. Each viewer has what was made for
-them, by name; a viewer without one is a spectator.
+Processes need not inform each other: a view is served only for the head that the store has just returned, and one for
+an earlier head counts as missing. Each viewer has views of their own, by name; a viewer without a name is a spectator.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ class OwnView:
 
 
 class ViewCache:
-    """Of at most `most` games, those asked for last; of each at one head only."""
+    """Views of the `most` games that were asked for last, of each at one head only."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: OrderedDict[str, tuple[str, dict[str | None, bytes]]] = OrderedDict()
 
     def get(self, game: str, head: str, viewer: str | None) -> bytes | None:
-        """What was made for `viewer` of a game at `head`."""
+        """Returns the view made for `viewer` of a game at `head`."""
         kept = self._kept.get(game)
         if kept is None or kept[0] != head:
             return None
@@ -44,7 +43,7 @@ class ViewCache:
         return kept[1].get(viewer)
 
     def keep(self, game: str, head: str, viewer: str | None, made: bytes) -> None:
-        """Keeps what was made; it takes the place of everything that is of another head."""
+        """Keeps a view, and forgets all views of the game at another head."""
         kept = self._kept.get(game)
         if kept is None or kept[0] != head:
             kept = self._kept[game] = (head, {})

@@ -1,9 +1,9 @@
-"""Those who wait for something to happen: one hub a process, for thousands of them.
+"""The hub for clients that wait for entries: one in each process, for thousands of clients.
 
-It holds nothing that another process needs, and loses nobody: what is told is read from the store, from where each of
-those who wait has come. The store's hints say when to read; since they may be lost, the hub also looks by itself,
-at all games that are waited for together. Who waits costs a future while they do, and no task, timer, transaction or
-connection of the store: one clock lets go of those whose time is over.
+It holds nothing that another process needs, and no client misses an entry: entries are read from the store, from the
+position of each client on. The store's hints say when to read. Because hints may be lost, the hub also reads at
+intervals, all awaited games together. A waiting client costs a future, and no task, timer, transaction or connection
+of the store: one clock releases all clients whose time is over.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ K = TypeVar("K", str, int)
 log = structlog.get_logger("hkoji")
 
 RETRY_AFTER: Final = 5
-"""After so many seconds may those come back for whom there was no room."""
+"""The seconds after which a client may try again for which there was no room."""
 _MOST_OF_ONE: Final = 20
-"""So many may wait at once for the games of one player."""
+"""The number of clients that may wait at once for the games of one player."""
 _TICK: Final = 0.1
 _LINGERS: Final = 300
 _TOGETHER: Final = 400
@@ -38,10 +38,9 @@ _END: Final = '"kind":"end"'
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often the hub looks by itself, in seconds, and which share of the time it may take at most.
+    """The intervals at which the hub reads without a hint, in seconds, and the largest share of time for this.
 
-    `games` is for games that are waited for, `lists` for what is new on players' lists; `suspected` for lists on which
-    there may be something new.
+    `games` is for awaited games, `lists` for players' lists, `suspected` for lists that may have changed.
     """
 
     games: float = 5.0
@@ -51,7 +50,7 @@ class Pace:
 
 
 class News(NamedTuple):
-    """An entry that has come: its place, its line as JSON, and if it has ended the game when it was received."""
+    """A new entry: its place, its line as JSON, and, if it ended the game, when it was received."""
 
     game: str
     seq: int
@@ -61,65 +60,65 @@ class News(NamedTuple):
 
 
 def news_of(game: str, after: int, written: Iterable[StoredLine]) -> tuple[News, ...]:
-    """What follows entry number `after` of a game, as it is told."""
+    """Returns the entries after number `after` of a game, in the form in which they are sent."""
     return tuple(
         News(game, seq, each, format_stored(each), _ended(each)) for seq, each in enumerate(written, after + 1)
     )
 
 
 def _ended(written: StoredLine) -> str | None:
-    """When the game ended, if this is its end. Entries are read only if they look like one."""
+    """Returns when the game ended, if this is its end. Only entries that look like an end are parsed."""
     if _END not in written.text or (line := written.read()).entry.kind != "end":
         return None
     return line.receipt.receipt.at if line.receipt else line.entry.at
 
 
 class Waiter:
-    """One who waits: `seen` has for each game that they follow the number of the last entry they know."""
+    """A client that waits. `seen` has the number of the last entry that it knows, for each game that it follows."""
 
     __slots__ = ("due", "future", "left", "seen", "stale")
 
     player: str | None = None
-    """Whose games they follow, if not only certain ones."""
+    """The player whose games it follows, if not only certain games."""
 
     def __init__(self, seen: dict[str, int]) -> None:
         self.seen = seen
         self.stale = set(seen)
-        """Games of which something may have come while they did not wait."""
+        """Games that may have got entries while the client did not wait."""
         self.left = False
         self.future: asyncio.Future[tuple[News, ...]] | None = None
         self.due = 0
 
     @property
     def waits(self) -> bool:
-        """Whether they wait just now and have not been answered."""
+        """Whether it waits now and has not been answered."""
         return self.future is not None and not self.future.done()
 
     def give(self, news: tuple[News, ...]) -> None:
-        """Answers; with nothing when the time is over."""
+        """Answers with entries, or with none when the time is over."""
         if self.future is not None and not self.future.done():
             for each in news:
                 self.seen[each.game] = each.seq
             self.future.set_result(news)
 
     def hint(self, game: str) -> None:
-        """There may be something new in a game of the player that they follow."""
+        """Notes that a game of the followed player may have a new entry."""
 
     async def check(self, *, suspected: bool) -> None:
-        """Looks what is new on the list of the player that they follow, if it is time."""
+        """Reads the list of the followed player, if it is due."""
 
 
 class WaitingHub:
-    """At most `most` wait at once."""
+    """The waiting clients of a process, at most `most` at once."""
 
     def __init__(self, store: Store, *, most: int, pace: Pace | None = None) -> None:
         self._store = store
         self._most = most
         self.pace = pace or Pace()
         self.waiting = 0
-        """How many there are."""
+        """The number of waiting clients."""
         self.stopped = False
-        """Whether all have been let go, and nobody can wait any more."""
+        """Whether all clients have been released and no more can wait."""
         self._games: dict[str, set[Waiter]] = {}
         self._players: dict[str, set[Waiter]] = {}
         self._deadlines = Deadlines(_TICK)
@@ -130,10 +129,10 @@ class WaitingHub:
         self._sweeping = self._suspected = False
         self._sweep_due = self._sweep_not_before = -math.inf
 
-    # --- for those who wait ---------------------------------------------------------------------------------------
+    # --- for waiting clients --------------------------------------------------------------------------------------
 
     def join(self, waiter: Waiter) -> None:
-        """From now on nothing is missed. Raises `BusyError` if there is no room."""
+        """Adds a client; from now on it misses nothing. Raises `BusyError` if there is no room."""
         same = self._players.get(waiter.player, set()) if waiter.player else set()
         if self.stopped or self.waiting >= self._most or len(same) >= _MOST_OF_ONE:
             raise BusyError(RETRY_AFTER)
@@ -146,7 +145,7 @@ class WaitingHub:
             self._clock = asyncio.get_running_loop().create_task(self._run())
 
     def leave(self, waiter: Waiter) -> None:
-        """Forgets one who waits; if they still do they are answered with nothing."""
+        """Removes a client; if it still waits it is answered with no entries."""
         if waiter.left:
             return
         waiter.left = True
@@ -158,7 +157,7 @@ class WaitingHub:
         waiter.give(())
 
     async def news(self, waiter: Waiter, until: float) -> tuple[News, ...]:
-        """What comes next, of one game and in order; nothing at the loop's time `until`, or when all are let go."""
+        """Waits for the next entries, of one game and in order; returns none at the time `until` or after `stop`."""
         if self.stopped or waiter.left:
             return ()
         waiter.future = asyncio.get_running_loop().create_future()
@@ -173,35 +172,35 @@ class WaitingHub:
             self._deadlines.drop(waiter)
 
     def watch(self, waiter: Waiter, game: str, seen: int) -> None:
-        """One who waits follows another game from here on, of which they know the entries up to `seen`."""
+        """Has a client follow another game, of which it knows the entries up to `seen`."""
         waiter.seen[game] = seen
         if not waiter.left:
             self._games.setdefault(game, set()).add(waiter)
             self._notice(game, waiter)
 
     def unwatch(self, waiter: Waiter, game: str) -> None:
-        """One who waits follows a game no more."""
+        """Ends a client's following of a game."""
         _discard(self._games, game, waiter)
 
     def stop(self) -> None:
-        """Lets go of all who wait, each with what they have been told so far."""
+        """Releases all clients; what they have been sent so far stays valid."""
         self.stopped = True
         for waiters in (*self._games.values(), *self._players.values()):
             for waiter in tuple(waiters):
                 waiter.give(())
 
     async def close(self) -> None:
-        """Stops, and ends what it does by itself."""
+        """Stops, and ends the hub's own tasks."""
         self.stop()
         tasks = [*self._tasks, *([self._clock] if self._clock else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # --- what is new ----------------------------------------------------------------------------------------------
+    # --- new entries ----------------------------------------------------------------------------------------------
 
     def hear(self, hint: Hint) -> None:
-        """Takes a hint of the store's."""
+        """Handles a hint of the store."""
         if hint.game is None:
             self._suspected = True
             return
@@ -212,14 +211,14 @@ class WaitingHub:
                 waiter.hint(hint.game)
 
     def _notice(self, game: str, waiter: Waiter) -> None:
-        """Something of a game may have come that one who waits does not know."""
+        """Notes that a game may have an entry that a client does not know."""
         if waiter.waits:
             self._look(game)
         else:
             waiter.stale.add(game)
 
     def _look(self, game: str) -> None:
-        """Has a game read, with all others of this turn of the loop."""
+        """Has a game read, together with all others of this turn of the event loop."""
         self._dirty[game] = None
         if self._readers < _READERS:
             self._readers += 1
@@ -241,7 +240,7 @@ class WaitingHub:
             self._readers -= 1
 
     async def _read(self, game: str) -> None:
-        """Reads a game once, for all who wait for it, and tells each what they do not know."""
+        """Reads a game once for all clients that wait for it, and gives each the entries that it does not know."""
         asking = [waiter.seen[game] for waiter in self._games.get(game, ()) if waiter.waits]
         if not asking:
             return
@@ -249,15 +248,15 @@ class WaitingHub:
         news = news_of(game, after, await self._store.written(game, after))
         for waiter in tuple(self._games.get(game, ())):
             known = waiter.seen[game]
-            if known < after:  # they have come while it was read
+            if known < after:  # the client came while the game was read
                 self._notice(game, waiter)
             elif fresh := news[known - after :]:
                 waiter.stale.add(game) if not waiter.waits else waiter.give(fresh)
 
-    # --- by itself ------------------------------------------------------------------------------------------------
+    # --- at intervals ---------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        """The clock: lets go of those whose time is over, and looks by itself. Ends when nobody has waited for long."""
+        """The clock: releases clients whose time is over, and reads at intervals. It ends some time after the last."""
         loop = asyncio.get_running_loop()
         deaf = self._store.listen(self.hear)
         self._deadlines.begin(loop.time())
@@ -278,7 +277,7 @@ class WaitingHub:
             deaf()
 
     async def _sweep(self) -> None:
-        """Looks at everything that is waited for, many games at a time."""
+        """Reads the heads of all awaited games, many at a time."""
         loop = asyncio.get_running_loop()
         suspected, self._suspected = self._suspected, False
         busy = 0.0
