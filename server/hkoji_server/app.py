@@ -125,7 +125,7 @@ class Application:
         await self._outermost(scope, receive, send)
 
     def stop_waiting(self) -> None:
-        """Answers all clients that wait for something to happen, each with what has come so far."""
+        """Answers all clients that wait for entries at once."""
         if self._hub is not None:
             self._hub.stop()
 

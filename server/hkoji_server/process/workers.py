@@ -1,7 +1,7 @@
 """Several worker processes on one address and one database. They share the listening socket; a dead one is replaced.
 
-uvicorn has a supervisor too. But it does not wait until the workers are ready, restarts a worker that cannot start
-without a pause, and leaves its workers running when it is killed.
+uvicorn has a supervisor too. But it does not wait until the workers are ready, restarts a failing worker without a
+pause, and leaves its workers running when it is killed.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class WaitingHub:
         _discard(self._games, game, waiter)
 
     def stop(self) -> None:
-        """Releases all clients; what they have been sent so far stays valid."""
+        """Releases all waiting clients, without new entries."""
         self.stopped = True
         for waiters in (*self._games.values(), *self._players.values()):
             for waiter in tuple(waiters):
