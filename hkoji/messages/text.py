@@ -1,10 +1,10 @@
-"""Messages that can be shown in another language later: English text that remembers what it was made of.
+"""English messages that can be translated later, because they keep their templates and values.
 
-A `Text` is the English message, and also the template and the values it was made from. So the pure layers write
-English and know nothing of languages; whoever talks to a person renders the same template from a catalogue. A message
-is a whole sentence (or a whole phrase that stands by itself): grammar is the translator's. docs/languages.md.
+A `Text` is an English string with the template and the values it was made from. The pure layers write English and know
+no other language; the code that talks to a person renders the same template from a catalogue. A message is a complete
+sentence, or a phrase that stands by itself: grammar is the translator's. docs/languages.md.
 
-It does not know which language anybody wants, nor where catalogues are kept.
+This module knows neither the reader's language nor where catalogues are stored.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Protocol
 
 
 class Catalogue(Protocol):
-    """Templates in some language. The standard library's `gettext.NullTranslations` and its kin are catalogues."""
+    """Templates in one language, such as a `gettext.NullTranslations` of the standard library."""
 
     def gettext(self, message: str, /) -> str:
-        """The template for `message`; `message` itself if there is none."""
+        """Returns the template for `message`, or `message` itself if there is none."""
 
     def ngettext(self, one: str, many: str, number: int, /) -> str:
-        """The template for so many."""
+        """Returns the template for `number` things."""
 
 
 class Text(str):
@@ -41,7 +41,7 @@ class Text(str):
     def __new__(
         cls, template: str, values: Mapping[str, object] | None = None, many: str = "", number: int = 1
     ) -> Text:
-        """The message; `tell`, `plural` and `quoted` are the ways to make one."""
+        """Makes a message; use `tell`, `plural` or `quoted` instead."""
         chosen = many if many and number != 1 else template
         made = super().__new__(cls, chosen if values is None else chosen.format(**values))
         made.template, made.values, made.many, made.number = template, values, many, number
@@ -53,12 +53,12 @@ class Text(str):
 
 
 def tell(template: str, /, **values: object) -> Text:
-    """A message: `tell("{name} has been used this round", name=name)`. The template is a literal, or is not found."""
+    """Makes a message: `tell("{name} has been used this round", name=name)`. The template must be a literal."""
     return Text(template, values)
 
 
 def plural(one: str, many: str, number: int, /, **values: object) -> Text:
-    """A message that depends on a number, which its templates may name as `{n}`."""
+    """Makes a message that depends on a number; its templates may name the number as `{n}`."""
     return Text(one, {"n": number, **values}, many, number)
 
 
@@ -88,17 +88,17 @@ class Dictated(Text):
 
 
 def any_of(names: Sequence[str]) -> str:
-    """Names to choose from: `A or B or C`; as it is if there is only one."""
+    """Joins alternatives: `A or B or C`. A single name stays as it is."""
     return reduce(lambda first, last: tell("{first} or {last}", first=first, last=last), names)
 
 
 def all_of(names: Sequence[str]) -> str:
-    """Names that belong together: `A and B and C`; as it is if there is only one."""
+    """Joins names: `A and B and C`. A single name stays as it is."""
     return reduce(lambda first, last: tell("{first} and {last}", first=first, last=last), names)
 
 
 def render(message: str, catalogue: Catalogue) -> str:
-    """`message` in the catalogue's language: a `Text` with all its values, anything else as it is."""
+    """Returns `message` in the catalogue's language: a `Text` with all its values, any other text as it is."""
     if not isinstance(message, Text):
         return message
     if message.many:

@@ -93,7 +93,7 @@ class Board(ABC):
             title=title,
             news=tuple(" · ".join(line.split("   ")) for line in self.news()),
             turn=self.turn(),
-            translate=self.say,
+            say=self.say,
             symbol=self.deck.symbol,
         )
 
@@ -105,40 +105,40 @@ class Board(ABC):
 
     @abstractmethod
     def where(self) -> str:
-        """Where the game stands, in a few words: `round 1 of 3`."""
+        """Returns the stage of the game in a few words: `round 1 of 3`."""
 
     @abstractmethod
     def task(self) -> str:
-        """What the actor has to do, after a `to` or in the infinitive: `answer 3BCC`."""
+        """Returns what the actor has to do, in words that can follow "to": `answer 3BCC`."""
 
     @abstractmethod
     def decision_line(self, seat: Seat, action: str) -> str:
-        """A decision in words and notation."""
+        """Returns a decision in words and notation."""
 
     @abstractmethod
     def reveal_line(self, seat: Seat, cards: str) -> str:
-        """A reveal in words and notation."""
+        """Returns a reveal in words and notation."""
 
     @abstractmethod
     def score_line(self, step: Step) -> str:
-        """How things stand after the round that the entry `step` has scored."""
+        """Returns the score after the round that the entry `step` has scored."""
 
     @abstractmethod
     def table(self) -> Iterator[str]:
-        """The drawn table, from its head to the hands."""
+        """Returns the lines of the table, from its head to the hands."""
 
     @abstractmethod
     def sentences(self) -> Iterator[str]:
-        """The table as sentences, one a line."""
+        """Returns the table as sentences, one a line."""
 
     @abstractmethod
     def decisions(self) -> Iterator[Choice]:
-        """What can be decided now; nothing if no decision is this player's."""
+        """Returns examples of the decisions that this player can make now."""
 
     # --- words ------------------------------------------------------------------------------------------------
 
     def name(self, seat: Seat) -> str:
-        """`you`, or a player's name, cut where it would not fit into a line."""
+        """Returns `you`, or a player's name, shortened to fit into a line."""
         if self.is_me(seat):
             return self.say(tell("you"))
         name = self.course.setup.names[seat] or (
@@ -147,35 +147,35 @@ class Board(ABC):
         return name if len(name) <= _NAME else f"{name[: _NAME - 1]}~"
 
     def is_me(self, seat: Seat) -> bool:
-        """Whether that seat is this player's."""
+        """Whether the seat is the reader's own."""
         return self.you and seat == self.me
 
     def by(self, seat: Seat, you: str, they: str, **values: object) -> str:
-        """A message about a seat: `you` to the player who sits there, to others `they`, with the `{name}`."""
+        """Returns a message about a seat: `you` for the player in that seat, `they` with a `{name}` for others."""
         return self.say(Text(you if self.is_me(seat) else they, {"name": self.name(seat), **values}))
 
     def shown(self, names: Iterable[str]) -> str:
-        """Cards for reading: spelled out where no table is drawn."""
+        """Returns cards for reading: spelled out in sentences, as symbols on a board."""
         return spelled(self.deck, names, self.say) if self.plain else symbols(self.deck, names)
 
     def label(self, seat: Seat) -> str:
-        """A player's name as the label of a row."""
+        """Returns a player's name as the label of a row."""
         return f"{self.name(seat)[: SIDE - 1]:{SIDE}}"
 
     def title(self) -> list[str]:
-        """Which game this is, whose it is and where it stands: in one line if there is room."""
+        """Returns game, players and stage, in one line if there is room."""
         game = f"{self.game} {self.course.setup.game[:8]}"
         line = f"{game}   {self.players()}   {self.where()}"
         return [line] if len(line) <= WIDTH else [f"{game}   {self.where()}", *wrap(self.players(), WIDTH)]
 
     def players(self) -> str:
-        """Both names in full, and who sits where."""
+        """Returns both names in full with their seats."""
         host, guest = self.course.setup.names
         nobody = self.say(tell("nobody yet"))
         return self.say(tell("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody))
 
     def turn(self) -> str:
-        """What the game waits for."""
+        """Returns a sentence on what the game waits for, or on how it ended."""
         course = self.course
         if course.finished:
             outcome = course.outcome
@@ -212,12 +212,12 @@ class Board(ABC):
         return self.say(tell("The game is over: a shared win, {reason}.", reason=reason))
 
     def actions_left(self, seat: Seat, actions: Iterable[str]) -> str:
-        """A sentence on the actions that a seat has not taken."""
+        """Returns a sentence on the actions that a seat has not taken."""
         left = ", ".join(actions) or self.say(tell("none"))
         return self.by(seat, "Actions left for you: {actions}.", "Actions left for {name}: {actions}.", actions=left)
 
     def face_down(self, seat: Seat, what: str, shown: str) -> str:
-        """A sentence on cards that lie face down and are known."""
+        """Returns a sentence on known cards that lie face down."""
         return self.by(
             seat,
             "Face down for you: {what} {cards}.",
@@ -227,9 +227,9 @@ class Board(ABC):
         )
 
     def news(self) -> list[str]:
-        """What has happened since this player last decided, in words and notation; if nothing, their own decision.
+        """Returns the events since the player's last decision, in words and notation, or else that decision.
 
-        For anybody else the last three events.
+        A spectator gets the last three events.
         """
         lines: list[str] = []
         own = 0
@@ -274,7 +274,7 @@ class Board(ABC):
             yield f"{line}  {choice.result}" if len(line) + len(choice.result) + 2 <= WIDTH else line
 
     def rule(self) -> str:
-        """A line across."""
+        """Returns a horizontal line."""
         return self.paint("─" * WIDTH, "dim")
 
     # --- the sentences ----------------------------------------------------------------------------------------
