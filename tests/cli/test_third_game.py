@@ -98,24 +98,6 @@ def test_it_is_played_through_the_service(players: tuple[Player, Player], tmp_pa
     assert f'[Ruleset "{NAME}/1 first=guest rounds=2"]' in alice.does("replay", str(log))
 
 
-def test_it_is_played_at_the_prompt(tmp_path: Path) -> None:
-    """Against a bot, to the end, by the number of a move; no introduction and no rules pages are announced."""
-    done = subprocess.run(
-        [*PROGRAM, "play", "--ruleset", NAME],
-        env={**os.environ, "HKOJI_HOME": str(tmp_path)},
-        cwd=ROOT,
-        input="1\n" * 40,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "A new game against random-bot." in done.stdout
-    assert "All the rules" not in done.stdout
-    assert "The game is over: " in done.stdout
-    assert "entries hold; the game is finished." in done.stdout
-
-
 def test_without_it_its_logs_are_not_understood(players: tuple[Player, Player], tmp_path: Path) -> None:
     alice, _ = players
     game = alice.does("new", "--ruleset", NAME).split()[0]
