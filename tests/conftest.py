@@ -1,8 +1,9 @@
-"""Hypothesis profiles: `default` is the same on every run, `long` goes further (HYPOTHESIS_PROFILE=long).
+"""Sets up all tests: Hypothesis profiles, seeded randomness, English and default settings, and the toy game.
 
-`brief` is for scripts/mutate: a few examples, and a failure is not made smaller. Each test draws the same randomness
-whenever it runs (`tests.support.chance`). Tests speak English and have no settings, whoever runs them. The game of the
-recipe joins them all.
+The profile `default` is the same on every run; `long` (HYPOTHESIS_PROFILE=long) tries more examples; `brief`, for
+mutation testing, tries few and does not shrink failures. Each test draws the same randomness whenever it runs
+(`tests.support.chance`). The language and settings of the user who runs the tests have no effect. The game of
+`tests.toy` is registered for all tests.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tests.support import chance
 
 chance.install()
 
-from tests.support.cluster import Cluster  # noqa: E402 # they load who draws
+from tests.support.cluster import Cluster  # noqa: E402 # these import modules that draw randomness
 from tests.support.cluster import cluster as cluster_running  # noqa: E402
 from tests.toy import register  # noqa: E402
 
@@ -42,7 +43,8 @@ for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_
     os.environ.pop(_name, None)
 os.environ["HKOJI_CONFIG"] = os.devnull
 
-# Programs that tests start are interrupted by tests. They would ignore that where the tests run in the background.
+# Some tests send SIGINT to programs they start. If the tests run in the background, those programs would inherit that
+# SIGINT is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 register()
@@ -50,7 +52,7 @@ register()
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """A PostgreSQL server, with a database called `migrated` that has the schema and nothing else."""
+    """A PostgreSQL server with a database `migrated` that has the schema and no rows."""
     from hkoji_server.store.location import parse_location
     from hkoji_server.store.postgres.store import open_postgres
 
@@ -65,27 +67,27 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def postgres(cluster: Cluster) -> Iterator[str]:
-    """The URL of a database of the test's own, with the schema."""
+    """The URL of the test's own database, which has the schema."""
     name = cluster.create("migrated")
     yield cluster.url(name)
     cluster.drop(name)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where several processes share the tests, each has a thread that waits for work: Python warns of forks."""
+    """Silences Python's warning about forks under pytest-xdist, whose workers have a thread that waits for work."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         config.addinivalue_line("filterwarnings", "ignore:This process .* use of fork:DeprecationWarning")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Before any fixture of the test."""
+    """Seeds the test's randomness before any of its fixtures runs."""
     chance.begin(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-    """What several tests share is the same whichever of them comes first."""
+    """Seeds a shared fixture by its own name, so that it is the same whichever test needs it first."""
     if fixturedef.scope == "function":
         return (yield)
     before = chance.begin(f"{fixturedef.baseid}::{fixturedef.argname}")

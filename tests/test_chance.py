@@ -1,4 +1,4 @@
-"""Randomness of tests: everything that draws in this process draws from the test's own seed."""
+"""Everything in this process that draws randomness draws it from the test's own seed."""
 
 from __future__ import annotations
 

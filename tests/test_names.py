@@ -1,4 +1,4 @@
-"""One meaning for each name: of a class in the product, of a word in the glossary."""
+"""Each name has one meaning: a class of the product, a term of the glossary."""
 
 from __future__ import annotations
 

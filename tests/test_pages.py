@@ -1,4 +1,4 @@
-"""Pages for people: their links lead somewhere, and the programs that they name exist."""
+"""Documentation pages: links lead somewhere, and the programs that pages name exist."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.support.docs import DOCS
 ROOT = DOCS.parent
 PAGES = (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))
 RECORDS = DOCS / "measurements"
-"""Pages of past runs: their commands are those of their day."""
+"""Pages of past measurements: their commands are those of their time."""
 
 
 def anchor(heading: str) -> str:
-    """The name by which GitHub links to a heading."""
+    """The anchor that GitHub gives to a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -24,7 +24,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(page: Path) -> Iterator[tuple[Path, str]]:
-    """File and anchor of every link to another place of the repository."""
+    """File and anchor of every link to another place in the repository."""
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if not link.startswith("https://"):
             file, _, name = link.partition("#")

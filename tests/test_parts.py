@@ -1,4 +1,4 @@
-"""Messages as data and back: what is known is shown in the reader's language, what is not is never formatted."""
+"""Messages as data and back: known messages are shown in the reader's language, unknown ones are never formatted."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ HOSTILE: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("parts", HOSTILE)
 def test_what_this_side_does_not_know_is_not_used(parts: Any) -> None:
-    """The English came as it came; nothing that somebody else has written is ever a format string here."""
+    """An unknown message keeps its English; text from others is never used as a format string."""
     shown = render(assemble("as it came", parts), ITALIAN)
     assert shown in ("as it came", render(tell("player"), ITALIAN))
     assert assemble("as it came", parts) == "as it came"

@@ -1,4 +1,4 @@
-"""Messages: English that remembers what it was made of."""
+"""Messages: English text that remembers its template and values."""
 
 from __future__ import annotations
 

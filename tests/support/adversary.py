@@ -1,7 +1,7 @@
-"""A service that lies, and players who cheat: an honest desk or table, and lies small enough to be put together.
+"""A service that lies and players who cheat: an honest desk or table, and small lies that can be combined.
 
-A lie changes what the honest service was about to tell, whole log and view, before it is signed; the desk then signs
-it as a service that means it would. Without its lies it is `tests.support.desk.Desk`, so the same calls pass.
+A lie changes the honest service's answer (log and view) before it is signed; the desk then signs it, as a dishonest
+service would. Without lies it behaves as `tests.support.desk.Desk`, and the same calls succeed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ from tests.support.table import Table
 
 
 class Attack(NamedTuple):
-    """A row of the table in docs/security.md: what is tried, by whom, what finds it and when, and who is named; `file`
-    is whom the file of `hkoji evidence` convicts, by which the player who was lied to shows it to others."""
+    """A row of the table in docs/security.md: what is tried, by whom, what detects it and when, and who is named.
+
+    `file` names those whom the file of `hkoji evidence` convicts; the victim shows that file to others.
+    """
 
     what: str
     who: str
@@ -49,13 +51,13 @@ class Attack(NamedTuple):
 
 
 ATTACKS: dict[str, Attack] = {}
-"""All attacks by the name of their test."""
+"""All attacks, by the name of their test."""
 
 _Test = TypeVar("_Test", bound=Callable[..., None])
 
 
 def attack(what: str, *, who: str, found: str, named: str, file: str = "") -> Callable[[_Test], _Test]:
-    """Notes that a test is one of this attack."""
+    """Registers a test as the proof of this attack."""
 
     def note(test: _Test) -> _Test:
         ATTACKS[test.__name__] = Attack(what, who, found, named, file)
@@ -64,15 +66,15 @@ def attack(what: str, *, who: str, found: str, named: str, file: str = "") -> Ca
     return note
 
 
-# --- what a service tells ---------------------------------------------------------------------------------------------
+# --- answers of a lying service ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class Telling:
-    """What the service is about to tell of `game`: the whole log, and if a seat asks for its view, its cards.
+    """The answer that the service is about to give about `game`: the log, and the cards if a seat asks for its view.
 
-    After an entry was sent, `lines` are those that it has brought and `brought` is true. `view` replaces fields of the
-    view as it is signed.
+    After an entry was sent, `lines` are those that it added and `brought` is true. `view` replaces fields of the view
+    before it is signed.
     """
 
     desk: Desk
@@ -87,14 +89,14 @@ Lie = Callable[[Telling], None]
 
 
 class HostileDesk(Desk):
-    """An honest service, but for the `lies` that it is telling."""
+    """A service that is honest except for its current `lies`."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__(seed)
         self.lies: tuple[Lie, ...] = ()
 
     def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
-        """The honest answer, told with the lies."""
+        """The honest answer with the lies applied."""
         answer = super().answer(method, path, body, token)
         parts = urlsplit(path)
         match parts.path.strip("/").split("/")[1:]:
@@ -132,7 +134,7 @@ class HostileDesk(Desk):
 
 @contextmanager
 def lying(desk: HostileDesk, *lies: Lie) -> Iterator[None]:
-    """The desk tells `lies` for a while."""
+    """Makes the desk tell `lies` during the block."""
     before, desk.lies = desk.lies, lies
     try:
         yield
@@ -144,7 +146,7 @@ def lying(desk: HostileDesk, *lies: Lie) -> Iterator[None]:
 
 
 def ends_at(seq: int) -> Lie:
-    """The log ends with an entry that is not its last."""
+    """The log ends early, at entry `seq`."""
 
     def lie(telling: Telling) -> None:
         if not telling.brought:
@@ -163,7 +165,7 @@ def without(seq: int) -> Lie:
 
 
 def exchanged(seq: int) -> Lie:
-    """An entry and the one after it come in the other order."""
+    """An entry and the next one are swapped."""
 
     def lie(telling: Telling) -> None:
         telling.lines[seq : seq + 2] = reversed(telling.lines[seq : seq + 2])
@@ -172,7 +174,7 @@ def exchanged(seq: int) -> Lie:
 
 
 def of_game(other: str) -> Lie:
-    """Another game's log, whole and true."""
+    """The complete, genuine log of another game."""
 
     def lie(telling: Telling) -> None:
         telling.lines[:] = telling.desk.games[other].lines
@@ -181,7 +183,7 @@ def of_game(other: str) -> Lie:
 
 
 def told(lines: tuple[Line, ...]) -> Lie:
-    """This log and no other."""
+    """Exactly this log."""
 
     def lie(telling: Telling) -> None:
         telling.lines[:] = lines
@@ -190,7 +192,7 @@ def told(lines: tuple[Line, ...]) -> Lie:
 
 
 def instead_of(seq: int, body: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None) -> Lie:
-    """From `seq` on the log is another one: one entry, written for its place and receipted."""
+    """The log is replaced from `seq` on by one entry, made for that place and receipted."""
 
     def lie(telling: Telling) -> None:
         if not telling.brought:
@@ -200,7 +202,7 @@ def instead_of(seq: int, body: entry_kinds.EntryBody, by: str = "server", key: P
 
 
 def added(*more: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None) -> Lie:
-    """Entries more than there are."""
+    """Additional entries."""
 
     def lie(telling: Telling) -> None:
         for body in more if not telling.brought else ():
@@ -210,7 +212,7 @@ def added(*more: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | No
 
 
 def receipt_of(seq: int, other: int) -> Lie:
-    """An entry comes with the receipt of another one."""
+    """An entry has the receipt of another one."""
 
     def lie(telling: Telling) -> None:
         first = telling.desk.games[telling.game].lines
@@ -222,7 +224,7 @@ def receipt_of(seq: int, other: int) -> Lie:
 
 
 def signed_by(seq: int, key: PrivateKey) -> Lie:
-    """An entry comes with somebody else's signature."""
+    """An entry has another key's signature."""
 
     def lie(telling: Telling) -> None:
         telling.lines[:] = [
@@ -247,12 +249,12 @@ def hand(cards: str, round_number: int = 1) -> Lie:
 
 
 def view_of(**fields: Any) -> Lie:  # Any: fields of a view
-    """A view with other fields, as signed as any."""
+    """A signed view with other fields."""
     return lambda telling: telling.view.update(fields)
 
 
 def another_card(cards: str) -> str:
-    """A hand like `cards` with another last card, such as could have been dealt."""
+    """A hand like `cards` whose last card differs, one that could have been dealt."""
     return cards[:-1] + next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
 
 
@@ -268,7 +270,7 @@ def follow(
     *,
     at: str = AT,
 ) -> Line:
-    """The entry after `before`, signed with `key` (by default the service's) and receipted."""
+    """The entry after `before`, signed with `key` (the service's by default) and receipted."""
     last = before.entry
     kind = body.KIND
     entry = make_entry(at=at, body=body.to_json(), by=by, game=last.game, kind=kind, prev=last.head, seq=last.seq + 1)
@@ -278,12 +280,12 @@ def follow(
 
 
 def key_of(player: Seat) -> PrivateKey:
-    """The private key of a player who cheats along."""
+    """The private key of a player who colludes."""
     return PrivateKey.from_openssh((player.path / "id_ed25519").read_bytes())
 
 
 def other_cards(table: Table, number: int, cards: str) -> dict[int, dict[str, object]]:
-    """The changes to a log, for `forgery.rewrite`, by which a move's first hidden group was `cards` from the start."""
+    """The changes to a log, for `forgery.rewrite`, that make `cards` a move's first hidden group from the start."""
     old = next(opening for opening in table.hosted.openings if (opening.seq, opening.part) == (number, 0))
     forged = Opening(number, 0, cards, old.salt)
     commit = [forged.commitment(table.game), *table.lines[number].entry.body["commit"][1:]]  # type: ignore[index, misc]
@@ -291,7 +293,7 @@ def other_cards(table: Table, number: int, cards: str) -> dict[int, dict[str, ob
 
 
 def reopened(table: Table, opening: Opening) -> dict[int, dict[str, object]]:
-    """The changes to a log by which it publishes `opening` for that place."""
+    """The changes to a log that publish `opening` at its place."""
     changes: dict[int, dict[str, object]] = {}
     for line in table.lines:
         given = line.entry.body.get("openings")
@@ -306,7 +308,7 @@ def reopened(table: Table, opening: Opening) -> dict[int, dict[str, object]]:
 
 
 def on_disk(player: Seat) -> dict[str, bytes]:
-    """Everything in a player's home: what was seen, pinned, signed and kept; but not what was refused."""
+    """Every file in a player's home except refused statements: what was seen, pinned, signed and kept."""
     return {
         str(path.relative_to(player.path)): path.read_bytes()
         for path in sorted(Path(player.path).rglob("*"))
@@ -315,15 +317,17 @@ def on_disk(player: Seat) -> dict[str, bytes]:
 
 
 def refused_by(player: Seat) -> dict[str, bytes]:
-    """What a player has refused and keeps as evidence."""
+    """The files of statements that a player has refused and keeps as evidence."""
     return {
         str(path.relative_to(player.path)): path.read_bytes() for path in sorted(Path(player.path).rglob("refused*"))
     }
 
 
 def caught(desk: HostileDesk, player: Seat, act: Callable[[], object], reason: str, *lies: Lie) -> errors.TrustError:
-    """`act` of a client under `lies` fails, as often as it is tried, changes nothing in the player's home, and says
-    what to do; without the lies the very same act passes."""
+    """Checks that a client's `act` fails under `lies` and succeeds without them.
+
+    Under the lies it fails each time, with a hint, and changes nothing in the player's home except the evidence.
+    """
     before = on_disk(player)
     with lying(desk, *lies):
         kept: list[dict[str, bytes]] = []
@@ -333,13 +337,13 @@ def caught(desk: HostileDesk, player: Seat, act: Callable[[], object], reason: s
             assert refusal.value.hint
             assert on_disk(player) == before
             kept.append(refused_by(player))
-        assert kept[0] == kept[1]  # what is refused again is not kept again
+        assert kept[0] == kept[1]  # a second refusal adds no evidence
     act()
     return refusal.value
 
 
 def proven(desk: HostileDesk, player: Seat, game: str) -> set[str]:
-    """Whom a stranger convicts by the player's file of evidence, with keys from outside and nothing else."""
+    """The players and service that a stranger convicts from the player's file of evidence and the public keys."""
     written = player.client.evidence(game, cards=True)
     known = {name: parse_public_key(key) for name, key in desk.players.items()}
     result = audit_file(written.text, {**known, "server": desk.key.public})
@@ -348,7 +352,7 @@ def proven(desk: HostileDesk, player: Seat, game: str) -> set[str]:
 
 
 def convicted(honest: Table, log: str, step: AuditStep, entry: int, named: str | None) -> Audit:
-    """The audit of `log` finds one thing, there, and names exactly `named`; the honest log holds."""
+    """Checks that the audit of `log` has one finding, there, and names exactly `named`; the honest log holds."""
     pins: dict[str, PublicKey] = forgery.pins(honest)
     assert audit(honest.text, pins).ok
     result = audit(log, pins)

@@ -1,4 +1,4 @@
-"""A real ssh-agent for the length of a block, and keys in it."""
+"""A real ssh-agent for the duration of a block, with keys added on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 @contextmanager
 def socket_path() -> Iterator[Path]:
-    """Where a socket can be: a path that is short enough for one, wherever the tests keep their files."""
+    """A folder whose path is short enough for a socket, wherever the tests keep their files."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))  # a folder of its own with a random name
     try:
         yield folder / "s"
@@ -25,7 +25,7 @@ def socket_path() -> Iterator[Path]:
 
 @contextmanager
 def running_agent() -> Iterator[Path]:
-    """The socket of an agent without keys, which answers."""
+    """The socket of a running agent that has no keys."""
     with socket_path() as path:
         process = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
         try:
@@ -39,13 +39,13 @@ def running_agent() -> Iterator[Path]:
 
 
 def _answers(path: Path) -> bool:
-    """The socket is there a moment before it is listened to."""
+    """Waits until the socket accepts connections: the file appears a moment earlier."""
     with socket.socket(socket.AF_UNIX) as asking:
         return asking.connect_ex(str(path)) == 0
 
 
 def add_key(agent: Path, key: Path, passphrase: str = "") -> None:
-    """Gives a key to the agent; ssh-add asks for a passphrase through a program."""
+    """Adds a key to the agent; ssh-add asks a program for the passphrase."""
     asking = key.with_name("ask")
     asking.write_text(f"#!/bin/sh\necho {passphrase}\n")
     asking.chmod(0o700)

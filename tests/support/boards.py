@@ -18,11 +18,11 @@ from hkoji.rules.protocol import Ruleset
 from tests.support.table import Table
 
 LONG = ("alice-of-the-thirty-two-letters-", "bob_who_has_just_as_many_letters")
-"""Names as long as they come."""
+"""The longest names allowed."""
 
 
 def position(table: Table, seat: Seat | None) -> Position:
-    """A game as `seat` (None: a spectator) knows it, as the client would make it from log and view."""
+    """A game as `seat` (None: a spectator) knows it, made as the client makes it from log and view."""
     if seat is None:
         return read_position(replay(table.lines), None)
     openings = referee.own_openings(table.hosted, seat)
@@ -30,7 +30,7 @@ def position(table: Table, seat: Seat | None) -> Position:
 
 
 def stages(ruleset: Ruleset, seed: int, names: tuple[str, str] = LONG) -> Iterator[Table]:
-    """A game after each of its submissions, from the offer to the end; always the same table, played on."""
+    """A game after each of its submissions, from the offer to the end; the same table each time, played on."""
     table = Table(ruleset, seed, names=names)
     yield table
     table.open()

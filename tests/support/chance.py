@@ -1,9 +1,9 @@
-"""Randomness for tests: what this process draws with `secrets` comes from a seed that each test has of its own.
+"""Seeded randomness for tests: everything that this process draws from `secrets` comes from the test's own seed.
 
-So a game in memory has the same deals, salts, keys and ids whenever the test runs, alone or among others; and the same
-entries and signatures, for players' clocks stand still. Processes that a test starts draw real randomness and have real
-clocks: what is asserted of them holds for every deal. `HKOJI_TEST_SEED` gives all tests other seeds, to see that
-nothing depends on the usual ones.
+A game in memory therefore has the same deals, salts, keys and ids on every run, alone or among other tests. It also has
+the same entries and signatures, because the players' clocks stand still. Processes that a test starts use real
+randomness and real clocks; assertions about them must hold for every deal. `HKOJI_TEST_SEED` changes all seeds, to
+check that no test depends on the usual ones.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _drawn = random.Random()
 
 
 def begin(name: str) -> object:
-    """Randomness for `name`: a test, or a fixture that several share. Returns what `go_on` takes."""
+    """Starts the randomness of `name` (a test or a shared fixture). Returns the previous state, for `go_on`."""
     before = _drawn.getstate()
     _drawn.seed(f"{os.environ.get(ENVIRONMENT, '')} {name}")
     return before
 
 
 def go_on(before: object) -> None:
-    """Goes on with the randomness that `begin` has interrupted."""
+    """Restores the state that `begin` returned."""
     _drawn.setstate(before)  # type: ignore[arg-type] # from getstate
 
 
@@ -46,16 +46,16 @@ def randbits(k: int) -> int:
 
 
 def install() -> None:
-    """From now on: whoever has taken a default from `secrets` before keeps the real one."""
+    """Replaces the functions of `secrets` and the clients' clock. Defaults bound before this call stay real."""
     for stand_in in (token_bytes, token_hex, randbits):
         setattr(secrets, stand_in.__name__, stand_in)
     from hkoji.client import service
 
-    service.time = _StoppedClock  # type: ignore[assignment, attr-defined] # all that it takes from the module
+    service.time = _StoppedClock  # type: ignore[assignment, attr-defined] # the module uses nothing else of `time`
 
 
 class _StoppedClock:
-    """What players' clients read the time from."""
+    """The clock of players' clients."""
 
     strftime = time.strftime
 

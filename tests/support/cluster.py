@@ -1,7 +1,7 @@
-"""A real PostgreSQL server for tests: in a temporary folder, reached by a socket in it and by nothing else.
+"""A real PostgreSQL server for tests, in a temporary folder and reachable only through a socket there.
 
-Its programs come with the package that is pinned for that, or are those in the folder that `HKOJI_TEST_POSTGRES` names.
-PostgreSQL refuses to be run by root; then it is run by the user nobody, in a folder that is theirs.
+Its programs come from a pinned package, or from the folder that `HKOJI_TEST_POSTGRES` names. PostgreSQL refuses to run
+as root; then it runs as the user `nobody`, in a folder of that user.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Cluster:
     """A server with any number of databases."""
 
     def __init__(self, *, within: Path | None = None, **settings: str) -> None:
-        """`within` is the folder in which the server gets its own: in memory, if it is not said."""
+        """`within` is the parent of the server's folder: by default one in memory."""
         shared = Path("/dev/shm")
         within = within or (shared if os.access(shared, os.W_OK) else None)
         self.folder = Path(tempfile.mkdtemp(prefix="hkoji-pg-", dir=within))
@@ -73,37 +73,37 @@ class Cluster:
 
     @property
     def pid(self) -> int:
-        """The process that all others are children of."""
+        """The process id of the server's main process."""
         assert self._process is not None
         return self._process.pid
 
     def url(self, database: str) -> str:
-        """What `hkoji serve --database` is given."""
+        """The URL that `hkoji serve --database` is given."""
         return f"postgresql+psycopg://{_USER}@/{database}?host={self.folder}"
 
     @property
     def programs(self) -> Path:
-        """The folder of `pg_dump` and the others."""
+        """The folder of `pg_dump` and the other programs."""
         return self._programs
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
-        """A connection beside the store's."""
+        """A direct connection, independent of the store's."""
         return psycopg.connect(host=str(self.folder), user=_USER, dbname=database, autocommit=True)
 
     def create(self, template: str = "template1") -> str:
-        """A new database with what is in `template`. Its name."""
+        """Creates a database as a copy of `template`. Returns its name."""
         name = f"test_{next(self._numbers)}"
         with self.connect() as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
     def drop(self, name: str) -> None:
-        """Ends a database, and who is connected to it."""
+        """Drops a database and disconnects its users."""
         with self.connect() as connection:
             connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def start(self) -> None:
-        """Starts the server, and waits until it answers."""
+        """Starts the server and waits until it answers."""
         settings = {**self._settings, "unix_socket_directories": str(self.folder)}
         given = [f"-c{name}={value}" for name, value in settings.items()]
         with (self.folder / "log").open("ab") as log:
@@ -112,7 +112,7 @@ class Cluster:
                 stdout=log,
                 stderr=log,
                 env=self._environment,
-                start_new_session=True,  # an interrupt of the tests is not for it
+                start_new_session=True,  # an interrupt of the tests must not reach it
                 **self._who,
             )
         self.wait()
@@ -131,8 +131,10 @@ class Cluster:
                 return
 
     def kill_one(self, choose: Callable[[list[int]], int], patience: float = 120) -> None:
-        """Ends as `kill -9` does one of the processes that serve connections, which `choose` picks of those that were
-        busy last; waits until PostgreSQL has sent all the others away for it and is back.
+        """Kills (SIGKILL) one of the processes that serve connections.
+
+        `choose` picks it from those that were busy last. Then waits until PostgreSQL has ended all others and accepts
+        connections again.
         """
         with contextlib.closing(self.connect()) as witness:
             query = "SELECT pid FROM pg_stat_activity WHERE datname LIKE 'test_%' ORDER BY query_start DESC LIMIT 4"
@@ -151,18 +153,18 @@ class Cluster:
         self.wait()
 
     def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
-        """Ends it: at once (SIGQUIT, as `pg_ctl stop -m immediate` does), or fast and in order (SIGINT)."""
+        """Stops it: immediately (SIGQUIT, as `pg_ctl stop -m immediate`), or with a fast orderly shutdown (SIGINT)."""
         process, self._process = self._process, None
         if process is not None and process.poll() is None:
             process.send_signal(how)
             process.wait(120)
 
     def run(self, program: str, *words: str) -> str:
-        """What one of PostgreSQL's programs prints."""
+        """The output of one of PostgreSQL's programs."""
         return self._run(program, "-h", str(self.folder), "-U", _USER, *words)
 
     def close(self) -> None:
-        """Ends it, and takes everything away."""
+        """Stops it and deletes its folder."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -180,7 +182,7 @@ class Cluster:
         return str(done.stdout)
 
     def _settle(self) -> None:
-        """Finds who may run it, and what they can run."""
+        """Chooses the user and the programs to run."""
         if os.getuid() != 0:
             return
         nobody = pwd.getpwnam("nobody")
@@ -189,7 +191,8 @@ class Cluster:
         with contextlib.suppress(PermissionError):
             self._run("initdb", "--version")
             return
-        # It lies in a folder that is closed to others. Its libraries lie beside the package, and are looked for there.
+        # The package is in a folder that other users cannot read: copy it, with the libraries that it expects beside
+        # it.
         tree, package = self._programs.parent, self._programs.parent.parent
         copy = self.folder / "programs" / package.name / tree.name
         shutil.copytree(tree, copy, symlinks=True)
@@ -201,7 +204,7 @@ class Cluster:
 
 @contextmanager
 def cluster(*, within: Path | None = None, **settings: str) -> Iterator[Cluster]:
-    """A server for the length of a block."""
+    """A server for the duration of a block."""
     made = Cluster(within=within, **settings)
     try:
         yield made

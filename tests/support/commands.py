@@ -1,4 +1,4 @@
-"""What a player's commands do with a game, each with the game held for it alone."""
+"""What a player's commands do with a game; each command locks the game while it runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def without_player(
     say: Callable[[str], None] = lambda _: None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Service:
-    """A service as it is asked from a home in which there is nothing. It has a login all the same."""
+    """A service addressed from an empty home, but with a login."""
     home = Home(Path("/nowhere"))
 
     def nobody() -> Identity:
@@ -43,7 +43,7 @@ def without_player(
 
 
 class Commands:
-    """A player whose every command has a client of its own, as a process would."""
+    """A player who uses a new client for every command, as separate processes would."""
 
     @property
     def client(self) -> Client:

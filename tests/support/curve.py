@@ -1,4 +1,4 @@
-"""Arithmetic on edwards25519, slow and from the definition (RFC 8032, section 5.1), to check the log's key rules."""
+"""Slow arithmetic on edwards25519 from the definition (RFC 8032, section 5.1), to check the log's key rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add(one: Point, other: Point) -> Point:
 
 
 def times(factor: int, point: Point) -> Point:
-    """`point` added `factor` times."""
+    """`point` multiplied by `factor`."""
     total = NEUTRAL
     for bit in bin(factor)[2:]:
         total = add(total, total)
@@ -60,7 +60,7 @@ def encode_point(point: Point) -> bytes:
 
 
 def encodings() -> dict[bytes, Point | None]:
-    """Every non-canonical encoding of 32 bytes, with the point that a lenient reader makes of it (None: no point)."""
+    """Every non-canonical encoding of 32 bytes, with the point that a lenient decoder reads (None: no point)."""
     found: dict[bytes, Point | None] = {}
     for y in range(FIELD, 2**255):
         for sign in (0, 1):

@@ -1,6 +1,6 @@
-"""A service without sockets: that of local play with its games in memory, recording, and breaking on demand.
+"""A service without sockets: that of local play with its games in memory, which records requests and fails on demand.
 
-`Desk` is honest. What a dishonest or a broken one does is done to its answers (`tamper`) or to its lists.
+`Desk` is honest. Tests make it dishonest or broken by changing its answers (`tamper`) or its lists.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Memory:
 
 
 class Desk(local.LocalService):
-    """The service. Everything random comes from one seed."""
+    """The service. All its randomness comes from one seed."""
 
     def __init__(self, seed: int = 0) -> None:
         self.random = random.Random(seed)
@@ -91,7 +91,7 @@ class Desk(local.LocalService):
 
     @property
     def games(self) -> dict[str, Game]:
-        """The games, for tests to look at and to meddle with."""
+        """The games, for tests to inspect and change."""
         return self.memory.tables
 
     @property
@@ -109,7 +109,7 @@ class Desk(local.LocalService):
         self.memory.private = key
 
     def answer(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
-        """What the service answers, tampered with."""
+        """The service's answer, after `tamper`."""
         self.before(method, path)
         self.requests.append((method, path))
         self.bodies.append(body)
@@ -120,7 +120,7 @@ class Desk(local.LocalService):
 
 @dataclass
 class Seat(Commands):
-    """A player: a home, and clients over it, each like a command of its own."""
+    """A player: a home, and a new client over it for each command."""
 
     desk: Desk
     name: str
@@ -153,7 +153,7 @@ def begin(alice: Seat, bob: Seat, ruleset: Ruleset | None = None) -> str:
 
 
 def play_on(players: tuple[Seat, Seat], game: str, moves: int, seed: int = 1) -> None:
-    """Random moves by whoever is to move."""
+    """Random moves by the seat that is to move."""
     chance = random.Random(seed)
     for _ in range(moves):
         for player in players:

@@ -1,4 +1,4 @@
-"""Reading the documentation for what can be tested: tables, code blocks, what stands in backquotes."""
+"""Reads the testable parts of the documentation: tables, code blocks, text in backquotes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """The cells of the table whose first column is headed so, without its head."""
+    """The cells of the table whose first column has this heading, without the heading row."""
     lines = page.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith(f"| {heading} |"))
     cells = []
@@ -22,7 +22,7 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 
 def quoted(text: str) -> list[str]:
-    """What stands in backquotes."""
+    """The texts in backquotes."""
     return re.findall(r"`([^`]+)`", text)
 
 
@@ -32,11 +32,11 @@ def blocks(page: str) -> list[str]:
 
 
 NOTATION, ROAD_NOTATION = (DOCS / "rules" / "notation.md").read_text().split("\n## Geisha's Road\n")
-"""The page of the notation in its two parts."""
+"""The two parts of the page on notation."""
 
 
 def check_options(page: str, options: Mapping[str, object]) -> dict[str, list[str]]:
-    """Asserts that a page has all of `options` with these defaults; returns the values it lists for each."""
+    """Checks that a page lists all of `options` with these defaults; returns the values it lists for each."""
     table = {row[0].split(":")[0].strip("`"): row[1:] for row in rows(page, "option")}
     assert set(table) == set(options) - {"name", "version"}
     assert {name: cells[1].strip("`") for name, cells in table.items()} == {name: str(options[name]) for name in table}

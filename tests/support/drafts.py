@@ -1,7 +1,7 @@
-"""Lines of a log before they are sealed: anything in them can be changed, also to what no entry may be.
+"""Lines of a log before they are sealed: anything in them can be changed, even to something no entry may be.
 
-Sealing chains, signs and receipts them anew, as someone who holds all keys could; what a draft says otherwise (another
-`prev`, another signature, its own text) is left as it says.
+Sealing chains, signs and receipts them anew, as somebody with all keys could. Fields that a draft sets itself (another
+`prev`, another signature, its own text) are left as they are.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tests.support.table import Table
 Value = dict[str, Any]  # JSON that need not be an entry's
 
 Sign = Callable[[PrivateKey, str, bytes], bytes]
-"""Makes the blob of a key in a namespace for a message."""
+"""Makes the signature blob of a key in a namespace for a message."""
 
 
 def honest(key: PrivateKey, namespace: str, message: bytes) -> bytes:
-    """What ssh-keygen makes."""
+    """The signature that ssh-keygen makes."""
     return key.sign(namespace, message)
 
 
@@ -41,7 +41,7 @@ def other_than_ssh_keygen(
     add_order: bool = False,
     public: PublicKey | None = None,
 ) -> Sign:
-    """Signatures with one thing in their blob changed, and valid for what the blob then says."""
+    """Signatures that differ from ssh-keygen's in one field of the blob, and are valid for the blob with that field."""
 
     def sign(key: PrivateKey, namespace: str, message: bytes) -> bytes:
         digest = {"sha512": sha512, "sha256": sha256}[algorithm](message).digest()
@@ -59,7 +59,7 @@ def other_than_ssh_keygen(
 
 @dataclass
 class Draft:
-    """One line. `value` is the entry's; `text` is written in place of it. No `receipt` means that there is none."""
+    """One line. `value` is the entry's; `text`, if given, is written in its place. Without `receipt` there is none."""
 
     value: Value
     signer: PrivateKey
@@ -75,7 +75,7 @@ class Draft:
     receipt_sign: Sign = honest
     keeps_prev: bool = False
     prover: PrivateKey | None = None
-    """Proves that it is a new key, of whatever the entry comes to say; None if the proof stays as it is."""
+    """Makes a rekey's proof for the entry as it finally reads; None leaves the proof unchanged."""
 
     @property
     def body(self) -> Value:
@@ -105,7 +105,7 @@ def draft(table: Table) -> list[Draft]:
 
 
 def write(value: object) -> str:
-    """JSON with sorted keys and without spaces; canonical for what can be canonical."""
+    """JSON with sorted keys and no spaces; canonical if the values can be."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -132,7 +132,7 @@ def seal(drafts: Iterable[Draft]) -> bytes:
 
 
 def pins(table: Table) -> Mapping[str, tuple[PublicKey, ...]]:
-    """The keys of everybody at the table, those they have now and those they had."""
+    """The keys of everybody at the table, current and former."""
     return every_pin(table)
 
 

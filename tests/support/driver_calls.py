@@ -1,6 +1,6 @@
-"""What a store asks of Python's `sqlite3`, seen and prevented: each connection, statement, fetch, commit and close.
+"""Observes, and can prevent, each call that a store makes to `sqlite3`: connection, statement, fetch, commit, close.
 
-For another database an observer of its driver takes this place; whoever observes is told the same.
+An observer of another database's driver has the same interface.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from unittest.mock import patch
 
 
 class DriverObserver(Protocol):
-    """Whoever watches. `what` is connect, execute, fetch, commit, rollback or close; `sql` is empty but for execute."""
+    """An observer. `what` is connect, execute, fetch, commit, rollback or close; `sql` is empty except for execute."""
 
     def before_call(self, what: str, sql: str) -> None:
-        """About to be called; what this raises is what the caller gets."""
+        """Called before the call; an exception raised here reaches the caller."""
 
     def after_call(self, what: str, sql: str) -> None:
-        """It has happened."""
+        """Called after the call."""
 
 
 _observer: DriverObserver | None = None
@@ -52,7 +52,7 @@ class _Cursor(sqlite3.Cursor):
 
     @contextmanager
     def _told(self, sql: str) -> Iterator[None]:
-        """As after a failure of SQLite's own, no statement is left half way, holding locks."""
+        """Closes the cursor on failure, as after SQLite's own failures: no half-executed statement holds locks."""
         try:
             with _told("execute", sql):
                 yield
@@ -92,7 +92,7 @@ class _Connection(sqlite3.Connection):
 
 @contextmanager
 def driver_watched(observer: DriverObserver) -> Iterator[None]:
-    """Lets `observer` see what connections that are opened in this block are asked for."""
+    """Lets `observer` see all calls on connections opened in this block."""
     global _observer  # noqa: PLW0603 # one driver, one observer
     real = sqlite3.connect
 

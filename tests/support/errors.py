@@ -1,4 +1,4 @@
-"""A law for every error that is made while tests run, wherever it is caught: it says in full what is wrong."""
+"""A law for every error made while tests run, wherever it is caught: its message is complete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hkoji.errors import HkojiError
 
 @pytest.fixture(scope="module", autouse=True)
 def errors_say_what_is_wrong() -> Iterator[None]:
-    """A message is text, with a value in every place that its template has for one."""
+    """Checks that the message is text and has a value for every place in its template."""
     original = HkojiError.__init__
 
     def checked(self: HkojiError, message: str, *, hint: str = "") -> None:

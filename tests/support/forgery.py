@@ -1,4 +1,4 @@
-"""What a cheat who holds all keys of a table could publish, and what an audit says of it."""
+"""Logs that a cheat with all keys of a table could publish, and the audit's verdict on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.table import AT, Table
 
 
 def pins(table: Table) -> dict[str, PublicKey]:
-    """The keys that count in the end."""
+    """The keys in force at the end."""
     return {"alice": table.keys[0].public, "bob": table.keys[1].public, "server": table.server.public}
 
 
@@ -24,8 +24,10 @@ def every_pin(table: Table) -> dict[str, tuple[PublicKey, ...]]:
 
 
 def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:
-    """The log with some entries changed and everything after them chained, signed and receipted anew: what a cheat
-    who holds all keys could publish."""
+    """The log with some entries changed, and everything after them chained, signed and receipted anew.
+
+    A cheat who holds all keys could publish it.
+    """
     lines: list[Line] = []
     for line in table.lines:
         old = line.entry
@@ -57,7 +59,7 @@ def changed_body(table: Table, number: int, **changes: object) -> dict[int, dict
 
 
 def append(table: Table, body: entry_kinds.EntryBody) -> None:
-    """One more entry of the service after the last line, whatever the referee would say to it."""
+    """Adds an entry of the service after the last line, even if the referee would refuse it."""
     last = table.lines[-1].entry
     entry = make_entry(
         at=AT,
@@ -74,7 +76,7 @@ def append(table: Table, body: entry_kinds.EntryBody) -> None:
 
 
 def later_receipt(table: Table) -> list[Line]:
-    """The log with another receipt of its last entry, as true as the first."""
+    """The log with a second receipt of its last entry, as valid as the first."""
     *lines, last = table.lines
     receipt = make_receipt(at="2026-11-20T23:59:59Z", game=table.game, head=last.entry.head, seq=last.entry.seq)
     signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))

@@ -1,8 +1,8 @@
-"""Files of evidence put together by somebody who wants to see honest people convicted.
+"""Files of evidence made by a player who wants honest people convicted.
 
-Bob plays two games at an honest service, against an honest alice, and has everything that either of them has ever been
-sent: both logs, every receipt, every signed view of both seats. He has his own key and a key that he calls the
-service's. What he cannot do is sign as the service or as alice. `frame` makes a file of all that, by chance.
+Bob plays two games at an honest service against an honest alice. He has everything that either of them was ever sent:
+both logs, every receipt, every signed view of both seats. He has his own key, and another key that he presents as the
+service's. He cannot sign as the service or as alice. `frame` makes a random file from all that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.support.table import AT, Table, new_game
 
 DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
 OWN = PrivateKey.from_seed(b"\x21" * 32)
-"""A key of bob's that he calls the service's."""
+"""A key of bob's that he presents as the service's."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,11 @@ def story(
     rekeys: bool = False,
     deal: tuple[str, str] | None = None,
 ) -> Story:
-    """A game of so many moves (None: to its end), with both seats looking after each; its host may give itself another
-    key at first, and resign in the end; with a `deal` it is one of duplicate/v1, and its seed is published."""
+    """A game of `moves` moves (None: to its end), in which both seats get their view after each.
+
+    Its host may first change keys, and may resign at the end. With a `deal` it is a duplicate/v1 game whose seed is
+    published.
+    """
     table = new_game(seed, ruleset, deal)
     views = list(_shown(table))
     if rekeys:
@@ -76,7 +79,7 @@ def story(
 
 
 def shown(table: Table, of: int, **changes: object) -> SignedView:
-    """The view of a seat as it is now, but for `changes`, signed by the service."""
+    """A seat's view now, with `changes`, signed by the service."""
     view = changed(referee.view(table.hosted, of), **changes)
     return SignedView(view, table.server.sign(sshsig.VIEW, view.message))
 
@@ -87,7 +90,8 @@ def _shown(table: Table) -> tuple[SignedView, SignedView]:
 
 @cache
 def stories() -> tuple[tuple[Story, Story], ...]:
-    """Pairs of games by the same three: of both rulesets, whole, given up and running, with a new key, duplicate."""
+    """Pairs of games by the same three parties: of both rulesets, complete, resigned and running, with a new key,
+    duplicate."""
     made = []
     told = (
         story(1, Hanamikoji("random", 1, "charm")),
@@ -100,7 +104,7 @@ def stories() -> tuple[tuple[Story, Story], ...]:
     )
     for seed, one in enumerate(told, 1):
         ruleset = one.table.ruleset
-        # The same seed gives the same keys; the other game has another id, other secrets and other moves.
+        # The same seed gives the same keys; the second game has another id, other secrets and other moves.
         other = Table(ruleset, seed)
         other.random.seed(f"another {seed}")
         other.game = other.bytes(16).hex()
@@ -123,7 +127,7 @@ def evidence(told: Story, seat: int | None = None, **changes: object) -> Evidenc
 
 @dataclass
 class File:
-    """What bob is putting together out of a pair of games."""
+    """The file that bob is putting together from a pair of games."""
 
     pair: tuple[Story, Story]
     lines: list[Line]
@@ -132,7 +136,7 @@ class File:
 
 
 def frame(rng: random.Random, pair: tuple[Story, Story]) -> str:
-    """A file: some of what there is, in some order, changed and added to in some ways."""
+    """A random file: part of what there is, in some order, changed and extended in some ways."""
     true, other = pair
     file = File(pair, list(true.table.lines), list(true.views))
     for _ in range(rng.randrange(1, 5)):
@@ -163,20 +167,20 @@ def _order(rng: random.Random, file: File) -> None:
 
 
 def _refuse(rng: random.Random, file: File) -> None:
-    """True lines and views, of this game or the other, as if they had been file.refused."""
+    """Genuine lines and views, of this game or the other, presented as refused."""
     told = rng.choice(file.pair)
     file.refused += rng.sample([*told.table.lines, *told.views], rng.randrange(1, 6))
 
 
 def _foreign(rng: random.Random, file: File) -> None:
-    """The other game's lines and views among this one's."""
+    """Mixes in the other game's lines and views."""
     file.views.insert(rng.randrange(len(file.views) + 1), rng.choice(file.pair[1].views))
     if file.lines and rng.random() < 0.5:
         file.lines[rng.randrange(len(file.lines))] = rng.choice(file.pair[1].table.lines)
 
 
 def _receipts(rng: random.Random, file: File) -> None:
-    """A true receipt beside another line, of this game or the other."""
+    """Puts a genuine receipt beside another line, of this game or the other."""
     receipt = rng.choice([line.receipt for told in file.pair for line in told.table.lines])
     if file.lines and rng.random() < 0.5:
         number = rng.randrange(len(file.lines))
@@ -186,7 +190,7 @@ def _receipts(rng: random.Random, file: File) -> None:
 
 
 def _own_entry(rng: random.Random, file: File) -> None:
-    """Bob writes entries anywhere: as himself, or in the name of others with keys that are not theirs."""
+    """Adds entries by bob anywhere: in his own name, or in others' names under keys that are not theirs."""
     table = file.pair[0].table
     before = rng.choice(table.lines).entry
     for _ in range(rng.randrange(1, 4)):
@@ -210,7 +214,7 @@ def _own_entry(rng: random.Random, file: File) -> None:
 
 
 def _receipt(rng: random.Random, file: File, entry: Entry) -> SignedReceipt | None:
-    """No receipt, one under bob's own key, or a true one of another entry."""
+    """No receipt, one under bob's own key, or a genuine one of another entry."""
     match rng.randrange(3):
         case 0:
             made = make_receipt(at=AT, game=entry.game, head=entry.head, seq=entry.seq)
@@ -221,7 +225,7 @@ def _receipt(rng: random.Random, file: File, entry: Entry) -> SignedReceipt | No
 
 
 def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
-    """Things to say, true and false: the seed of the game among them."""
+    """Bodies of entries, true and false; the seed of the game is among them."""
     seed = rng.choice([table.hosted.seed, "77" * 32])
     openings = tuple(sorted(rng.sample(table.hosted.openings, min(2, len(table.hosted.openings)))))
     salt = Opening(rng.randrange(20), 0, "A", "ab" * 32)
@@ -247,7 +251,7 @@ def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
 
 
 def _view(rng: random.Random, file: File) -> None:
-    """A view that the service has not signed: a false one under bob's own key, or under a true signature of another."""
+    """A view that the service has not signed: a false one under bob's own key, or under another view's signature."""
     true = rng.choice(file.pair[0].views)
     view = true.view
     cards = view.dealt[-1].cards
@@ -282,7 +286,7 @@ def changed(view: View, **changes: object) -> View:
 
 
 def _signature(rng: random.Random, file: File) -> None:
-    """A true text under another true signature."""
+    """A genuine text under another text's genuine signature."""
     one = rng.choice(file.pair[0].table.lines)
     file.refused.append(one._replace(sig=rng.choice(rng.choice(file.pair).table.lines).sig))
 
@@ -298,14 +302,14 @@ _WAYS: tuple[Way, ...] = (
 
 
 def damages(text: str, rng: random.Random, bytes_changed: int) -> list[str]:
-    """The text with each line dropped, doubled, or exchanged with the next; and with single bytes changed."""
+    """The text with each line dropped, doubled or swapped with the next, and with single bytes changed."""
     count = text.count("\n")
     lines = [_WITH_LINE[way](text.splitlines(keepends=True), number) for number in range(count) for way in range(3)]
     return ["".join(some) for some in lines] + [_byte(text, rng) for _ in range(bytes_changed)]
 
 
 def damage(text: str, rng: random.Random) -> str:
-    """One of these."""
+    """One of these, at random."""
     if rng.random() < 0.5:
         return _byte(text, rng)
     lines = text.splitlines(keepends=True)
@@ -328,7 +332,7 @@ _WITH_LINE: tuple[Callable[[list[str], int], list[str]], ...] = (
 
 
 def innocents(told: Story, *, guilty_service: bool = False) -> set[str]:
-    """The names, with keys from outside and without, of those who have done nothing: alice, and the service."""
+    """The innocent (alice and the service) as an audit names them, with keys from outside and without."""
     known = every_pin(told.table)
     who = {"alice": known["alice"], **({} if guilty_service else {"server": known["server"]})}
     return {*who, *(f"{name} with the unpinned key {key.fingerprint}" for name in who for key in who[name])}

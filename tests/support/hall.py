@@ -1,4 +1,4 @@
-"""Players with clients at the real application in this process, which can break off at any request."""
+"""Players whose clients talk to the real application in this process; any request can be interrupted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ URL = "http://inside"
 
 @dataclass
 class Hall:
-    """A service, and what happens before and after each request to it."""
+    """A service, with hooks before and after each request."""
 
     service: Inside
     before: Callable[[str, str], None] = lambda _method, _path: None
@@ -29,7 +29,7 @@ class Hall:
 
 
 class HallTransport(Transport):
-    """The way to a service: a call."""
+    """The transport to a service in this process: a function call."""
 
     def __init__(self, url: str, hall: Hall) -> None:
         super().__init__(url)
@@ -48,7 +48,7 @@ class HallTransport(Transport):
 
 @dataclass
 class Guest(Commands):
-    """A player: a home, and clients over it, each like a command of its own."""
+    """A player: a home, and a new client over it for each command."""
 
     halls: dict[str, Hall]
     name: str
@@ -76,7 +76,7 @@ class Guest(Commands):
 
 
 def arrived(halls: dict[str, Hall], name: str, path: Path) -> Guest:
-    """A player who is registered everywhere, last at `URL`."""
+    """A player registered at all services, last at `URL`."""
     guest = Guest(halls, name, path)
     create(Home(path), name, None, guest.draw(32))
     for url in sorted(halls, reverse=True):

@@ -1,4 +1,4 @@
-"""The application called directly, with a clock and randomness that the test gives."""
+"""The application called directly, with a clock and randomness that the test provides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Clock:
-    """Tells `now`, which the test moves."""
+    """A clock that shows `now`, which the test moves."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -56,7 +56,7 @@ class Inside:
     clock: Clock
     data: Path
     database: str | None = None
-    """The URL of a PostgreSQL database, if it is kept there and not in `data`."""
+    """The URL of a PostgreSQL database, if the data is there and not in `data`."""
 
     def ask(
         self,
@@ -118,7 +118,7 @@ def inside(
     figures: Metrics | None = None,
     **settings: Any,  # Any: settings by name
 ) -> Iterator[Inside]:
-    """A service for the length of a block."""
+    """A service for the duration of a block."""
     clock = Clock()
     settings = {"log_level": "error", **settings} if "database" in settings else {"data": data, **settings}
     chosen = Settings(**{"log_level": "error", **settings})

@@ -1,4 +1,4 @@
-"""Somebody at a prompt: reads what a session has said, and types the next line."""
+"""Somebody at a prompt, who reads the session's output and types the next line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.desk import Seat
 from tests.support.shell import Done
 
 Types = Callable[[str], str | None]
-"""From what has been said since the last line to the next one; None for the end of the input."""
+"""Takes the output since the last line and returns the next one; None ends the input."""
 
 
 class Keyboard(io.TextIOBase):
@@ -53,12 +53,12 @@ def session(*words: str, types: Types, seat: Seat | None = None) -> Done:
 
 
 def advised(said: str) -> str | None:
-    """Asks for a hint, and takes it; leaves at any other question."""
+    """Asks for a hint and follows it; leaves at any other question."""
     hint = re.search(r"would play (\S+)", said)
     return hint[1] if hint else "hint" if said.endswith("Your move: ") else None
 
 
 def lines(*given: str) -> Types:
-    """Types these lines, then no more."""
+    """Types these lines, then ends the input."""
     left = iter(given)
     return lambda _: next(left, None)

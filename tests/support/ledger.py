@@ -1,7 +1,7 @@
-"""What a service has acknowledged, kept by those to whom it was said; and what a database says afterwards.
+"""What a service has acknowledged to its clients, compared with the database afterwards.
 
-The database is read as it lies on disk, with SQL of its own, and judged by a naive reading of docs/spec/log.md that
-shares nothing with the store, the referee or the log package.
+The database is read from disk with independent SQL. It is judged by a naive reading of docs/spec/log.md that shares
+nothing with the store, the referee or the log package.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _QUERIES: Final = {
 
 
 class Fact(NamedTuple):
-    """A row that must be there, and what it must begin with; or, if `there` is False, one that must not be there.
+    """A row that must exist, and what it must begin with; if `there` is False, a row that must not exist.
 
-    `since` is the place in a record of writes at which it was said.
+    `since` is the number of writes recorded when it was acknowledged.
     """
 
     table: str
@@ -47,7 +47,7 @@ class Fact(NamedTuple):
 
 
 def dumped(where: Path | str) -> Dump:
-    """All that is kept in a file, or in a PostgreSQL database."""
+    """The contents of all tables of a SQLite file or a PostgreSQL database."""
     connection: Any = sqlite3.connect(where) if isinstance(where, Path) else connected(where)  # Any: either driver's
     try:
         connection.execute("BEGIN" if isinstance(where, Path) else "BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -60,7 +60,7 @@ def dumped(where: Path | str) -> Dump:
 
 
 def connected(url: str) -> Any:  # Any: a connection, of a driver that only these tests need
-    """A connection to a PostgreSQL database beside the store's."""
+    """A connection to a PostgreSQL database, independent of the store's."""
     import psycopg
 
     return psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
@@ -80,12 +80,12 @@ def everything(where: Path | str) -> list[str]:
 
 
 class ContradictionError(Exception):
-    """The service has told two things."""
+    """The service has contradicted itself."""
 
 
 @dataclass
 class Ledger:
-    """What was told, each with the first place at which it was, and the texts of all entries that were sent."""
+    """Everything acknowledged, each with its first place, and the texts of all entries that were sent."""
 
     known: dict[tuple[str, Row, bool], Fact] = field(default_factory=dict)
     sent: set[str] = field(default_factory=set)
@@ -93,12 +93,12 @@ class Ledger:
 
     @property
     def facts(self) -> list[Fact]:
-        """All of it."""
+        """All facts so far."""
         with self.lock:
             return list(self.known.values())
 
     def add(self, facts: Iterable[Fact]) -> None:
-        """Keeps what has been acknowledged or shown. Raises `ContradictionError` if it was told otherwise before."""
+        """Keeps what was acknowledged or shown. Raises `ContradictionError` if an earlier answer differs."""
         with self.lock:
             for fact in facts:
                 before = self.known.setdefault((fact.table, fact.key, fact.there), fact)
@@ -127,7 +127,7 @@ def openings_told(game: str, openings: Iterable[dict[str, Any]], since: int = 0)
 
 
 def lost(dump: Dump, facts: Iterable[Fact]) -> Iterator[str]:
-    """What was acknowledged and is not so."""
+    """The acknowledged facts that are missing or changed."""
     for fact in facts:
         found = dump[fact.table].get(fact.key)
         if not fact.there:
@@ -140,7 +140,10 @@ def lost(dump: Dump, facts: Iterable[Fact]) -> Iterator[str]:
 
 
 def half_done(dump: Dump, sent: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
-    """Whatever no sequence of whole transactions can leave behind. `sent` tells entries that players have sent."""
+    """Every state that no sequence of complete transactions can leave behind.
+
+    `sent` says whether players have sent an entry.
+    """
     games: dict[str, list[str]] = {}
     for (game, seq), row in dump["entry"].items():
         texts = games.setdefault(game, [])

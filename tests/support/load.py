@@ -1,7 +1,7 @@
-"""Players who keep a service busy and remember what it has told them: pairs, each playing one game after another.
+"""Players who keep a service busy and remember all its answers: pairs, each playing one game after another.
 
-A pair does one thing after another and never forgets what it has signed: after an answer that did not come, or one that
-said "not now", it sends the same bytes again.
+A pair does one thing at a time and never forgets what it has signed: when no answer comes, or one that says "not now",
+it sends the same bytes again.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tests.support.ledger import Fact, Ledger, lines_told, openings_told
 from tests.support.service import Answer, Asked, Player
 
 AWAY: Final = (OSError, http.client.HTTPException)
-"""What a client meets when the service goes away."""
+"""The errors that a client meets when the service goes away."""
 
 
 class NotNowError(Exception):
-    """The service has said that it cannot: nothing has happened, and the same may be asked again."""
+    """The service has answered that it cannot now: nothing has happened, and the same request may be sent again."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -42,11 +42,11 @@ class NotNowError(Exception):
 
 
 class WrongError(Exception):
-    """The service has said what it must not say."""
+    """The service has given an answer that it must not give."""
 
 
 class Wire:
-    """A kept connection to the service on a loopback port, which may change. For one thread at a time."""
+    """A persistent connection to the service on a loopback port, which may change. For one thread at a time."""
 
     def __init__(self, port: Callable[[], int]) -> None:
         self._port = port
@@ -75,7 +75,7 @@ class Wire:
         return found
 
     def close(self) -> None:
-        """The next request opens another one."""
+        """Closes the connection; the next request opens another one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -83,14 +83,14 @@ class Wire:
 
 @dataclass
 class Pair:
-    """Two players at one game after another. `step` does the next thing; all that is random comes from `rng`."""
+    """Two players who play one game after another. `step` does the next thing; all randomness comes from `rng`."""
 
     number: int
     asked: Asked
     ledger: Ledger
     rng: random.Random
     longest: int = 40
-    """After so many entries somebody resigns."""
+    """The number of entries after which a player resigns."""
     game: str | None = None
     games: list[str] = field(default_factory=list)
     pending: Submission | None = None
@@ -113,7 +113,7 @@ class Pair:
         self._old = False
 
     def step(self) -> None:
-        """The next thing. Raises one of `AWAY`, `NotNowError`, `WrongError`."""
+        """Does the next thing. Raises one of `AWAY`, `NotNowError`, `WrongError`."""
         for player in self.players:
             if player.name not in self._registered:
                 self._register(player)
@@ -130,7 +130,7 @@ class Pair:
     def _send(self, submission: Submission) -> None:
         self.ledger.sending(submission.entry.text)
         again = self._old
-        self._old = True  # from here on it may have arrived
+        self._old = True  # from here on the request may have arrived
         answer = self._answered(
             self.asked.ask("POST", f"/v1/games/{submission.entry.game}/entries", submission.to_json()),
             (200, 201) if again else (201,),
@@ -150,14 +150,14 @@ class Pair:
             self.game = None
 
     def repeat(self, submission: Submission, first: Answer) -> None:
-        """The same entry again must bring the same receipt, to the byte."""
+        """Checks that the same entry sent again brings the same receipt, to the byte."""
         path = f"/v1/games/{submission.entry.game}/entries"
         answer = self._answered(self.asked.ask("POST", path, submission.to_json()), (200,))
         if answer.body != first.body:
             raise WrongError(f"another answer to entry {submission.entry.seq} of {submission.entry.game}")
 
     def _next(self) -> Submission | None:
-        """What is to be sent next. None if the game has just been offered."""
+        """The next entry to send. None if the game has just been offered."""
         host, guest = self.players
         if self.game is None:
             ruleset: Ruleset = GeishasRoad() if self.number % 4 == 3 else Hanamikoji()
@@ -247,7 +247,7 @@ class Pair:
 def busy(
     pairs: Iterable[Pair], stop: Callable[[Pair], bool], failed: Callable[[Pair, Exception], None]
 ) -> list[threading.Thread]:
-    """Starts a thread for each pair, which goes on until `stop` or an error."""
+    """Starts a thread for each pair, which plays until `stop` or an error."""
 
     def play(pair: Pair) -> None:
         try:

@@ -1,4 +1,4 @@
-"""One event loop for tests that call coroutines one by one: what was opened in it is used in it."""
+"""One event loop for tests that call coroutines one by one, so that what is opened in it can be used later."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ atexit.register(_runner.close)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:  # Any: what coroutines yield
-    """What `work` returns."""
+    """Runs `work` and returns its result."""
     return _runner.run(work)

@@ -1,4 +1,4 @@
-"""What the naive referees have in common: modules of plain functions over a game that is a dictionary."""
+"""The interface of the naive referees: modules of plain functions over a game that is a dictionary."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ class Naive(Protocol):
 
     @property
     def new_game(self) -> Callable[..., Table]:
-        """Who starts (None: not known yet) and the game's options."""
+        """Makes a new game from who starts (None: not known yet) and the game's options."""
 
     @property
     def deal(self) -> Callable[..., None]:
-        """A game and the texts of a deal's places: both hands, the deck, and what is removed where a card is."""
+        """Deals, given a game and the texts of the deal's places: both hands, the deck, and the removed card if there
+        is one."""
 
     def draw(self, game: Table) -> None:
-        """The top card for whose turn it is."""
+        """The player whose turn it is draws the top card."""
 
     def draw_is_due(self, game: Table) -> bool:
-        """Whether that is what comes next."""
+        """Whether a draw is due."""
 
     def decider(self, game: Table) -> int | None:
-        """Who has to decide or to draw."""
+        """The seat that has to decide or to draw."""
 
     def moves(self, game: Table) -> set[str]:
         """The legal actions."""
 
     def decide(self, game: Table, move: str) -> None:
-        """Carries one out."""
+        """Carries out one of the legal actions."""
 
     def round_is_over(self, game: Table) -> bool:
         """Whether only the face-down cards are left."""
@@ -41,4 +42,4 @@ class Naive(Protocol):
         """Scores the round."""
 
     def copy_of(self, game: Table) -> Table:
-        """A game to go on with in another way."""
+        """A copy of a game, to play on differently."""

@@ -1,4 +1,4 @@
-"""Geisha's Road played the slow way, with lists and dictionaries, straight from the rulebook: an oracle for the engine.
+"""Geisha's Road played slowly, with lists and dictionaries, straight from the rulebook: an oracle for the engine.
 
 It shares nothing with `hkoji.rules` but the notation of moves. A game is a dictionary that its functions change; a card
 is two letters such as `A1`, a hand is a list of them. Whether the order of two cards matters is found by playing both.
@@ -21,7 +21,7 @@ Cards = list[str]
 
 
 def new_game(starter: int | None, markers: str = "choose") -> Table:
-    """Setup, but for the cards: the markers in the middle. `markers`: the players `choose` two, or `random`."""
+    """Setup without the cards: the markers in the middle. `markers`: the players `choose` two, or `random`."""
     game: Table = {
         "marker_choice": markers == "choose",
         "markers": dict.fromkeys(COLOURS),
@@ -59,7 +59,7 @@ def reset_road(game: Table) -> None:
 
 
 def copy_of(game: Table) -> Table:
-    """A game that can be played on without changing this one."""
+    """A copy of a game, to play on without changing this one."""
     return copy.deepcopy(game)
 
 
@@ -69,15 +69,15 @@ def cards_of(text: str) -> Cards:
 
 
 def give_markers(game: Table, drawn: str) -> None:
-    """For a first game: one marker each by chance, the starting player's first."""
+    """Draws the markers of a first game: one each by chance, the starting player's first."""
     game["markers"][drawn[0]] = game["starter"]
     game["markers"][drawn[1]] = 1 - game["starter"]
 
 
 def deal(game: Table, first_hand: str, second_hand: str, deck: str) -> None:
-    """Game setup, and preparing for the next round: everything is reset but the markers, six cards for each player.
+    """Game setup, and preparation of the next round: everything but the markers is reset, six cards for each player.
 
-    Before the first round each player takes a marker, the starting player first; later the loser says who starts.
+    Before the first round each player takes a marker, the starting player first; later the loser chooses who starts.
     """
     game["round"] += 1
     game["hands"] = [cards_of(first_hand), cards_of(second_hand)]
@@ -97,13 +97,13 @@ def deal(game: Table, first_hand: str, second_hand: str, deck: str) -> None:
 
 
 def begin_turn(game: Table, player: int | None) -> None:
-    """`player` (None: nobody, the round is over) is to draw and to take an action."""
+    """`player` (None: the round is over) must draw and take an action."""
     game["turn"] = player
     game["drawn"] = False
 
 
 def draw_is_due(game: Table) -> bool:
-    """Whether the player whose turn it is has still to draw."""
+    """Whether the player whose turn it is must still draw."""
     return game["turn"] is not None and not game["drawn"]
 
 
@@ -114,7 +114,7 @@ def draw(game: Table) -> None:
 
 
 def decider(game: Table) -> int | None:
-    """Who has to decide, or to draw."""
+    """The player who has to decide or to draw."""
     if game["to_pick_marker"] or game["to_pick_starter"]:
         picker: int = (game["to_pick_marker"] + game["to_pick_starter"])[0]
         return picker
@@ -125,7 +125,7 @@ def decider(game: Table) -> int | None:
 
 
 def moves(game: Table) -> set[str]:
-    """All that the player who has to decide may do, in notation."""
+    """All actions and answers of the player who has to decide, in notation."""
     if game["to_pick_marker"]:
         return {f"!{colour}" for colour in COLOURS if game["markers"][colour] is None}
     if game["to_pick_starter"]:
@@ -154,7 +154,7 @@ def spell(action: str, cards: Cards) -> str:
 
 
 def orders(game: Table, player: int, cards: Cards) -> list[Cards]:
-    """The orders of one or two cards between which there is a choice: one, sorted, where both end alike."""
+    """The distinct orders of one or two cards: a single sorted one if both orders end alike."""
     ends = []
     for order in itertools.permutations(sorted(cards)):
         tried = copy_of(game)
@@ -167,7 +167,7 @@ def orders(game: Table, player: int, cards: Cards) -> list[Cards]:
 
 
 def position_of(game: Table) -> Table:
-    """What two orders may differ in."""
+    """The parts of a game in which two orders may differ."""
     return {
         "places": {colour: steps % TEAHOUSES for colour, steps in game["walked"].items()},
         "homecomings": game["homecomings"],
@@ -178,7 +178,7 @@ def position_of(game: Table) -> Table:
 
 
 def play_card(game: Table, player: int, card: str) -> None:
-    """A card is played into a tableau: her geisha moves, and if she ends at her own teahouse she gets a lantern."""
+    """A card is played into a tableau: its geisha moves, and if she ends at her own teahouse she gets a lantern."""
     colour, number = card[0], int(card[1])
     game["tableaus"][player].append(card)
     game["walked"][colour] += number
@@ -228,7 +228,7 @@ def act(game: Table, action: str, cards: Cards) -> None:
 
 
 def answer(game: Table, chosen: Cards) -> None:
-    """The opponent plays the chosen cards, in the order given; the actor the others, in an order of their choice."""
+    """The opponent plays the chosen cards, in the order given; the actor plays the others in any order."""
     actor = game["turn"]
     offered = [card for share in game["offer"] for card in share]
     game["offer"] = None

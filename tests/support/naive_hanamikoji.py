@@ -1,7 +1,7 @@
-"""Hanamikoji played the slow way, with lists and dictionaries, straight from the rulebook: an oracle for the engine.
+"""Hanamikoji played slowly, with lists and dictionaries, straight from the rulebook: an oracle for the engine.
 
 It shares nothing with `hkoji.rules` but the notation of moves. A game is a dictionary that its functions change; cards
-are letters, hands are lists of them, and what a hand can do is found by trying every arrangement of its cards.
+are letters, hands are lists of them, and the actions of a hand are found by trying every arrangement of its cards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CHARM: Final = {"A": 2, "B": 2, "C": 2, "D": 3, "E": 3, "F": 4, "G": 5}
 
 Table = dict[str, Any]  # a game as plain data of many shapes, listed in `new_game`
 Markers = dict[str, int | None]
-"""For each geisha whose side her favor marker is on; None for the middle."""
+"""The side of each geisha's favor marker; None for the middle."""
 
 
 def new_game(starter: int | None, max_rounds: int = 0, tiebreak: str = "geisha") -> Table:
@@ -39,7 +39,7 @@ def new_game(starter: int | None, max_rounds: int = 0, tiebreak: str = "geisha")
 
 
 def copy_of(game: Table) -> Table:
-    """A game that can be played on without changing this one."""
+    """A copy of a game, to play on without changing this one."""
     copied = dict(game, markers=dict(game["markers"]), deck=list(game["deck"]), removed=list(game["removed"]))
     for pair in ("hands", "unused", "rows", "secret", "discard"):
         copied[pair] = [list(each) for each in game[pair]]
@@ -47,7 +47,7 @@ def copy_of(game: Table) -> Table:
 
 
 def deal(game: Table, first_hand: str, second_hand: str, deck: str, removed: str) -> None:
-    """Phase 1. From the second round on the second player of the round before starts."""
+    """Phase 1. From the second round on, the player who was second starts."""
     if game["round"] > 0:
         game["starter"] = 1 - game["starter"]
     game["round"] += 1
@@ -61,13 +61,13 @@ def deal(game: Table, first_hand: str, second_hand: str, deck: str, removed: str
 
 
 def begin_turn(game: Table, player: int | None) -> None:
-    """`player` (None: nobody, the round is over) is to draw and to take an action."""
+    """`player` (None: the round is over) must draw and take an action."""
     game["turn"] = player
     game["drawn"] = False
 
 
 def draw_is_due(game: Table) -> bool:
-    """Whether the player whose turn it is has still to draw."""
+    """Whether the player whose turn it is must still draw."""
     return game["turn"] is not None and not game["drawn"]
 
 
@@ -78,7 +78,7 @@ def draw(game: Table) -> None:
 
 
 def decider(game: Table) -> int | None:
-    """Who has to decide, or to draw."""
+    """The player who has to decide or to draw."""
     if game["turn"] is None:
         return None
     turn: int = game["turn"]
@@ -86,7 +86,7 @@ def decider(game: Table) -> int | None:
 
 
 def moves(game: Table) -> set[str]:
-    """Phase 2: all that the player who has to decide may do, in notation."""
+    """Phase 2: all actions and answers of the player who has to decide, in notation."""
     if game["offer"] is not None:
         return {"-" + "".join(sorted(share)) for share in game["offer"]}
     player = game["turn"]
@@ -98,7 +98,7 @@ def moves(game: Table) -> set[str]:
 
 
 def spell(action: int, cards: list[str]) -> str:
-    """An action in canonical notation; of four cards the first two are a set and the last two."""
+    """An action in canonical notation; of four cards the first two are one set, the last two the other."""
     if action == 4:
         sets = ["".join(sorted(cards[:2])), "".join(sorted(cards[2:]))]
         return "4" + "".join(sorted(sets))
@@ -170,7 +170,7 @@ def favors(markers: Markers, player: int) -> list[int]:
 
 
 def goal(markers: Markers) -> tuple[str, int] | None:
-    """End of the game: 11 charm points or 4 geisha; who has 11 charm points wins against who has 4 geisha."""
+    """End of the game: 11 charm points or 4 geisha; 11 charm points win against 4 geisha."""
     reached_charm = [player for player in (0, 1) if sum(favors(markers, player)) >= 11]
     reached_geisha = [player for player in (0, 1) if len(favors(markers, player)) >= 4]
     if reached_charm:
@@ -183,7 +183,7 @@ def goal(markers: Markers) -> tuple[str, int] | None:
 
 
 def at_the_limit(markers: Markers, tiebreak: str) -> int | None:
-    """The optional last round: who wins, or None when the win is shared.
+    """The optional last round: the winner, or None when the win is shared.
 
     `geisha` (English edition of 2018): more geisha, then more charm points. `charm` (Italian edition of 2018): more
     charm points, then the highest geisha.

@@ -1,4 +1,4 @@
-"""What text that is no move is answered with, in every game."""
+"""Checks, for every game, of the errors for text that is not a move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Parse = Callable[[str], str]
 
 
 def explains(parse: Parse, typed: str, words: str) -> None:
-    """Asserts that `typed` is refused in plain words that match `words`, that the error names the text, and helps."""
+    """Asserts that `typed` is refused: the message matches `words`, the error carries the text and a hint."""
     with pytest.raises(NotationError, match=words) as caught:
         parse(typed)
     error = caught.value
@@ -25,7 +25,7 @@ def explains(parse: Parse, typed: str, words: str) -> None:
 
 
 def is_brief_about(parse: Parse, typed: str) -> None:
-    """Asserts that long text is refused fast, and not repeated whole. Work that grows with its square takes minutes."""
+    """Asserts that long text is refused quickly and not repeated in full. Quadratic work would take minutes."""
     started = time.process_time()
     with pytest.raises(NotationError) as caught:
         parse(typed)

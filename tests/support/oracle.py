@@ -1,7 +1,7 @@
-"""A game followed by its naive referee, which has to agree with every position.
+"""Follows a game with its naive referee and checks that both agree on every position.
 
-The referees are modules of plain functions; how their dictionaries compare with a position's JSON is said here, once
-for each game.
+The referees are modules of plain functions. This module knows, for each game, how their dictionaries map to a
+position's JSON.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tests.support.rules import Played
 
 @dataclass(frozen=True)
 class Referee:
-    """One game's referee, how its games begin, and what they say of the fields of a position's JSON."""
+    """One game's referee, how it begins, and how its dictionaries map to the fields of a position's JSON."""
 
     naive: Naive
     begin: Callable[[Ruleset], Table]
     chance: Callable[[Table, Chance], None]
     face_down: str
-    """Where a game has each player's face-down card that counts."""
+    """The key under which a game has each player's face-down card that counts."""
     fields: Callable[[Table], dict[str, Json]]
 
 
 def follow(play: Played) -> None:
-    """Plays the same game in the naive referee, comparing every position but those between two reveals."""
+    """Plays the same game in the naive referee and compares every position except those between two reveals."""
     referee = REFEREES[play.ruleset.name]
     naive = referee.naive
     game = referee.begin(play.ruleset)
@@ -65,7 +65,7 @@ def follow(play: Played) -> None:
 
 
 def as_json(referee: Referee, game: Table, state: State) -> dict[str, Json]:
-    """What the naive game says of the fields of a position's JSON; what is due is compared by `follow`."""
+    """The fields of a position's JSON as the naive game has them; `follow` compares what is due."""
     result = game["result"]
     return {
         "ruleset": state.ruleset.to_json(),
@@ -85,7 +85,7 @@ def both(places: list[list[str]]) -> list[Json]:
 
 
 def used(game: Table, actions: list[Json]) -> list[Json]:
-    """The actions that are not unused."""
+    """The actions that have been used."""
     return [[action for action in actions if game["round"] and action not in unused] for unused in game["unused"]]
 
 

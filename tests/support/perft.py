@@ -1,4 +1,4 @@
-"""Counting every way to go on from the positions of tests/data/*.perft, with the engine."""
+"""Counts every way to go on from the positions of tests/data/*.perft, with the engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def name(line: str) -> str:
 
 
 def check(ruleset: Callable[[str], Ruleset], line: str) -> None:
-    """Asserts that from the position of `line` there are as many ways as it says."""
+    """Asserts that the position of `line` has as many continuations as the line says."""
     start = position(ruleset, name(line))
     expected = [int(number) for number in line.partition(" ; ")[2].split()]
     assert expected
@@ -56,7 +56,7 @@ def drawn(state: State) -> State:
 
 
 def count(state: State, depth: int) -> int:
-    """How many sequences of so many decisions there are."""
+    """The number of sequences of so many decisions."""
     if depth == 1:
         return len(state.legal_actions())
     return sum(count(decide(state, action), depth - 1) for action in state.legal_actions())

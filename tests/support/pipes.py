@@ -1,6 +1,6 @@
-"""Kept connections of a load generator: requests made by hand, several on their way at once.
+"""Persistent connections of a load generator: requests written by hand, pipelined.
 
-A client library costs more than the service's own work on a request, and would be what is measured.
+A client library costs more than the service's own work on a request, so it would be what is measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Reply(NamedTuple):
 
 
 class Pipe(asyncio.Protocol):
-    """One connection. Answers come in the order of the requests; those that are cut off raise `ConnectionError`."""
+    """One connection. Answers come in the order of the requests; those cut off raise `ConnectionError`."""
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[Reply]] = deque()
@@ -26,7 +26,7 @@ class Pipe(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one without being called so
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport does not inherit from asyncio's
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -36,7 +36,7 @@ class Pipe(asyncio.Protocol):
                 waiting.set_exception(ConnectionResetError("the service has gone away"))
 
     def ask(self, request: bytes) -> asyncio.Future[Reply]:
-        """Sends bytes at once. The answer, in time."""
+        """Sends bytes at once. Returns a future of the answer."""
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         if self._transport is None:
             future.set_exception(ConnectionResetError("the service has gone away"))
@@ -73,13 +73,13 @@ async def connect(port: int) -> Pipe:
 
 
 def posted(path: str, body: bytes, token: str = "") -> bytes:
-    """A request that posts JSON."""
+    """A POST request with JSON."""
     login = f"Authorization: Bearer {token}\r\n" if token else ""
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{login}"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def got(path: str, token: str = "") -> bytes:
-    """A request that reads."""
+    """A GET request."""
     login = f"Authorization: Bearer {token}\r\n" if token else ""
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{login}\r\n".encode()

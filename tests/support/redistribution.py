@@ -1,9 +1,9 @@
-"""The same game with the cards lying otherwise where an observer cannot see them.
+"""The same game with other cards wherever an observer cannot see them.
 
-Every hidden card of a round is a slot: in the deal of a hidden hand, in the deck, or set aside. A slot that its owner
-has shown since (in an offer, or revealed) has to hold the card shown, but any slot that the owner had at that moment
-may be the one; what is left of the unseen cards goes to the other slots in any order. So every way in which the cards
-can lie for this observer can come out. Of the rules it uses only which cards of an action are hidden.
+Every hidden card of a round is a slot: in a hidden hand of the deal, in the deck, or set aside. If its owner has since
+shown a card (in an offer, or by a reveal), some slot that the owner had at that moment must hold it. All other unseen
+cards go to the remaining slots in any order. So every distribution that is possible for this observer can come out. Of
+the rules it uses only which cards of an action are hidden.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def redistribute(
     chance: random.Random,
     opened: Collection[int] = (),
 ) -> tuple[Event, ...]:
-    """A course of events that `observer` (None: a spectator) cannot tell from `events`.
+    """A course of events that `observer` (None: a spectator) cannot distinguish from `events`.
 
-    `opened` are the places in `events` of actions whose hidden cards have all been opened since, as a game's end does.
+    `opened` are the places in `events` of actions whose hidden cards have since been opened, as at the end of a game.
     """
     starts = [at for at, event in enumerate(events) if isinstance(event, Deal)]
     out = list(events[: starts[0]] if starts else events)
@@ -41,7 +41,7 @@ def redistribute(
 @dataclass
 class _Slot:
     kind: str | None = None
-    """The card there, once it is settled."""
+    """The card in a slot, once it is settled."""
 
 
 @dataclass

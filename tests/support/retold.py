@@ -1,6 +1,6 @@
-"""A finished game told again with other cards where an observer could not see them.
+"""A finished game with other cards wherever an observer could not see them.
 
-The entries stay as they are: the log would not hold, but whoever looks through the observer's eyes must not notice.
+The entries stay as they are, so the log would not hold; but no output for the observer may differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.redistribution import redistribute
 
 
 def retold(replay: Replay, observer: Seat | None, chance: random.Random) -> Replay:
-    """`replay`, which knows everything, with the cards redistributed; events, positions and dealt cards go along."""
+    """`replay`, which knows everything, with redistributed cards, and events, positions and dealt cards to match."""
     ruleset = replay.steps[0].course.setup.ruleset
     events = list(redistribute(ruleset, replay.events, observer, chance))
     state: State = ruleset.initial()
@@ -32,7 +32,7 @@ def retold(replay: Replay, observer: Seat | None, chance: random.Random) -> Repl
                 host, guest = dealt[-1]
                 got = (host + event.card, guest) if event.seat == 0 else (host, guest + event.card)
                 dealt = (*dealt[:-1], got)
-        # The order in which the observer's own cards came is known to it, and no event says it.
+        # The observer knows the order in which its own cards came, but no event says it.
         own = [list(now) for now in dealt]
         if observer is not None:
             for mine, was in zip(own, step.course.dealt, strict=True):

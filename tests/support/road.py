@@ -1,6 +1,6 @@
 """Positions of Geisha's Road, written as the rounds of a transcript.
 
-Of a deal that is all `X` any cards can be played, so a test need not deal what it plays.
+From a deal of `X` only, any cards can be played, so a test need not deal the cards that it plays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ UNSEEN = "=XXXXXX/XXXXXX"
 
 
 def game(rounds: str, first: str = "host", markers: str = "random") -> Played:
-    """The game of a transcript's rounds. Without chance, it is taken that markers A and B were drawn."""
+    """The game of a transcript's rounds. If no chance is given, markers A and B are drawn."""
     chance = "*AB\n" if markers == "random" and "*" not in rounds else ""
     return read(f'[Ruleset "geishas-road/1 first={first} markers={markers}"]\n{chance}{rounds}')
 
@@ -25,5 +25,5 @@ def position(rounds: str, first: str = "host", markers: str = "random") -> Geish
 
 
 def unseen(moves: str, before: str = "") -> str:
-    """A round of which only the moves are known: `before` are picks, each token of `moves` comes after a draw."""
+    """A round with only its moves: `before` are picks, each token of `moves` comes after a draw."""
     return " ".join([UNSEEN, *before.split(), *(f"+X {token}" for token in moves.split())])

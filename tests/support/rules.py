@@ -1,7 +1,7 @@
-"""Random games of every ruleset, and what the laws in tests/rules are checked with.
+"""Random games of every ruleset, for the laws in tests/rules.
 
-Everything here goes through the protocols of `hkoji.rules.protocol`: a second game is one more line in `GAMES`.
-Everything random comes from a seed, so that a failing game can be played again.
+Everything here uses the protocols of `hkoji.rules.protocol`: another game is one more line in `GAMES`. All randomness
+comes from a seed, so that a failing game can be played again.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ OBSERVERS: Final[tuple[Seat | None, ...]] = (0, 1, None)
 class Game:
     """One game with all its options.
 
-    `cards` gives the names of all cards of a position's JSON, wherever they lie; `hidden` are the JSON's keys under
-    which somebody cannot see something.
+    `cards` gives the names of all cards in a position's JSON, wherever they are; `hidden` are the JSON's keys under
+    which an observer may see nothing.
     """
 
     name: str
@@ -104,7 +104,7 @@ GAMES: Final = (
     ),
 )
 fewer = settings(max_examples=max(1, settings().max_examples // 3))
-"""For tests of which an example costs much; scales with the profile."""
+"""The number of examples for tests whose examples are expensive; scales with the profile."""
 every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in GAMES])
 
 
@@ -160,7 +160,7 @@ def read(text: str) -> Played:
 
 
 def random_game(ruleset: Ruleset, seed: int, most_rounds: int = 6) -> Played:
-    """A whole game; one that would go on after `most_rounds` rounds stops there, unfinished."""
+    """A game to its end; after `most_rounds` rounds it stops, unfinished."""
     chance = random.Random(seed)
     state: State = ruleset.initial()
     events: list[Event] = []
@@ -172,7 +172,7 @@ def random_game(ruleset: Ruleset, seed: int, most_rounds: int = 6) -> Played:
 
 
 def next_event(ruleset: Ruleset, events: list[Event], state: State, chance: random.Random) -> Event:
-    """Some event that may come next."""
+    """A random event that may come next."""
     match state.due:
         case Due.CHANCE:
             decided = ruleset.chance()
@@ -194,7 +194,7 @@ def next_event(ruleset: Ruleset, events: list[Event], state: State, chance: rand
 
 
 def choose(actions: tuple[str, ...], chance: random.Random) -> str:
-    """One of `actions`: first its kind, then which, lest the many competitions crowd out the rest."""
+    """One of `actions`: first the kind is chosen, then the action, so that the many competitions do not dominate."""
     kind = chance.choice(sorted({action[0] for action in actions}))
     return chance.choice([action for action in actions if action[0] == kind])
 
@@ -210,7 +210,7 @@ def secret_of(ruleset: Ruleset, events: list[Event], seat: Seat) -> str:
 
 
 def played(game: Game) -> st.SearchStrategy[Played]:
-    """Whole games under any options."""
+    """Complete games under any options."""
     return st.builds(random_game, st.sampled_from(game.rulesets), st.integers(0, 2**32 - 1))
 
 
@@ -219,7 +219,7 @@ ENDS: Final = ("none", "resign", "timeout", "cancel")
 
 @st.composite
 def partly_played(draw: st.DrawFn, game: Game) -> Played:
-    """Games stopped anywhere: left unfinished, ended by somebody, or (often) played to the end."""
+    """Games stopped anywhere: unfinished, ended by a player, or (often) played to the end."""
     whole = draw(played(game))
     length = draw(st.one_of(st.just(len(whole.events)), st.integers(0, len(whole.events))))
     part = whole.until(length)
@@ -231,7 +231,7 @@ def partly_played(draw: st.DrawFn, game: Game) -> Played:
 
 
 def decisions(play: Played) -> Iterator[State]:
-    """The positions in which somebody decides."""
+    """The positions in which a player decides."""
     return (state for state in play.states if state.due in DECISION_DUE)
 
 
@@ -243,7 +243,7 @@ def text_of(state: State) -> str:
 def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *words: str) -> HkojiError:
     """Asserts that `event` raises `error`, that its message has all `words`, and that nothing has changed.
 
-    What the error says beside its message is true of the position: what is due, who is to act, what is legal.
+    The error's data are true of the position: what is due, who must act, what is legal.
     """
     before = (repr(state), hash(state), text_of(state))
     with pytest.raises(error) as caught:
@@ -263,7 +263,7 @@ def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *w
 
 
 def takes_only(state: State, legal: set[str], texts: Iterable[str]) -> None:
-    """Asserts that of `texts` the actor can decide on the legal ones, and that each other one is refused."""
+    """Asserts that the actor can take exactly the legal ones of `texts`; every other one is refused."""
     assert state.actor is not None
     for text in texts:
         event = DECISION_KINDS[state.due](state.actor, text)

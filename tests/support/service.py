@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 class Asked(Protocol):
-    """A service that can be asked: a process, or an application called directly."""
+    """A service that answers requests: a process, or an application called directly."""
 
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
@@ -64,7 +64,7 @@ class Service:
     data: Path
     log: Path
     database: str | None = None
-    """The URL of a PostgreSQL database, if it is kept there and not in `data`."""
+    """The URL of a PostgreSQL database, if the data is there and not in `data`."""
 
     @property
     def port(self) -> int:
@@ -91,7 +91,7 @@ class Service:
         self.process.wait(300)
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills it."""
         self.process.kill()
         self.process.wait(300)
 
@@ -106,10 +106,10 @@ def start(
     options: Sequence[str] = (),
     database: str | None = None,
 ) -> Service:
-    """Starts a service on `data`, which may have been used before; `program` is `hkoji`, or one that does the same.
+    """Starts a service on `data`, which may have been used before; `program` is `hkoji` or one that behaves alike.
 
-    `patience` is for how many seconds it may take; `options` are further ones of `hkoji serve`.
-    With `database`, which is passed as hosts are told to pass one, `data` only says where the log goes.
+    `patience` is the number of seconds the start may take; `options` are further ones of `hkoji serve`. With
+    `database`, passed as the documentation tells operators to, `data` is only the place of the server's log.
     """
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
     with log.open("w") as stderr:
@@ -140,7 +140,7 @@ def start(
 
 @contextmanager
 def serving(data: Path, **options: Any) -> Iterator[Service]:  # Any: options of `start`
-    """A service for the length of a block."""
+    """A service for the duration of a block."""
     service = start(data, **options)
     try:
         yield service
@@ -151,7 +151,7 @@ def serving(data: Path, **options: Any) -> Iterator[Service]:  # Any: options of
 
 @dataclass
 class Player:
-    """A player over plain HTTP: signs with `key`, keeps openings, believes what it is told."""
+    """A player over plain HTTP: signs with `key`, keeps openings, and checks no answer."""
 
     service: Asked
     name: str
@@ -179,7 +179,7 @@ class Player:
         return str(self.service.ask("GET", "/v1/service").json["origin"])
 
     def rekeying(self, new: PrivateKey, **changes: Any) -> dict[str, str]:  # Any: fields by name
-        """What gives this player another key."""
+        """The request that gives this player another key."""
         fields: dict[str, Any] = {"at": AT, "key": new.public, "name": self.name, "old": self.key.public}
         statement = make_new_key(**{**fields, "origin": self.origin(), **changes})
         return {
@@ -189,13 +189,13 @@ class Player:
         }
 
     def revoking(self, **changes: Any) -> dict[str, str]:  # Any: fields by name
-        """This player's key's own revocation."""
+        """The revocation of this player's key, signed with it."""
         fields: dict[str, Any] = {"at": AT, "key": self.key.public, "name": self.name, "origin": self.origin()}
         statement = make_revocation(**{**fields, **changes})
         return {"text": statement.text, "sig": self.signed(statement.text, sshsig.REVOKE)}
 
     def recovering(self, new: PrivateKey, code: str, **changes: Any) -> dict[str, str]:  # Any: fields by name
-        """What makes a key this player's with a code."""
+        """The request that makes a key this player's by means of a code."""
         fields: dict[str, Any] = {"at": AT, "key": new.public, "name": self.name, "origin": self.origin()}
         statement = make_recovery(**{**fields, **changes})
         sig = encode_base64(new.sign(sshsig.RECOVER, statement.message))

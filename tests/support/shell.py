@@ -17,14 +17,14 @@ from tests.support.desk import Seat
 
 
 class Player(Protocol):
-    """Whoever has a client: for each command a fresh one."""
+    """A player with a new client for each command."""
 
     @property
     def client(self) -> Client: ...
 
 
 class Done(NamedTuple):
-    """What a command left."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Done(NamedTuple):
 
 @dataclass
 class Shell:
-    """A player at a shell. Every command has a client of its own, as a process would."""
+    """A player at a shell. Each command has its own client, as a process would."""
 
     seat: Seat
 
@@ -61,7 +61,7 @@ class _Screen(io.StringIO):
 
 
 def run(*words: str, seat: Player | None = None, stdin: str = "", terminal: bool = False) -> Done:
-    """Runs `hkoji` with these words, for a player or for nobody in particular."""
+    """Runs `hkoji` with these arguments, for a player or without one."""
     screen, keyboard = (_Screen, _Input) if terminal else (io.StringIO, io.TextIOWrapper)
     printed, said = screen(), screen()
     out.__init__()  # type: ignore[misc] # a new process has a new output

@@ -1,4 +1,4 @@
-"""The shell script of the specification, run on a log, and what `hkoji audit` says of the same steps."""
+"""The shell script of the specification, run on a log, and `hkoji audit`'s verdict on the same steps."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ _FOUND = re.compile(r"([1-7]) \w+ +(FINDING|NOT UNDERSTOOD) at entry ([0-9]+): .
 
 
 def missing_tools() -> str:
-    """What the script needs and this machine has not, for people; empty if nothing."""
+    """A message about the programs that the script needs and this machine lacks; empty if it has all."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     return f"docs/spec/audit.sh needs {', '.join(missing)}: install them to pass its tests" if missing else ""
 
 
 class Verdict(NamedTuple):
-    """What an audit says of steps 1 to 7. `exit` is the script's; `found` are (step, entry) in the order of the steps;
-    `rules_end` is the entry at which a step of the rules (8 or 9) stops, which the script cannot know."""
+    """An audit's verdict on steps 1 to 7.
+
+    `exit` is the script's; `found` are (step, entry) in the order of the steps; `rules_end` is the entry at which a
+    step of the rules (8 or 9) stops, which the script cannot know.
+    """
 
     exit: int
     found: tuple[tuple[int, int], ...]
@@ -36,9 +39,10 @@ class Verdict(NamedTuple):
     rules_end: int | None = None
 
     def agrees(self, hkoji: Verdict) -> bool:
-        """Whether this verdict, the script's, and hkoji's say the same.
+        """Whether this verdict, the script's, agrees with hkoji's.
 
-        Where the rules have stopped hkoji, it has looked at no chance behind: step 7 goes along with step 8 there.
+        Where step 8 has stopped hkoji, it has not checked the later chance entries; so the script's findings of step 7
+        from there on are not compared.
         """
         if hkoji.rules_end is None:
             return (self.exit, self.found, self.holds) == (hkoji.exit, hkoji.found, hkoji.holds)
@@ -48,7 +52,7 @@ class Verdict(NamedTuple):
 
 
 def by_hkoji(log: bytes, pins: ExpectedKeys) -> Verdict:
-    """What `hkoji audit` says, without the steps that need the rules."""
+    """The verdict of `hkoji audit`, without the steps that need the rules."""
     result = audit(_read(log), pins)
     known = [finding for finding in result.findings if finding.step <= AuditStep.DEAL]
     rules = [finding.entry for finding in result.findings if finding.step > AuditStep.DEAL]
@@ -58,8 +62,9 @@ def by_hkoji(log: bytes, pins: ExpectedKeys) -> Verdict:
 
 
 def _read(log: bytes) -> bytes:
-    """The log in a file as the command reads it. The script takes each file for one log. Where the command finds more
-    than one it is asked of them as one, but not where another can only be the first line again.
+    """The log as the command reads the file; the script takes each file for one log.
+
+    If the command finds several logs, it gets them as one, unless the second can only begin with a repeated first line.
     """
     first, *others = split(io.BytesIO(log), "")
     lines = log.splitlines(keepends=True)
@@ -67,7 +72,7 @@ def _read(log: bytes) -> bytes:
 
 
 def run(path: Path, pins: ExpectedKeys) -> subprocess.CompletedProcess[str]:
-    """The script over a file."""
+    """Runs the script on a file."""
     given = [
         f"{name}={key.text}"
         for name, keys in pins.items()
@@ -79,7 +84,7 @@ def run(path: Path, pins: ExpectedKeys) -> subprocess.CompletedProcess[str]:
 
 
 def by_script(path: Path, pins: ExpectedKeys) -> Verdict:
-    """What the script says. Raises `AssertionError` if it says what no audit says."""
+    """The script's verdict. Raises `AssertionError` if its output has another form than an audit's."""
     done = run(path, pins)
     assert done.returncode in (0, 1, 3), done
     assert not done.stderr, done

@@ -1,9 +1,9 @@
-"""What SQLite does to files, seen and prevented: a layer between SQLite and the system, in the test's own process.
+"""Observes, and can prevent, SQLite's operations on files: a layer between SQLite and the system, in this process.
 
-It sits in the very library that Python's `sqlite3` uses: `xOpen` and `xDelete` of the default VFS are exchanged for
-ones that call the old ones, and so are the methods of each file that is opened. An `Observer` is asked before each call
-and told after it. The index of the write-ahead log (`-shm`) is memory and does not pass here; it does not outlive the
-machine either.
+It works inside the library that Python's `sqlite3` uses: `xOpen` and `xDelete` of the default VFS, and the methods of
+each opened file, are replaced by functions that call the originals. An `Observer` is called before and after each
+operation. The index of the write-ahead log (`-shm`) is shared memory and does not pass here; it does not survive a
+power cut either.
 
 https://www.sqlite.org/vfs.html; the structures are those of sqlite3.h.
 """
@@ -24,7 +24,8 @@ CANTOPEN: Final = 14
 
 
 class Call(NamedTuple):
-    """A call that SQLite makes: what it does, to which file (its name without folder), where, and what is written."""
+    """An operation of SQLite: what it does, to which file (its name without folder), at which offset, and the bytes
+    written."""
 
     what: str
     """open, close, read, write, truncate, sync, size, lock, map (of shared memory), delete, or folder (its sync)."""
@@ -35,13 +36,13 @@ class Call(NamedTuple):
 
 
 class Observer(Protocol):
-    """Whoever watches."""
+    """An observer of operations."""
 
     def before(self, call: Call) -> int:
-        """0 to let it happen, or the error code of SQLite that it fails with."""
+        """Returns 0 to let it happen, or the SQLite error code that it fails with."""
 
     def after(self, call: Call) -> None:
-        """It has happened."""
+        """Called after the operation."""
 
 
 _OPEN: Final = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))
@@ -94,12 +95,12 @@ class _Vfs(Structure):
 
 
 class _Layer:
-    """The layer itself; there is one, and it stays for files that are still open."""
+    """The layer. There is one, and it stays for files that are still open."""
 
     def __init__(self) -> None:
         import _sqlite3
 
-        library = ctypes.CDLL(_sqlite3.__file__)  # finds what the module itself is linked with
+        library = ctypes.CDLL(_sqlite3.__file__)  # finds the library that the module is linked with
         library.sqlite3_vfs_find.restype = POINTER(_Vfs)
         self._vfs = library.sqlite3_vfs_find(None).contents
         self._open = _OPEN(self._vfs.open)
@@ -119,7 +120,7 @@ class _Layer:
         self._addresses["folder"] = self._keep(_FOLDER(self._synced))
 
     def set(self, *, active: bool) -> None:
-        """Puts the layer in for files that are opened from now on, or takes it away."""
+        """Installs the layer for files opened from now on, or removes it."""
         addresses = self._addresses if active else self._old
         self._vfs.open, self._vfs.delete = addresses["open"], addresses["delete"]
         _SET_CALL(self._vfs.set_call)(ctypes.addressof(self._vfs), b"openDirectory", addresses["folder"])
@@ -143,7 +144,7 @@ class _Layer:
         code = self._watched(Call("open", shown), lambda: int(self._open(vfs, name, file, flags, out)))
         place = c_void_p.from_address(file)
         if code:
-            place.value = None  # nothing is open, and nothing is to be closed
+            place.value = None  # nothing is open, so nothing has to be closed
         elif shown and place.value:
             self._names[file] = shown
             table = self._tables.get(place.value) or self._wrap(place.value)
@@ -155,7 +156,7 @@ class _Layer:
         return self._watched(call, lambda: int(self._delete(vfs, name, synced)))
 
     def _synced(self, name: bytes, out: int) -> int:
-        """SQLite opens the folder of a file for nothing but to sync it, at once."""
+        """Handles the opening of a folder, which SQLite opens only to sync it at once."""
         call = Call("folder", "")
         if self.observer is not None:
             self.observer.before(call)
@@ -197,7 +198,7 @@ _layer: _Layer | None = None
 
 @contextmanager
 def watched(observer: Observer) -> Iterator[None]:
-    """Lets `observer` see what SQLite does to files that are opened in this block."""
+    """Lets `observer` see SQLite's operations on files opened in this block."""
     global _layer  # noqa: PLW0603 # one library, one layer
     _layer = _layer or _Layer()
     _layer.observer = observer

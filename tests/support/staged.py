@@ -1,6 +1,6 @@
-"""A table's game at a service that can lie, put before everybody who looks at it with a fresh home.
+"""A table's game at a service that can lie, shown to everybody who looks at it with a fresh home.
 
-The table has all keys, so a forged log can be signed by whoever plays along; each of those lied to has a real client.
+The table has all keys, so any accomplice can sign a forged log; each victim has a real client.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Said = tuple[entry_kinds.EntryBody, str]
 
 
 def staged(table: Table, folder: Path) -> tuple[HostileDesk, tuple[Seat, Seat, Seat]]:
-    """The table's game at a desk of its own; host, guest and a spectator, none of whom has looked yet.
+    """The table's game at its own desk; host, guest and a spectator, none of whom has looked yet.
 
     Both players have the openings of what they have hidden.
     """
@@ -46,7 +46,7 @@ def staged(table: Table, folder: Path) -> tuple[HostileDesk, tuple[Seat, Seat, S
 
 
 def goes_on(table: Table, number: int, *said: Said) -> tuple[Line, ...]:
-    """The table's log up to entry `number`, which and all that follows is another: as if a service had taken it."""
+    """The table's log up to entry `number`; that and all later ones are replaced, as if a service had accepted them."""
     keys = {"server": table.server, **dict(zip(table.names, table.keys, strict=True))}
     lines = list(table.lines[:number])
     for body, by in said:
@@ -55,7 +55,7 @@ def goes_on(table: Table, number: int, *said: Said) -> tuple[Line, ...]:
 
 
 def rewritten(table: Table, changes: dict[int, dict[str, object]]) -> tuple[Line, ...]:
-    """The whole log with changes, chained and signed anew."""
+    """The log with changes, chained and signed anew."""
     return parse_log(rewrite(table, changes))
 
 
@@ -67,9 +67,11 @@ def refuted(
     reason: str,
     victims: Sequence[int] = (0, 1, 2),
 ) -> None:
-    """The audit finds one thing in `forged` and names who it is; each of `victims` (the seats, 2 for a spectator)
-    refuses it at once for `reason`, keeping what they have, and accepts the table's true log. The file of evidence of
-    each of them convicts the same as the audit; and the service, for in the end it has shown them both logs.
+    """Checks that the audit has one finding in `forged` and names the liar, and that each victim refuses it.
+
+    Each of `victims` (the seats, 2 for a spectator) refuses at once for `reason`, keeps what it has, and accepts the
+    table's true log. Each victim's file of evidence convicts those whom the audit names; and also the service, because
+    it ends up having shown both logs.
     """
     convicted(table, format_log(forged), *found)
     desk, seats = staged(table, folder)

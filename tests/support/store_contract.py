@@ -1,4 +1,4 @@
-"""What every store must do. A backend's tests subclass `StoreContract` and give it an `opened` fixture."""
+"""The tests that every store must pass. A backend's tests subclass `StoreContract` and give it an `opened` fixture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Opened = Callable[[], AbstractContextManager[Store]]
 
 
 def summary(table: Table, lines: int, **changes: Any) -> GameSummary:  # Any: fields by name
-    """A summary of the first `lines` lines of a game; everything else made up."""
+    """A summary of the first `lines` lines of a game; everything else is made up."""
     entry = table.lines[lines - 1].entry
     made = GameSummary(
         game=table.game,
@@ -46,7 +46,7 @@ def summary(table: Table, lines: int, **changes: Any) -> GameSummary:  # Any: fi
 
 
 def append_of(table: Table, after: int, lines: tuple[Line, ...], **changes: Any) -> Append:  # Any: fields by name
-    """The append of `lines` behind entry number `after`."""
+    """The append of `lines` after entry number `after`."""
     last = lines[-1].entry
     made = Append(
         game=table.game,
@@ -62,7 +62,7 @@ def append_of(table: Table, after: int, lines: tuple[Line, ...], **changes: Any)
 
 @contextmanager
 def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  # Any: fields of the summary
-    """A store with a new game, of which `table` has the lines to come."""
+    """A store with a new game; `table` has the lines to come."""
     table = Table(seed=seed).begin().play(4)
     run(store.add_game(NewGame(summary(table, 1, **changes), table.lines[0], "5e" * 32, "alice")))
     yield table
@@ -97,7 +97,7 @@ class StoreContract(WaitingContract):
         assert run(store.add_player(replace(alice, name="bob"))) == alice
         bob = Player("bob", "key b", AT, "text", "sig")
         assert run(store.add_player(bob)) is None
-        # The name's holder comes before the key's.
+        # If the name and the key belong to two players, the name's holder is returned.
         assert run(store.add_player(Player("bob", "key a", AT, "text", "sig"))) == bob
 
     def test_a_key_gives_way_once_and_is_nobodys_again(self, store: Store) -> None:

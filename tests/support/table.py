@@ -1,6 +1,6 @@
 """Two players and a host in memory: a game is played by signed submissions and kept as a list of lines.
 
-Everything random comes from one seeded generator, so that a failing game can be played again.
+All randomness comes from one seeded generator, so that a failing game can be played again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Table:
     """Deal id and seed of dealer `duplicate/v1`; without them the dealer is `server/v1`."""
     names: tuple[str, str] = NAMES
     host_key: PrivateKey | None = None
-    """The host's key, if it is not to be one of the table's own."""
+    """The host's key, if it is not one of the table's own."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -84,19 +84,19 @@ class Table:
         return Submission(entry, sign_entry(entry, self.keys[seat]))
 
     def rekey(self, seat: int, key: PrivateKey | None = None) -> PrivateKey:
-        """Gives a seat a new key, by its own word."""
+        """Gives a seat a new key, signed with the old one."""
         new = key or PrivateKey.from_seed(self.bytes(32))
         self.send(self.entry(seat, self.rekeying(seat, new)))
         self._change(seat, new)
         return new
 
     def rekeying(self, seat: int, new: PrivateKey, **place: object) -> Rekey:
-        """The body by which a seat's key gives way to `new`; `place` is what its proof says otherwise."""
+        """The body by which a seat's key gives way to `new`; `place` replaces fields of its proof."""
         old = self.keys[seat].public
         return Rekey(new.public, old, self.proof(seat, new, **place))
 
     def proof(self, seat: int, new: PrivateKey, **place: object) -> Blob:
-        """The proof of a new key for the next entry of a seat; `place` is what it says otherwise."""
+        """The proof of a new key for the next entry of a seat; `place` replaces its fields."""
         fields: dict[str, object] = {
             "game": self.game,
             "key": new.public,
@@ -108,14 +108,14 @@ class Table:
         return new.sign(sshsig.REKEY, proof_message(**{**fields, **place}))  # type: ignore[arg-type] # fields by name
 
     def revoke(self, seat: int, *, signed: bool = False) -> PrivateKey:
-        """Gives a seat a new key, by the service's word; with the old key's own revocation if it was `signed`."""
+        """Gives a seat a new key by an entry of the service; `signed` adds the old key's own revocation."""
         new = PrivateKey.from_seed(self.bytes(32))
         self._keep(referee.revoke(self.hosted, self.revoking(seat, new, signed=signed), signer=self.server, at=AT))
         self._change(seat, new)
         return new
 
     def revoking(self, seat: int, new: PrivateKey, *, signed: bool = False) -> Revoke:
-        """The body by which the service puts `new` in the place of a seat's key."""
+        """The body by which the service replaces a seat's key with `new`."""
         old, name, revoked = self.keys[seat], self.names[seat], None
         if signed:
             said = make_revocation(at=AT, key=old.public, name=name, origin=ORIGIN)
@@ -139,7 +139,7 @@ class Table:
         self.lines.extend(accepted.lines)
 
     def move(self, action: str, seat: int | None = None, salt: str | None = None) -> Submission:
-        """The submission of an action with its cards, by the seat that is to act."""
+        """The submission of an action with its cards, by the seat whose turn it is."""
         actor = self.course.actor if seat is None else seat
         assert actor is not None
         seq = self.course.seq + 1
@@ -150,13 +150,13 @@ class Table:
         return Submission(submission.entry, submission.sig, openings)
 
     def send(self, submission: Submission, at: str = AT) -> tuple[Line, ...]:
-        """Gives a submission to the host and keeps what it brings."""
+        """Gives a submission to the host and keeps the resulting lines."""
         accepted = referee.accept(self.hosted, submission, signer=self.server, at=at)
         self._keep(accepted)
         return accepted.lines
 
     def unseal(self, at: str = AT) -> Table:
-        """Publishes the seed that the end of a duplicate table has left sealed."""
+        """Publishes the seed that stays sealed at the end of a duplicate game."""
         self._keep(referee.unseal(self.hosted, signer=self.server, at=at))
         return self
 
@@ -176,14 +176,14 @@ class Table:
             self.reveal_seed(seat)
 
     def begin(self) -> Table:
-        """Up to the first decision."""
+        """Plays up to the first decision."""
         self.open()
         self.join()
         self.reveal_seeds()
         return self
 
     def play(self, moves: int | None = None) -> Table:
-        """Plays random legal moves: so many, or to the end."""
+        """Plays this many random legal moves (None: to the end)."""
         played = 0
         while self.course.stage is Stage.PLAY and played != moves:
             self.send(self.move(self.random.choice(self.course.state.legal_actions())))
@@ -204,7 +204,7 @@ def whole_game(seed: int = 0, ruleset: Ruleset | None = None, deal: tuple[str, s
 def refused(
     table: Table, attempt: Submission | Callable[[], object], error: type[errors.HkojiError], at: str = AT
 ) -> errors.HkojiError:
-    """Sends or does what must be refused with exactly this error; the game stays what it was."""
+    """Makes a call or sends a submission that must be refused with exactly this error; the game does not change."""
     before, lines = table.hosted, list(table.lines)
     act = (lambda: table.send(attempt, at)) if isinstance(attempt, Submission) else attempt
     with pytest.raises(errors.HkojiError) as caught:

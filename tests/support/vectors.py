@@ -1,4 +1,4 @@
-"""What `games.json` says of the whole games among the test vectors."""
+"""The keys of the complete games among the test vectors, from `games.json`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from hkoji.log.private_key import PublicKey, parse_public_key
 
 
 def expected_keys(facts: Mapping[str, Any]) -> dict[str, tuple[PublicKey, ...]]:  # Any: JSON
-    """All keys of a game by name, in order: its first ones, and those that came later."""
+    """All keys of a game by name, in order: the first ones, and those that came later."""
     later = facts.get("later_keys", {})
     return {name: tuple(map(parse_public_key, [key, *later.get(name, [])])) for name, key in facts["keys"].items()}

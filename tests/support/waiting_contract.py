@@ -1,4 +1,4 @@
-"""What every store must do for those who wait."""
+"""The tests of waiting that every store must pass."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.support.loops import run
 from tests.support.table import AT, Table
 
 PATIENCE = 120.0
-"""So many seconds may a hint take that must come: long, for a machine that is busy."""
+"""Seconds within which an expected hint must arrive: generous, for a busy machine."""
 
 
 def new_game(store: Store, seed: int, **changes: Any) -> Table:  # Any: fields of the summary by name
-    """A game of which the store has the first line."""
+    """A game whose first line is in the store."""
     table = Table(seed=seed).begin().play(4)
     run(store.add_game(NewGame(_summary(table, 0)._replace(**changes), table.lines[0], "5e" * 32, "alice")))
     return table
@@ -47,7 +47,7 @@ def _summary(table: Table, seq: int) -> GameSummary:
 
 @contextmanager
 def heard(store: Store) -> Iterator[tuple[list[Hint], Callable[[Callable[[Hint], bool]], Any]]]:
-    """The hints of a store, and a coroutine that returns when there is one that is wanted. In a running loop."""
+    """The hints of a store, and a coroutine that returns when a wanted hint has come. In a running loop."""
     hints: list[Hint] = []
     came = asyncio.Event()
 
@@ -129,13 +129,13 @@ class WaitingContract:
 
         async def work(other: Store) -> None:
             with heard(store) as (hints, until):
-                for seq in range(3):  # with and without writes of our own just before
+                for seq in range(3):  # with and without our own writes just before
                     if seq:
                         await store.append(next_line(ours, seq - 1))
                     hints.clear()
                     await other.append(next_line(theirs, seq))
                     await until(lambda hint: hint.game in (None, theirs.game))
-                # Whoever stops does not keep others from hearing.
+                # A listener that stops does not keep others from hearing.
                 with heard(store) as (_, until_too):
                     await other.append(next_line(theirs, 3))
                     await until_too(lambda hint: hint.game in (None, theirs.game))
