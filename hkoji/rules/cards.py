@@ -177,3 +177,17 @@ def _keep(kept: dict[Cards, _Kept], cards: Cards, result: _Kept) -> None:
     if len(kept) >= _MOST_KEPT:
         kept.clear()
     kept[cards] = result
+
+
+Pair: TypeAlias = tuple[int, int]
+"""The host's and the guest's side: multisets, or any whole numbers."""
+
+
+def put(pair: Pair, seat: int, value: int) -> Pair:
+    """Returns `pair` with another value for one seat."""
+    return (value, pair[1]) if seat == 0 else (pair[0], value)
+
+
+def hide_others(pack: Pack, pair: tuple[Cards, Cards], seat: int | None) -> tuple[Cards, Cards]:
+    """Returns two seats' cards as `seat` (None: a spectator) sees them: the cards of others are unknown."""
+    return (pair[0] if seat == 0 else pack.hide(pair[0]), pair[1] if seat == 1 else pack.hide(pair[1]))

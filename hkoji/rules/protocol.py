@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
 
+from hkoji.errors import IllegalEventError
+from hkoji.messages.text import tell
 from hkoji.rules.cards import Pack
-from hkoji.rules.events import Act, Answer, Deal, Decision, Event, Order, Outcome, Pick, Seat
+from hkoji.rules.events import Act, Answer, Close, Deal, Decision, Event, Order, Outcome, Pick, Seat
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool | None"
 
@@ -35,6 +37,21 @@ DECISION_KINDS: Final[dict[Due, type[Decision]]] = {Due.ACT: Act, Due.ANSWER: An
 """The events that a seat decides, by what is due. No other event is a decision."""
 
 DECISION_DUE: Final = frozenset(DECISION_KINDS)
+
+
+def close(event: Event, due: Due) -> Outcome:
+    """Returns the outcome if `event` ends a running game from outside, which can happen at any time.
+
+    Raises `IllegalEventError` for any other event.
+    """
+    if not isinstance(event, Close) or due is Due.OVER:
+        raise IllegalEventError(
+            tell("a {event} cannot happen now: {due} is due", event=type(event).__name__.lower(), due=due.value),
+            due=due.value,
+        )
+    if not event.is_possible:
+        raise IllegalEventError(tell("a game is not closed by {reason!r}", reason=event.outcome.reason), due=due.value)
+    return event.outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple, Protocol, Self
 
 from hkoji.errors import UnknownHandError
-from hkoji.rules.cards import UNKNOWN, Cards
+from hkoji.rules.cards import UNKNOWN, Cards, hide_others
 from hkoji.rules.events import Outcome, Seat
 from hkoji.rules.geishas_road import notation, scoring
 from hkoji.rules.geishas_road.actions import BITS, CODES, PACK, SIZES, actions
 from hkoji.rules.geishas_road.road import Road, answers
-from hkoji.rules.pairs import hide_others
 from hkoji.rules.protocol import Due, Json, Ruleset
 
 _X: Final = PACK.unknown

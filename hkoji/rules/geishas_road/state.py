@@ -13,10 +13,9 @@ from typing import Any, Final
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError
 from hkoji.messages.text import any_of, tell
-from hkoji.rules.cards import UNKNOWN, Cards
-from hkoji.rules.closing import close
+from hkoji.rules.cards import UNKNOWN, Cards, Pair, put
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Order, Outcome, Pick, Reveal, Seat
-from hkoji.rules.geishas_road import refusals, scoring
+from hkoji.rules.geishas_road import scoring
 from hkoji.rules.geishas_road.actions import (
     ALL_USED,
     COLOURS,
@@ -28,11 +27,12 @@ from hkoji.rules.geishas_road.actions import (
     REVEAL,
     all_differ,
     read,
+    why_missing,
+    why_wrong_answer,
 )
 from hkoji.rules.geishas_road.position import GeishasRoadOptions, GeishasRoadPosition
 from hkoji.rules.geishas_road.road import Road, answers
-from hkoji.rules.pairs import Pair, put
-from hkoji.rules.protocol import Due
+from hkoji.rules.protocol import Due, close
 
 HAND, DRAWS = 6, 8
 _X: Final = PACK.unknown
@@ -153,7 +153,7 @@ class GeishasRoadState(GeishasRoadPosition):
             )
         left = PACK.take(hand, cards) if cards >= _X or hand >= _X else hand - cards
         if left is None or (hand < _X and hand & cards != cards):
-            raise IllegalActionError(action, refusals.missing(hand, cards), shape=self.shape())
+            raise IllegalActionError(action, why_missing(hand, cards), shape=self.shape())
         hands, all_used = put(self.hands, seat, left), put(self.used, seat, used | mask)
         if hand >= _X:
             self._replace(hands=hands)._check_single(cards & KNOWN)
@@ -182,7 +182,7 @@ class GeishasRoadState(GeishasRoadPosition):
             )
         options = answers(self.offer, self.road)
         if answer not in options:
-            raise IllegalActionError(answer, refusals.wrong_answer(answer, self.offer, options), shape=options)
+            raise IllegalActionError(answer, why_wrong_answer(answer, self.offer, options), shape=options)
         taken = PACK.split(answer[1:])
         rest = tuple(name for name in PACK.split(self.offer[1:]) if name not in taken)
         tableaus, road = _lay(self.tableaus, seat, taken), self.road.walk(taken)

@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple, Protocol, Self
 
 from hkoji.errors import UnknownHandError
-from hkoji.rules.cards import UNKNOWN, Cards
+from hkoji.rules.cards import UNKNOWN, Cards, hide_others
 from hkoji.rules.events import Outcome, Seat
 from hkoji.rules.hanamikoji import notation, scoring
 from hkoji.rules.hanamikoji.actions import NUMBERS, PACK, actions, answers, bit
-from hkoji.rules.pairs import hide_others
 from hkoji.rules.protocol import Due, Json, Ruleset
 
 _X: Final = PACK.unknown

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError
 from hkoji.messages.text import all_of, any_of, tell
-from hkoji.rules.cards import UNKNOWN, Cards
-from hkoji.rules.closing import close
+from hkoji.rules.cards import UNKNOWN, Cards, Pair, put
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Reveal, Seat
 from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import (
@@ -27,8 +26,7 @@ from hkoji.rules.hanamikoji.actions import (
     taken,
 )
 from hkoji.rules.hanamikoji.position import HanamikojiOptions, HanamikojiPosition
-from hkoji.rules.pairs import Pair, put
-from hkoji.rules.protocol import Due
+from hkoji.rules.protocol import Due, close
 
 HAND, DRAWS, ASIDE = 6, 8, 1
 _X: Final = PACK.unknown
