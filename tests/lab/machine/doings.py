@@ -278,7 +278,7 @@ class Doings(RuleBasedStateMachine):
 
     def quit(self, device: Device, game: NaiveGame, kind: str) -> None:
         STEPS[kind] += 1
-        result = self.act(device, game, lambda: getattr(device.client, kind)(game.game))
+        result = self.act(device, game, lambda: getattr(device, kind)(game.game))
         posted, seat = self.posted(device), game.seat_of(device.name)
         entry = posted.entry if posted else None
         if device.lost:
