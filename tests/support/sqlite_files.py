@@ -3,7 +3,8 @@
 It works inside the library that Python's `sqlite3` uses: `xOpen` and `xDelete` of the default VFS, and the methods of
 each opened file, are replaced by functions that call the originals. An `Observer` is called before and after each
 operation. The index of the write-ahead log (`-shm`) is shared memory and does not pass here; it does not survive a
-power cut either.
+power cut either. apsw's VFS cannot replace this layer: it reaches only apsw's own copy of SQLite, which `sqlite3` does
+not use, and it does not pass on the mapping of shared memory.
 
 https://www.sqlite.org/vfs.html; the structures are those of sqlite3.h.
 """
