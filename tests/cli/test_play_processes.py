@@ -215,7 +215,7 @@ def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch:
         done = subprocess.run([str(HKOJI), *words], capture_output=True, text=True, check=True, timeout=300)
         return done.stdout
 
-    with serving(tmp_path / "data") as service:
+    with serving(tmp_path / "data", forked=True) as service:
         for name in ("alice", "bob"):
             shell(name, "init", name)
             shell(name, "register", "--server", service.url)

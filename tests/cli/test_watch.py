@@ -39,7 +39,7 @@ def told(stream: IO[str] | None, seq: int) -> list[dict[str, object]]:
 
 
 def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) -> None:
-    service = start(tmp_path / "data")
+    service = start(tmp_path / "data", forked=True)
     alice, bob = Shell(tmp_path / "alice"), Shell(tmp_path / "bob")
     for name, shell in (("alice", alice), ("bob", bob)):
         shell.run("init", name)
@@ -57,7 +57,7 @@ def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) ->
         alice.run("move", game, legal[0])
         first += told(one.stdout, 5)
         service.stop()
-        service = start(tmp_path / "data", port=service.port)
+        service = start(tmp_path / "data", port=service.port, forked=True)
         bob.run("resign", game, "--yes")
         rest, said = one.communicate(timeout=PATIENCE)
         assert one.returncode == 0

@@ -245,7 +245,7 @@ def test_a_copy_that_is_put_back_goes_on(data: Path, tmp_path: Path) -> None:
 
 
 def test_copies_under_load_have_all_that_was_acknowledged_before_they_began(tmp_path: Path) -> None:
-    with serving(tmp_path / "data", log_level="warning") as service:
+    with serving(tmp_path / "data", log_level="warning", forked=True) as service:
         ledger = Ledger()
         pairs = [Pair(number, Wire(lambda: service.port), ledger, random.Random(number)) for number in range(3)]
         unexpected: list[Exception] = []

@@ -40,7 +40,7 @@ CHECKS = (
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("api") / "data", log_level="error") as running:
+    with serving(tmp_path_factory.mktemp("api") / "data", log_level="error", forked=True) as running:
         yield running
 
 

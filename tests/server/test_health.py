@@ -63,7 +63,7 @@ def test_a_service_is_alive_and_ready(service: Inside) -> None:
 
 def test_head_says_the_same_without_a_body(tmp_path: Path) -> None:
     """Over a real connection: load balancers ask like this, and go on to use the connection."""
-    with serving(tmp_path / "data") as service:
+    with serving(tmp_path / "data", forked=True) as service:
         connection = HTTPConnection("127.0.0.1", service.port, timeout=300)
         try:
             for path in ("/healthz", "/readyz"):

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -244,7 +245,8 @@ def until_refused(service: Inside) -> None:
 
 def test_two_processes_hold_one_limit(tmp_path: Path) -> None:
     options = ("--limit-address", "30/hour")
-    with serving(tmp_path / "data", options=options) as one, serving(tmp_path / "data", options=options) as two:
+    shared = partial(serving, tmp_path / "data", options=options, forked=True)
+    with shared() as one, shared() as two:
         answers = [(one, two)[number % 2].ask("GET", "/v1/service").status for number in range(36)]
         assert answers == [200] * 30 + [429] * 6
         assert two.ask("GET", "/readyz").status == 200

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from tests.support.service import Answer, Player, Service, begin, play, serving,
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("service") / "data") as running:
+    with serving(tmp_path_factory.mktemp("service") / "data", forked=True) as running:
         yield running
 
 
@@ -309,7 +310,8 @@ def database(request: pytest.FixtureRequest) -> str | None:
 
 
 def test_two_processes_on_one_database_behave_as_one(tmp_path: Path, database: str | None) -> None:
-    with serving(tmp_path / "data", database=database) as one, serving(tmp_path / "data", database=database) as two:
+    shared = partial(serving, tmp_path / "data", database=database, forked=True)
+    with shared() as one, shared() as two:
         assert one.ask("GET", "/v1/service").json["key"] == two.ask("GET", "/v1/service").json["key"]
         host, guest = Player(one, "alice").register(), Player(two, "bob").register()
         game = begin(host, guest)
@@ -340,7 +342,7 @@ def test_processes_that_start_at_once_on_an_empty_database_have_one_key(tmp_path
             server.execute("DROP SCHEMA public CASCADE")
             server.execute("CREATE SCHEMA public")
     with ThreadPoolExecutor(3) as pool:
-        services = list(pool.map(lambda _: start(tmp_path / "data", database=database), range(3)))
+        services = list(pool.map(lambda _: start(tmp_path / "data", database=database, forked=True), range(3)))
     try:
         described = [service.ask("GET", "/v1/service").json for service in services]
         assert len({each["key"] for each in described}) == 1
@@ -357,7 +359,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
     acknowledged: list[tuple[str, int, str]] = []
     players: list[Player] = []
     for _ in range(4):
-        service = start(tmp_path / "data")
+        service = start(tmp_path / "data", forked=True)
         before = len(acknowledged)
         try:
             if not players:
@@ -395,7 +397,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
         for thread in threads:
             thread.join(300)
     assert len(acknowledged) >= 24
-    with serving(tmp_path / "data") as service:
+    with serving(tmp_path / "data", forked=True) as service:
         host.service = service
         for game, seq, head in acknowledged:
             assert host.lines(game)[seq].entry.head == head
@@ -442,7 +444,7 @@ def test_the_schema_is_the_migrations(tmp_path: Path) -> None:
 
 def test_nothing_secret_is_said_before_its_time(tmp_path: Path) -> None:
     """Every answer to anyone but a card's owner, and every log line, through a whole game."""
-    with serving(tmp_path / "data", log_level="debug") as service:
+    with serving(tmp_path / "data", log_level="debug", forked=True) as service:
         host, guest = Player(service, "alice").register(), Player(service, "bob").register()
         watcher = Player(service, "carol").register()
         game = begin(host, guest)

@@ -24,6 +24,6 @@ from tests.support.service import Service, serving
 @pytest.fixture(scope="module")
 def service(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     name = cluster.create("migrated")
-    with serving(tmp_path_factory.mktemp("service") / "data", database=cluster.url(name)) as running:
+    with serving(tmp_path_factory.mktemp("service") / "data", database=cluster.url(name), forked=True) as running:
         yield running
     cluster.drop(name)

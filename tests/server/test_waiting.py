@@ -256,7 +256,7 @@ def test_a_stream_has_the_very_lines_of_the_log(house: Inside) -> None:
 
 
 def test_a_move_at_one_process_wakes_who_waits_at_the_other_and_a_stop_lets_go(tmp_path: Path) -> None:
-    with serving(tmp_path / "data") as one, serving(tmp_path / "data") as two:
+    with serving(tmp_path / "data", forked=True) as one, serving(tmp_path / "data", forked=True) as two:
         alice, bob = Player(one, "alice").register(), Player(one, "bob").register()
         game = begin(alice, bob)
         head = alice.head(game)[0]

@@ -29,6 +29,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration, parse_login, parse_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
+from tests.support.forked import ForkedProcess
 
 AT = "2026-11-20T12:00:00Z"
 HKOJI = Path(sys.executable).with_name("hkoji")
@@ -59,7 +60,7 @@ class Asked(Protocol):
 class Service:
     """A running service."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | ForkedProcess
     url: str
     data: Path
     log: Path
@@ -105,29 +106,24 @@ def start(
     patience: float = 300,
     options: Sequence[str] = (),
     database: str | None = None,
+    forked: bool = False,
 ) -> Service:
     """Starts a service on `data`, which may have been used before; `program` is `hkoji` or one that behaves alike.
 
     `patience` is the number of seconds the start may take; `options` are further ones of `hkoji serve`. With
     `database`, passed as the documentation tells operators to, `data` is only the place of the server's log.
+    `forked` is for tests that need a service but are not about its process: it starts faster (tests/support/forked.py).
     """
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
+    where = [] if database else ["--data", str(data)]
+    words = ["serve", *where, "--port", str(port), "--log-level", log_level, *options]
+    env = {**os.environ, "PYTHONUNBUFFERED": "1", **({"HKOJI_DATABASE": database} if database else {})}
+    process: subprocess.Popen[str] | ForkedProcess
     with log.open("w") as stderr:
-        process = subprocess.Popen(
-            [
-                *program,
-                "serve",
-                *([] if database else ["--data", str(data)]),
-                "--port",
-                str(port),
-                "--log-level",
-                log_level,
-                *options,
-            ],
-            stderr=stderr,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **({"HKOJI_DATABASE": database} if database else {})},
-        )
+        if forked:
+            process = ForkedProcess(words, stderr=log, env=env)
+        else:
+            process = subprocess.Popen([*program, *words], stderr=stderr, text=True, env=env)
     end = time.monotonic() + patience
     while time.monotonic() < end and process.poll() is None:
         for line in log.read_text().splitlines(keepends=True):

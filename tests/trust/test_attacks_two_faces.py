@@ -50,7 +50,7 @@ def test_a_service_with_two_faces(tmp_path: Path) -> None:
     """bob may sign two moves for one place, and says so: that the service takes both is the service's fork."""
     alice, bob, stranger = (Shell(tmp_path / name) for name in ("alice", "bob", "stranger"))
     with front() as address:
-        with serving(tmp_path / "one") as before:
+        with serving(tmp_path / "one", forked=True) as before:
             address.to = before.port
             *_, made = alice.batch("init alice", f"register --server {address.url}", "new")
             game = made["game"]
@@ -59,7 +59,7 @@ def test_a_service_with_two_faces(tmp_path: Path) -> None:
             legal = json.loads(bob("show", game, "--json"))["legal"]
         shutil.copytree(tmp_path / "one", tmp_path / "two")
         signed = bob("sign", game, legal[0])
-        with serving(tmp_path / "one") as one, serving(tmp_path / "two") as two:
+        with serving(tmp_path / "one", forked=True) as one, serving(tmp_path / "two", forked=True) as two:
             address.to = one.port
             stranger("submit", "-", "--server", address.url, stdin=signed)
             hers = json.loads(alice("show", game, "--json"))

@@ -188,7 +188,7 @@ class Folder:
         self._play(lambda: False)
         end.join()
         service.kill()
-        self._ended(_WHOLE, service.process.returncode)
+        self._ended(_WHOLE, service.process.wait())
 
     def finish(self) -> None:
         """The last life: what waited is sent, all games are audited, and the service stops as it should."""

@@ -12,7 +12,7 @@ from tests.support.service import start
 
 
 def test_a_stop_under_load_finishes_what_was_acknowledged(tmp_path: Path) -> None:
-    service = start(tmp_path / "data", log_level="warning")
+    service = start(tmp_path / "data", log_level="warning", forked=True)
     ledger = Ledger()
     pairs = [Pair(number, Wire(lambda: service.port), ledger, random.Random(number)) for number in range(5)]
     unexpected: list[Exception] = []
