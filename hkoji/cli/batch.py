@@ -1,7 +1,7 @@
-"""`hkoji batch`: commands from standard input, one a line, each answered with one line of JSON.
+"""`hkoji batch`: commands from standard input, one per line, each answered with one line of JSON.
 
-One process, one client, one connection for all lines. A line that fails is answered with its error and the next one
-is read. docs/cli.md, "Batches".
+All lines share one process, one client and one connection. A line that fails is answered with its error, and the next
+line is read. docs/cli.md, "Batches".
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from hkoji.messages.text import shorten, tell
 
 _NOT_HERE = frozenset({"batch", "serve"})
 _PLAIN: Final = re.compile(r"[!#-&(-\[\]-~]+(?: [!#-&(-\[\]-~]+)*")
-"""Words of ASCII between single spaces, without quotes and backslashes."""
+"""Matches ASCII words between single spaces, without quotes and backslashes."""
 
 
-def run(app: typer.Typer, out: CommandOutput) -> int:
-    """Answers every line. Returns 0, or the exit code of the first command that failed."""
-    command = typer.main.get_command(app)
+def run(command: Any, out: CommandOutput) -> int:  # Any: Typer's command type is private
+    """Answers every line by the program's root command. Returns 0, or the exit code of the first line that failed."""
     first = int(Exit.OK)
     out.keep = True
     try:
@@ -54,9 +53,7 @@ def _commands() -> Iterator[str]:
             yield stripped
 
 
-def _answer(
-    command: Any, out: CommandOutput, line: str
-) -> dict[str, Any]:  # Any: Typer's command type is its own affair
+def _answer(command: Any, out: CommandOutput, line: str) -> dict[str, Any]:  # Any: as above
     out.kept = None
     shown = shorten(line, 200)
     try:
@@ -67,7 +64,7 @@ def _answer(
 
 
 def _format(answer: dict[str, Any]) -> str:  # Any: JSON
-    """What `encode` makes of an answer."""
+    """Returns the same as `encode`, without encoding a result a second time that was encoded for an earlier line."""
     result = answer.get("result")
     if not isinstance(result, EncodedResult):
         return encode(answer)
@@ -76,7 +73,7 @@ def _format(answer: dict[str, Any]) -> str:  # Any: JSON
 
 def _split(line: str) -> list[str]:
     try:
-        # What a shell reads as it stands needs no reading like a shell's, which takes ten times as long.
+        # shlex takes ten times as long, and only quotes, escapes and odd spaces need it.
         words = line.split(" ") if _PLAIN.fullmatch(line) else shlex.split(line)
     except ValueError as error:
         raise UsageError(
@@ -94,7 +91,7 @@ def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as
     if call is not None:
         plain_forms.run(call)
         return
-    # Help and the like print text; here it is the result.
+    # Help and --version print text, which becomes the result.
     with redirect_stdout(io.StringIO()) as printed:
         try:
             command.main(args=words, prog_name="hkoji", standalone_mode=False)

@@ -1,8 +1,8 @@
-"""The plain forms of the commands that scripts give most, read without Typer.
+"""Parses the simplest form of the most frequent commands without loading Typer.
 
-Typer takes longer to start than everything else such a command does (it loads pydantic to convert any parameter), so
-`hkoji show GAME`, `move`, `next`, `games` and `log` with nothing but `--json` and `--plain` are read here. Every other
-form, help and mistakes are Typer's. That both read the same is tested over all forms.
+With Typer, `hkoji show` takes 2.2 times as long: Typer loads pydantic to convert any parameter. So `show`, `move`,
+`next`, `games` and `log` with no options but `--json` and `--plain` are parsed here. Typer parses every other form,
+help and mistakes. Tests check that `FORMS` is what the Typer commands declare, and that this parser and Typer agree.
 """
 
 from __future__ import annotations
@@ -11,29 +11,32 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-_FLAGS: Final = ("--json", "--plain")
-# Of Typer's own options only -h could be meant by a word that looks like an answer; it holds an h, and no card does
-# but the suits of a deck, which are spelled out or drawn.
-_ANSWER: Final = re.compile(r"-(?:[a-g0-9]*|(?!help)[a-z]{4,}[0-9]?|[^\x00-\x7f].*)", re.IGNORECASE)
+# A move that begins with a dash. Of Typer's options only `-h` could be meant by a word that looks like a move: no card
+# has an h but in the names of a deck's suits, and those are written out or drawn.
+_DASHED_MOVE: Final = re.compile(r"-(?:[a-g0-9]*|(?!help)[a-z]{4,}[0-9]?|[^\x00-\x7f].*)", re.IGNORECASE)
 
 
-class _Form(NamedTuple):
+class PlainForm(NamedTuple):
+    """The simplest form of a command: how many words it takes, and its flags."""
+
     least: int
-    most: int
+    most: int | None
     flags: tuple[str, ...]
+    dashes: bool = False
+    """Whether words after the first may begin with a dash."""
 
 
-_FORMS: Final = {
-    "show": _Form(1, 1, _FLAGS),
-    "move": _Form(2, 40, _FLAGS),
-    "next": _Form(0, 0, ("--json",)),
-    "games": _Form(0, 0, ("--json",)),
-    "log": _Form(1, 1, ("--json",)),
+FORMS: Final = {
+    "show": PlainForm(1, 1, ("--json", "--plain")),
+    "move": PlainForm(2, None, ("--json", "--plain"), dashes=True),
+    "next": PlainForm(0, 0, ("--json",)),
+    "games": PlainForm(0, 0, ("--json",)),
+    "log": PlainForm(1, 1, ("--json",)),
 }
 
 
 class PlainCommand(NamedTuple):
-    """A command in plain form: its words without the flags."""
+    """A command in its simplest form: its name, its words without the flags, and the flags."""
 
     name: str
     words: tuple[str, ...]
@@ -42,34 +45,43 @@ class PlainCommand(NamedTuple):
 
 
 def read(words: Sequence[str]) -> PlainCommand | None:
-    """A command line in plain form; None if Typer is to read it."""
-    form = _FORMS.get(words[0]) if words else None
+    """Parses a command line; returns None for one that is left to Typer."""
+    form = FORMS.get(words[0]) if words else None
     if form is None:
         return None
     flags = [word for word in words[1:] if word in form.flags]
     rest = tuple(word for word in words[1:] if word not in form.flags)
-    if not form.least <= len(rest) <= form.most:
+    if len(rest) < form.least or (form.most is not None and len(rest) > form.most):
         return None
     for number, word in enumerate(rest):
-        if word.startswith("-") and (words[0] != "move" or number == 0 or not _ANSWER.fullmatch(word)):
+        if word.startswith("-") and not (form.dashes and number and _DASHED_MOVE.fullmatch(word)):
             return None
     return PlainCommand(words[0], rest, "--json" in flags, "--plain" in flags)
 
 
-def run(call: PlainCommand) -> None:
-    """Does what the command of that name does."""
-    from hkoji.cli.games import actions
+def run(command: PlainCommand) -> None:
+    """Carries out a command."""
     from hkoji.cli.output import client, out
 
-    out.json, out.plain = call.json, call.plain
-    match call.name:
+    out.json, out.plain = command.json, command.plain
+    match command.name:
         case "show":
-            actions.show(client(), out, call.words[0])
+            from hkoji.cli.games.show import show
+
+            show(client(), out, command.words[0])
         case "move":
-            actions.move(client(), out, call.words[0], call.words[1:])
+            from hkoji.cli.games.move import move
+
+            move(client(), out, command.words[0], command.words[1:])
         case "next":
-            actions.waiting(client(), out)
+            from hkoji.cli.games.lists import waiting
+
+            waiting(client(), out)
         case "games":
-            actions.games(client(), out)
+            from hkoji.cli.games.lists import games
+
+            games(client(), out)
         case _:
-            actions.log(client(), out, call.words[0])
+            from hkoji.cli.games.export import log
+
+            log(client(), out, command.words[0])

@@ -1,8 +1,8 @@
-"""A person's settings, language and deck, from the command line, the environment or the settings file.
+"""What a person has settled on, language and deck: from the command line, the environment or the settings file.
 
-They count in this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file. The file is TOML:
-`HKOJI_CONFIG`, else `settings.toml` in `HKOJI_HOME` if that is set (two folders are two players), else in the
-platform's folder for settings. The file is optional, but its contents must be valid.
+In this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file. The file is TOML:
+`HKOJI_CONFIG`, else `settings.toml` in `HKOJI_HOME` if that is given (two folders are two players), else the
+platform's folder for settings. It need not be there; what it holds must be right.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import shorten, tell
 
 KEYS: Final = ("lang", "deck")
-"""All settings; each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
+"""The settings there are; each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
 
 _SETTINGS: Final = tell("settings: {keys}", keys=", ".join(KEYS))
 _MOST_BYTES: Final = 16_384
 
 
 def take(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Splits a command line into the words of the command and the settings among them. Raises `UsageError`.
+    """A command line without the options that every command has, and what they say. Raises `UsageError`.
 
-    Settings may stand anywhere before a `--`; of two for the same setting the last one counts.
+    They may stand anywhere before a `--`; given twice, the last counts.
     """
     rest: list[str] = []
     chosen: dict[str, str] = {}
@@ -47,16 +47,16 @@ def take(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
 
 
 class _Settled:
-    """The settings that this process was given, and those in use."""
+    """What this process was given, and what is in use."""
 
     given: Mapping[str, str] = MappingProxyType({})
     used: Mapping[str, str] | None = None
 
 
 def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
-    """Applies the chosen settings, and for the others environment and file. Raises `UsageError`, `StorageError`.
+    """Settles on what is chosen, else on what environment and file say. Raises `UsageError`, `StorageError`.
 
-    `once` is for a line of a batch: for that line its settings take precedence over those of the batch.
+    `once` is for a line of a batch: what is chosen there is put before what the batch was given, for that line.
     """
     if not once:
         _Settled.given, _Settled.used = chosen, None
@@ -76,12 +76,12 @@ def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
 
 
 def in_use(key: str) -> tuple[str | None, str]:
-    """Returns a setting of this process and its source; see `find`."""
+    """A setting as this process has found it, and where; see `find`."""
     return find(key, _Settled.given)
 
 
 def find(key: str, chosen: Mapping[str, str]) -> tuple[str | None, str]:
-    """Returns a setting, or None, and its source if that is the environment or the file."""
+    """A setting, and where it is from if it is from environment or file; None if there is none."""
     if key in chosen:
         return chosen[key], ""
     variable = f"HKOJI_{key.upper()}"
@@ -92,7 +92,7 @@ def find(key: str, chosen: Mapping[str, str]) -> tuple[str | None, str]:
 
 
 def path() -> Path:
-    """Returns the path of the settings file."""
+    """The settings file."""
     given = os.environ.get("HKOJI_CONFIG")
     if given:
         return Path(given).expanduser().absolute()
@@ -105,7 +105,7 @@ def path() -> Path:
 
 
 def read() -> dict[str, str]:
-    """Reads the settings file; empty if there is none. Raises `UsageError` and `StorageError`."""
+    """The settings in the file, checked; none if there is no file. Raises `UsageError` and `StorageError`."""
     file = path()
     try:
         data = file.read_bytes()
@@ -119,7 +119,7 @@ def read() -> dict[str, str]:
 def _parse(file: Path, data: bytes) -> dict[str, str]:
     import tomllib
 
-    if len(data) > _MOST_BYTES:  # parsing dotted names takes time quadratic in their length
+    if len(data) > _MOST_BYTES:  # reading long names with dots takes the square of their length
         raise UsageError(tell("{file} is longer than a settings file", file=file), hint=_SETTINGS)
     try:
         found = tomllib.loads(data.decode())

@@ -1,10 +1,10 @@
-"""English messages that can be translated later, because they keep their templates and values.
+"""Messages that can be shown in another language later: English text that remembers what it was made of.
 
-A `Text` is an English string with the template and the values it was made from. The pure layers write English and know
-no other language; the code that talks to a person renders the same template from a catalogue. A message is a complete
-sentence, or a phrase that stands by itself: grammar is the translator's. docs/languages.md.
+A `Text` is the English message, and also the template and the values it was made from. So the pure layers write
+English and know nothing of languages; whoever talks to a person renders the same template from a catalogue. A message
+is a whole sentence (or a whole phrase that stands by itself): grammar is the translator's. docs/languages.md.
 
-This module knows neither the reader's language nor where catalogues are stored.
+It does not know which language anybody wants, nor where catalogues are kept.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Protocol
 
 
 class Catalogue(Protocol):
-    """Templates in one language, such as a `gettext.NullTranslations` of the standard library."""
+    """Templates in some language. The standard library's `gettext.NullTranslations` and its kin are catalogues."""
 
     def gettext(self, message: str, /) -> str:
-        """Returns the template for `message`, or `message` itself if there is none."""
+        """The template for `message`; `message` itself if there is none."""
 
     def ngettext(self, one: str, many: str, number: int, /) -> str:
-        """Returns the template for `number` things."""
+        """The template for so many."""
 
 
 class Text(str):
@@ -41,7 +41,7 @@ class Text(str):
     def __new__(
         cls, template: str, values: Mapping[str, object] | None = None, many: str = "", number: int = 1
     ) -> Text:
-        """Makes a message; use `tell`, `plural` or `quoted` instead."""
+        """The message; `tell`, `plural` and `quoted` are the ways to make one."""
         chosen = many if many and number != 1 else template
         made = super().__new__(cls, chosen if values is None else chosen.format(**values))
         made.template, made.values, made.many, made.number = template, values, many, number
@@ -53,12 +53,12 @@ class Text(str):
 
 
 def tell(template: str, /, **values: object) -> Text:
-    """Makes a message: `tell("{name} has been used this round", name=name)`. The template must be a literal."""
+    """A message: `tell("{name} has been used this round", name=name)`. The template is a literal, or is not found."""
     return Text(template, values)
 
 
 def plural(one: str, many: str, number: int, /, **values: object) -> Text:
-    """Makes a message that depends on a number; its templates may name the number as `{n}`."""
+    """A message that depends on a number, which its templates may name as `{n}`."""
     return Text(one, {"n": number, **values}, many, number)
 
 
@@ -88,17 +88,17 @@ class Dictated(Text):
 
 
 def any_of(names: Sequence[str]) -> str:
-    """Joins alternatives: `A or B or C`. A single name stays as it is."""
+    """Names to choose from: `A or B or C`; as it is if there is only one."""
     return reduce(lambda first, last: tell("{first} or {last}", first=first, last=last), names)
 
 
 def all_of(names: Sequence[str]) -> str:
-    """Joins names: `A and B and C`. A single name stays as it is."""
+    """Names that belong together: `A and B and C`; as it is if there is only one."""
     return reduce(lambda first, last: tell("{first} and {last}", first=first, last=last), names)
 
 
 def render(message: str, catalogue: Catalogue) -> str:
-    """Returns `message` in the catalogue's language: a `Text` with all its values, any other text as it is."""
+    """`message` in the catalogue's language: a `Text` with all its values, anything else as it is."""
     if not isinstance(message, Text):
         return message
     if message.many:

@@ -1,6 +1,6 @@
-"""Messages as JSON, so that the receiver can show them in its own language: template and values, there and back.
+"""Messages as data, for a reader in another language: their template and values, to JSON and back.
 
-The sender is not trusted: a template is used only if the receiver's own catalogue has it.
+What comes back is somebody's word and nothing more: it is looked up in this side's own catalogues, or not used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Explained(Protocol):
 
 
 def dismantle(message: str) -> dict[str, Any] | None:  # Any: JSON
-    """Returns a message's `text` and `values`, for a plural also `many` and `number`; None if they are not known."""
+    """What a message was made of: `text`, `values`, and of a plural `many` and `number`; None if that is not known."""
     if not isinstance(message, Text) or message.values is None:
         return None
     parts: dict[str, Any] = {
@@ -35,7 +35,7 @@ def dismantle(message: str) -> dict[str, Any] | None:  # Any: JSON
 
 
 def assemble(english: str, parts: object, depth: int = 0) -> str:
-    """Makes a message that reads `english`; it can be translated if `parts` (see `dismantle`) are well formed."""
+    """`english`, to be shown in another language if `parts`, as of `dismantle`, are those of a known message."""
     match parts:
         case {"text": str(template), "values": dict(values), **rest} if len(values) <= _MOST and depth < _DEEPEST:
             many, number = rest.get("many", ""), rest.get("number", 1)
@@ -47,7 +47,7 @@ def assemble(english: str, parts: object, depth: int = 0) -> str:
 
 
 def parts_of(error: Explained) -> dict[str, Any]:  # Any: JSON
-    """Returns the known parts of an error's message and hint, as `detail` and `hint` of a problem document."""
+    """The parts of an error's `detail` and `hint`, as far as they are known, as a problem document carries them."""
     parts = {"detail": dismantle(error.message), "hint": dismantle(error.hint)}
     return {name: made for name, made in parts.items() if made is not None}
 

@@ -93,7 +93,7 @@ class Board(ABC):
             title=title,
             news=tuple(" · ".join(line.split("   ")) for line in self.news()),
             turn=self.turn(),
-            say=self.say,
+            translate=self.say,
             symbol=self.deck.symbol,
         )
 
@@ -105,40 +105,40 @@ class Board(ABC):
 
     @abstractmethod
     def where(self) -> str:
-        """Returns the stage of the game in a few words: `round 1 of 3`."""
+        """Where the game stands, in a few words: `round 1 of 3`."""
 
     @abstractmethod
     def task(self) -> str:
-        """Returns what the actor has to do, in words that can follow "to": `answer 3BCC`."""
+        """What the actor has to do, after a `to` or in the infinitive: `answer 3BCC`."""
 
     @abstractmethod
     def decision_line(self, seat: Seat, action: str) -> str:
-        """Returns a decision in words and notation."""
+        """A decision in words and notation."""
 
     @abstractmethod
     def reveal_line(self, seat: Seat, cards: str) -> str:
-        """Returns a reveal in words and notation."""
+        """A reveal in words and notation."""
 
     @abstractmethod
     def score_line(self, step: Step) -> str:
-        """Returns the score after the round that the entry `step` has scored."""
+        """How things stand after the round that the entry `step` has scored."""
 
     @abstractmethod
     def table(self) -> Iterator[str]:
-        """Returns the lines of the table, from its head to the hands."""
+        """The drawn table, from its head to the hands."""
 
     @abstractmethod
     def sentences(self) -> Iterator[str]:
-        """Returns the table as sentences, one a line."""
+        """The table as sentences, one a line."""
 
     @abstractmethod
     def decisions(self) -> Iterator[Choice]:
-        """Returns examples of the decisions that this player can make now."""
+        """What can be decided now; nothing if no decision is this player's."""
 
     # --- words ------------------------------------------------------------------------------------------------
 
     def name(self, seat: Seat) -> str:
-        """Returns `you`, or a player's name, shortened to fit into a line."""
+        """`you`, or a player's name, cut where it would not fit into a line."""
         if self.is_me(seat):
             return self.say(tell("you"))
         name = self.course.setup.names[seat] or (
@@ -147,35 +147,35 @@ class Board(ABC):
         return name if len(name) <= _NAME else f"{name[: _NAME - 1]}~"
 
     def is_me(self, seat: Seat) -> bool:
-        """Whether the seat is the reader's own."""
+        """Whether that seat is this player's."""
         return self.you and seat == self.me
 
     def by(self, seat: Seat, you: str, they: str, **values: object) -> str:
-        """Returns a message about a seat: `you` for the player in that seat, `they` with a `{name}` for others."""
+        """A message about a seat: `you` to the player who sits there, to others `they`, with the `{name}`."""
         return self.say(Text(you if self.is_me(seat) else they, {"name": self.name(seat), **values}))
 
     def shown(self, names: Iterable[str]) -> str:
-        """Returns cards for reading: spelled out in sentences, as symbols on a board."""
+        """Cards for reading: spelled out where no table is drawn."""
         return spelled(self.deck, names, self.say) if self.plain else symbols(self.deck, names)
 
     def label(self, seat: Seat) -> str:
-        """Returns a player's name as the label of a row."""
+        """A player's name as the label of a row."""
         return f"{self.name(seat)[: SIDE - 1]:{SIDE}}"
 
     def title(self) -> list[str]:
-        """Returns game, players and stage, in one line if there is room."""
+        """Which game this is, whose it is and where it stands: in one line if there is room."""
         game = f"{self.game} {self.course.setup.game[:8]}"
         line = f"{game}   {self.players()}   {self.where()}"
         return [line] if len(line) <= WIDTH else [f"{game}   {self.where()}", *wrap(self.players(), WIDTH)]
 
     def players(self) -> str:
-        """Returns both names in full with their seats."""
+        """Both names in full, and who sits where."""
         host, guest = self.course.setup.names
         nobody = self.say(tell("nobody yet"))
         return self.say(tell("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody))
 
     def turn(self) -> str:
-        """Returns a sentence on what the game waits for, or on how it ended."""
+        """What the game waits for."""
         course = self.course
         if course.finished:
             outcome = course.outcome
@@ -212,12 +212,12 @@ class Board(ABC):
         return self.say(tell("The game is over: a shared win, {reason}.", reason=reason))
 
     def actions_left(self, seat: Seat, actions: Iterable[str]) -> str:
-        """Returns a sentence on the actions that a seat has not taken."""
+        """A sentence on the actions that a seat has not taken."""
         left = ", ".join(actions) or self.say(tell("none"))
         return self.by(seat, "Actions left for you: {actions}.", "Actions left for {name}: {actions}.", actions=left)
 
     def face_down(self, seat: Seat, what: str, shown: str) -> str:
-        """Returns a sentence on known cards that lie face down."""
+        """A sentence on cards that lie face down and are known."""
         return self.by(
             seat,
             "Face down for you: {what} {cards}.",
@@ -227,9 +227,9 @@ class Board(ABC):
         )
 
     def news(self) -> list[str]:
-        """Returns the events since the player's last decision, in words and notation, or else that decision.
+        """What has happened since this player last decided, in words and notation; if nothing, their own decision.
 
-        A spectator gets the last three events.
+        For anybody else the last three events.
         """
         lines: list[str] = []
         own = 0
@@ -274,7 +274,7 @@ class Board(ABC):
             yield f"{line}  {choice.result}" if len(line) + len(choice.result) + 2 <= WIDTH else line
 
     def rule(self) -> str:
-        """Returns a horizontal line."""
+        """A line across."""
         return self.paint("─" * WIDTH, "dim")
 
     # --- the sentences ----------------------------------------------------------------------------------------

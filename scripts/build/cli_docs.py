@@ -5,34 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import typer
+
+from hkoji.cli.app import GROUPS
 
 DOCS = Path(__file__).parents[2] / "docs"
 HKOJI = Path(sys.executable).with_name("hkoji")
-FIRST = [
-    "play",
-    "init",
-    "register",
-    "whoami",
-    "key",
-    "rekey",
-    "revoke",
-    "recover",
-    "trust",
-    "new",
-    "join",
-    "games",
-    "next",
-    "show",
-    "move",
-    "wait",
-    "resign",
-    "cancel",
-]
-LOGS = ["log", "export", "evidence", "replay", "stats", "audit"]
-ADMIN = ("revoke", "backup", "restore", "check", "vacuum", "stats")
-HOSTING = ["doctor", "serve", *(f"admin {name}" for name in ADMIN)]
-COMMANDS = [*FIRST, "sign", "submit", *LOGS, "batch", "bot run", "bot list", "rules", "deck", "config", *HOSTING]
 
 
 def settings() -> str:
@@ -48,16 +30,34 @@ def settings() -> str:
     return "\n".join(rows)
 
 
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Yields the title of each group of the help with its commands, in the order of the help."""
+    for title, group in GROUPS:
+        root = typer.main.get_group(group)
+        yield str(title), [" ".join(words) for words in _leaves(root, ())]
+
+
+def _leaves(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:  # Any: Typer does not export the type
+    below = getattr(command, "commands", None)
+    if below is None:
+        yield words
+        return
+    for name, each in below.items():
+        yield from _leaves(each, (*words, name))
+
+
 def build() -> str:
-    """The page."""
+    """Returns the page."""
     parts = [(DOCS / "cli.in.md").read_text().replace("SETTINGS\n", settings() + "\n"), "\n## Commands\n"]
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "HKOJI_LANG": "en"}
-    for command in COMMANDS:
-        shown = subprocess.run(
-            [str(HKOJI), *command.split(), "--help"], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        body = "\n".join(f"    {line}".rstrip() for line in shown.strip().splitlines())
-        parts.append(f"\n### hkoji {command}\n\n{body}\n")
+    for title, names in commands():
+        parts.append(f"\n### {title}\n")
+        for command in names:
+            shown = subprocess.run(
+                [str(HKOJI), *command.split(), "--help"], env=environment, capture_output=True, text=True, check=True
+            ).stdout
+            body = "\n".join(f"    {line}".rstrip() for line in shown.strip().splitlines())
+            parts.append(f"\n#### hkoji {command}\n\n{body}\n")
     return "".join(parts)
 
 

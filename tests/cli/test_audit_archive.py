@@ -15,8 +15,7 @@ import pytest
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
-from hkoji.cli.log_files.read import LogBytes, split
-from hkoji.cli.study.game_records import UnreadableLog
+from hkoji.cli.log_files import LogBytes, UnreadableLog, split
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log
 from hkoji.log.receipt import make_receipt

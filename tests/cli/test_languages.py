@@ -183,7 +183,8 @@ def test_help_is_in_the_language_and_comes_back_to_english() -> None:
     assert "Opzioni:" in italian
     assert "Esempio: hkoji show 2714" in italian
     assert run("show", "--help").out == english
-    assert "Comandi:" in run("--help", "--lang", "it").out
+    assert "Comandi:" in run("admin", "--help", "--lang", "it").out
+    assert "Le tue partite:" in run("--help", "--lang", "it").out
 
 
 def test_every_command_has_its_help_in_the_catalogue() -> None:

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from hkoji.cli.exits import Exit
-from hkoji.cli.study.game_records import UnreadableLog, read_logs
+from hkoji.cli.log_files import UnreadableLog
+from hkoji.cli.study.game_records import read_logs
 from hkoji.log.line import format_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -97,17 +97,17 @@ def test_the_drawings_kept_are_those_that_are_made() -> None:
 
 
 @pytest.fixture(params=LANGUAGES)
-def speaker(request: pytest.FixtureRequest) -> Speaker:
+def translate(request: pytest.FixtureRequest) -> Speaker:
     """A speaker of each language."""
     return load_speaker(request.param)
 
 
 @every_game
-def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, speaker: Speaker) -> None:
+def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, translate: Speaker) -> None:
     full = played(ruleset, 4)
     for eyes in EVERY:
         for stop in stops(see(full, eyes)):
-            shown = scene(stop, eyes, f"entry {stop.seq}")._replace(say=speaker)
+            shown = scene(stop, eyes, f"entry {stop.seq}")._replace(translate=translate)
             root = ElementTree.fromstring(draw_position(shown))
             width, height = float(root.get("width", "")), float(root.get("height", ""))
             assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.cli.log_files.read import LogBytes, split
+from hkoji.cli.log_files import LogBytes, split
 from hkoji.log.private_key import PublicKey
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"

@@ -11,9 +11,9 @@ from hkoji.audit.keyring import ExpectedKeys
 from hkoji.cli.audit import report
 from hkoji.cli.audit.expected_keys import read_expected_keys
 from hkoji.cli.exits import Exit
-from hkoji.cli.log_files.find import check_standard_input
+from hkoji.cli.input import check_standard_input, is_file
+from hkoji.cli.log_files import UnreadableLog
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.client import Client
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
@@ -27,7 +27,7 @@ class AuditOptions(NamedTuple):
     jobs: int
 
 
-def show(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
+def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
     """Audits a log, a game or an archive. The exit code; raises `AuditError` if something does not hold."""
     pins = read_expected_keys(wish.keys, wish.files)
     check_standard_input(sources, taken=out.keep)
@@ -36,7 +36,7 @@ def show(client: Callable[[], Client], out: CommandOutput, sources: list[str], w
 
         return show_archive(out, sources, pins, wish.jobs)
     source = sources[0]
-    if not report.is_file(source):
+    if not is_file(source):
         report.show_game_audit(client(), out, source, pins)
         return Exit.OK
     return _show_file(out, source, pins, wish.jobs)
@@ -44,7 +44,7 @@ def show(client: Callable[[], Client], out: CommandOutput, sources: list[str], w
 
 def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> int:
     """A file is read until it is known whether it holds one log or more."""
-    from hkoji.cli.log_files.read import read_all
+    from hkoji.cli.log_files import read_all
 
     found = read_all((file,))
     first = next(found)

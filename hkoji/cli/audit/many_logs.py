@@ -24,11 +24,10 @@ from hkoji.cli.audit.seen_logs import FoundContradiction, LogPlace, SeenLogs
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.log_files.find import log_files, spread
-from hkoji.cli.log_files.read import LogBytes, read_all
+from hkoji.cli.log_files import LogBytes, UnreadableLog, log_files, read_all
 from hkoji.cli.output import CommandOutput, encode
+from hkoji.cli.processes import spread
 from hkoji.cli.progress import progress, shows_progress
-from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.errors import AuditError, HkojiError
 from hkoji.messages.text import plural, tell
 

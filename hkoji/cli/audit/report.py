@@ -1,81 +1,18 @@
-"""Logs: exports, reading for replay, and audit, from a file, standard input or a game on the service."""
+"""The report of `hkoji audit` on one log, for people and as JSON; and where the log of a game comes from."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
-from hkoji.cli.games.actions import read_input
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.errors import AuditError, IllegalError, MalformedError
-from hkoji.game.replay import Replay, replay
-from hkoji.log.line import Line, format_log, parse_lines
+from hkoji.errors import AuditError
+from hkoji.log.line import format_log
 from hkoji.messages.text import tell
-
-
-def is_file(source: str) -> bool:
-    """Whether FILE|GAME names a file: one that is there, or `-`."""
-    return source == "-" or Path(source).is_file()
-
-
-def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None:
-    """A finished game with receipts; or any game as it is `kept` here, whatever the service says of it now."""
-    game = client.find(game)
-    if kept:
-        out.lines(format_log(client.kept(game)))
-        return
-    with client.game(game) as held:
-        lines = held.log()
-    if not lines or lines[-1].entry.kind not in ("end", "unseal"):
-        raise IllegalError(
-            tell("game {game} is not over yet", game=game[:8]),
-            hint=tell("see its log so far with `hkoji log {game}`", game=game[:8]),
-        )
-    out.lines(format_log(lines))
-
-
-def evidence(client: Client, out: CommandOutput, game: str, file: str | None, *, cards: bool) -> None:
-    """What is kept of a game, as a file for others."""
-    written = client.evidence(client.find(game), cards=cards)
-    if written.left_out:
-        out.say(
-            tell(
-                "the game is not over: what shows your cards is left out ({n}); with --with-cards it is in the file",
-                n=written.left_out,
-            )
-        )
-    if file is None:
-        out.lines(written.text)
-        return
-    from hkoji.client.files import write_file
-
-    write_file(Path(file).absolute(), written.text.encode())
-    counts = {"entries": written.entries, "views": written.views, "refused": written.refused}
-    text = tell(
-        "{file}: entries {entries}, views {views}, statements refused {refused}. Check it with `hkoji audit {file}`.",
-        file=file,
-        **counts,
-    )
-    out.result({"file": file, **counts, "left_out": written.left_out}, lambda: translate(text))
-
-
-def read_replay(client: Client, out: CommandOutput, source: str) -> Replay:
-    """A log file, as far as it holds, or a game as the player knows it."""
-    if is_file(source):
-        lines: list[Line] = []
-        try:
-            lines.extend(parse_lines(read_input(out, source)))
-        except MalformedError as error:
-            result = replay(lines)
-            return Replay(result.steps, result.stop or error)
-        return replay(lines)
-    with client.game(client.find(source)) as held:
-        return held.current().replay
 
 
 def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys) -> None:

@@ -10,7 +10,7 @@ from hkoji.bots.command import make_program
 from hkoji.bots.levels import LEVELS, plays
 from hkoji.bots.protocol import Bot
 from hkoji.bots.registry import BOTS, make_bot
-from hkoji.cli.games.actions import show_position
+from hkoji.cli.games.show import show_position
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, watching
 from hkoji.errors import UsageError

@@ -1,10 +1,13 @@
-"""What the commands share: arguments and options that mean the same everywhere, and the client."""
+"""Arguments and options that several commands share, and the client of the process."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from hkoji.rules.registry import RULESETS
 
 if TYPE_CHECKING:
     from hkoji.client import Client
@@ -13,17 +16,74 @@ MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -B
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
-Game = Annotated[str, typer.Argument(metavar="GAME", help="The game's id, or its first digits.", show_default=False)]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Do not ask for confirmation. Without a terminal there is no question.")
+]
+
+# --- games ------------------------------------------------------------------------------------------------------------
+
+Game = Annotated[str, typer.Argument(metavar="GAME", help="The game's id or its first characters.", show_default=False)]
 Notation = Annotated[
     list[str], typer.Argument(metavar="NOTATION", help="A move: 3BCC, -C, 1e, gift b c c …", show_default=False)
 ]
 Source = Annotated[
     str, typer.Argument(metavar="FILE|GAME", help="A log file, - for standard input, or a game.", show_default=False)
 ]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Number of processes.")]
+
+# --- the options of all rulesets, by their names on the command line ------------------------------------------------
+
+RulesetName = Annotated[
+    str | None,
+    typer.Option("--ruleset", help=f"The game: {' or '.join(sorted(RULESETS, reverse=True))}.", show_default=False),
+]
+First = Annotated[
+    str | None,
+    typer.Option("--first", help="The player who starts: host (the default), guest or random.", show_default=False),
+]
+MaxRounds = Annotated[
+    int | None,
+    typer.Option("--max-rounds", min=0, help="hanamikoji: the most rounds; 0 for no limit.", show_default=False),
+]
+TieBreak = Annotated[
+    str | None,
+    typer.Option(
+        "--tiebreak",
+        help="hanamikoji, at the limit: geisha (English rules) or charm (Italian).",
+        show_default=False,
+    ),
+]
+Markers = Annotated[
+    str | None,
+    typer.Option(
+        "--markers", help="geishas-road: the first markers, choose (the default) or random.", show_default=False
+    ),
+]
+EditionName = Annotated[
+    str | None,
+    typer.Option("--edition", help="The options of a published edition; see hkoji rules --list.", show_default=False),
+]
+MoreOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="Any option of the game, by its name in the log."),
+]
+
+# --- keys and services ------------------------------------------------------------------------------------------------
+
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
+]
+Server = Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)]
+Data = Annotated[Path | None, typer.Option("--data", help="The folder of the database.", show_default=False)]
+Database = Annotated[
+    str | None,
+    typer.Option("--database", help="A PostgreSQL database, if not set by HKOJI_DATABASE.", show_default=False),
+]
 
 
 def client() -> Client:
-    """The client of this process."""
+    """Returns the client of this process, loading its code only now."""
     from hkoji.cli.output import client as shared
 
     return shared()

@@ -1,82 +1,85 @@
-"""Hosting a service."""
+"""Declares the commands of the group "Host": running and maintaining a service."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from hkoji.cli.commands.arguments import Json
+from hkoji.cli.commands.arguments import Data, Database, Json
 from hkoji.cli.output import out
-from hkoji.messages.text import tell
 
 commands = typer.Typer()
+admin = typer.Typer(help="Maintain a service: back up, restore, check, revoke.", no_args_is_help=True)
 
 
 @commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers 2")
 def serve(
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of the database; made if missing.", show_default=False)
+        Path | None, typer.Option("--data", help="The folder of the database; created if missing.", show_default=False)
     ] = None,
     database: Annotated[
         str | None,
         typer.Option(
             "--database",
-            help="A PostgreSQL database by its URL. Others on the machine see it: passwords go into HKOJI_DATABASE.",
+            help="A PostgreSQL database by its URL. Other users see it: put passwords into HKOJI_DATABASE.",
             show_default=False,
         ),
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="Address to listen on [127.0.0.1].", show_default=False)
+        str | None, typer.Option("--host", help="The address to listen on [127.0.0.1].", show_default=False)
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="Port; 0 for any free one [8000].", show_default=False),
+        typer.Option("--port", min=0, max=65535, help="The port; 0 for any free one [8000].", show_default=False),
     ] = None,
     origin: Annotated[
         str | None,
-        typer.Option("--origin", help="What players call it, as in https://my.example.", show_default=False),
+        typer.Option("--origin", help="Its address for players, as in https://my.example.", show_default=False),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", help="Processes on the one database [1].", show_default=False)
+        int | None, typer.Option("--workers", help="Number of processes [1].", show_default=False)
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
-            "--trusted-proxy", help="A reverse proxy's address or network, believed who asks.", show_default=False
+            "--trusted-proxy",
+            help="A proxy (address or network) trusted to report clients' addresses.",
+            show_default=False,
         ),
     ] = None,
     max_body: Annotated[
-        int | None, typer.Option("--max-body", help="Largest request in bytes [16384].", show_default=False)
+        int | None, typer.Option("--max-body", help="The largest request in bytes [16384].", show_default=False)
     ] = None,
     max_connections: Annotated[
-        int | None, typer.Option("--max-connections", help="Connections a process takes [20000].", show_default=False)
+        int | None,
+        typer.Option("--max-connections", help="Most connections of a process [20000].", show_default=False),
     ] = None,
     limit_address: Annotated[
         str | None,
-        typer.Option("--limit-address", help="Requests from one address, as in 600/minute.", show_default=False),
+        typer.Option("--limit-address", help="The limit for one address, as in 600/minute.", show_default=False),
     ] = None,
     limit_player: Annotated[
         str | None,
-        typer.Option("--limit-player", help="Moves and reads of one player, as in 300/minute.", show_default=False),
+        typer.Option("--limit-player", help="The limit for one player, as in 300/minute.", show_default=False),
     ] = None,
     request_timeout: Annotated[
         float | None,
-        typer.Option("--request-timeout", help="Seconds for a request to come whole [20].", show_default=False),
+        typer.Option("--request-timeout", help="Seconds to wait for a complete request [20].", show_default=False),
     ] = None,
     keep_alive: Annotated[
         int | None,
-        typer.Option("--keep-alive", help="Seconds a connection is kept after an answer [30].", show_default=False),
+        typer.Option("--keep-alive", help="Seconds to keep a connection after an answer [30].", show_default=False),
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option("--metrics", help="HOST:PORT where figures are shown to Prometheus.", show_default=False),
+        typer.Option("--metrics", help="HOST:PORT for Prometheus metrics.", show_default=False),
     ] = None,
     log_level: Annotated[
         str | None,
         typer.Option(
-            "--log-level", help="debug, info (a line a request), warning or error [warning].", show_default=False
+            "--log-level", help="debug, info (a line per request), warning or error [warning].", show_default=False
         ),
     ] = None,
     log_format: Annotated[
@@ -84,24 +87,21 @@ def serve(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="A settings file (TOML) for what is not given here.", show_default=False),
+        typer.Option("--config", help="A settings file (TOML). Options given here override it.", show_default=False),
     ] = None,
 ) -> None:
-    """Run a service: one folder, one SQLite file; or on PostgreSQL. All settings: docs/cli.md."""
-    given = {name: value for name, value in locals().items() if name not in ("data", "host", "port", "config")}
+    """Run a service, on SQLite or PostgreSQL.
+
+    With SQLite it needs one folder. All settings are in docs/cli.md.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("data", "host", "port")}
     given["trusted_proxy"] = trusted_proxy or None
-    _installed("serve")(data, host, port, config=config, **given)
+    from hkoji.cli.service.serve import serve
+
+    serve(data, host, port, **given)
 
 
-admin = typer.Typer(help="What a host does by hand, on the service's folder.", no_args_is_help=True)
 commands.add_typer(admin, name="admin")
-
-
-Data = Annotated[Path | None, typer.Option("--data", help="Folder of the database.", show_default=False)]
-Database = Annotated[
-    str | None,
-    typer.Option("--database", help="The PostgreSQL database, if HKOJI_DATABASE does not say.", show_default=False),
-]
 
 
 @admin.command(epilog="Example: hkoji admin revoke alice --data ~/hkoji-data")
@@ -111,11 +111,14 @@ def revoke(
     database: Database = None,
     json: Json = False,
 ) -> None:
-    """Revoke a player's key, and get the code with which they make another theirs. Be sure who is asking."""
-    from hkoji.cli.player import identity
+    """Revoke a player's key and print the code for a new one.
+
+    First make sure that the request comes from the player.
+    """
+    from hkoji.cli.service import admin
 
     out.json = json
-    identity.release(out, _installed("admin").release(data, name, database=database), name)
+    admin.revoke(out, name, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
@@ -127,96 +130,65 @@ def backup(
     database: Database = None,
     json: Json = False,
 ) -> None:
-    """Copy the database while the service runs: all moves acknowledged before are in it. Replaces nothing."""
-    from hkoji.cli.service import admin as hosting
+    """Copy the database while the service runs.
+
+    The copy has every move acknowledged before it was begun. No file is overwritten.
+    """
+    from hkoji.cli.service import admin
 
     out.json = json
-    hosting.backup(out, _installed("admin").backup(target, data, database))
+    admin.backup(out, target, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin restore hkoji-20261121T030000Z.sqlite3 --data /var/lib/hkoji-new")
 def restore(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` has made.", show_default=False)],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by `backup`.", show_default=False)],
     data: Annotated[Path, typer.Option("--data", help="A folder without a database.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Make a service's folder from a backup; never over one that is there. Read what it says about forks."""
-    from hkoji.cli.service import admin as hosting
+    """Make a service's folder from a backup.
+
+    An existing database is never replaced. Read the command's warning about forks.
+    """
+    from hkoji.cli.service import admin
 
     out.json = json
-    hosting.restore(out, _installed("admin").restore(source, data))
+    admin.restore(out, source, data)
 
 
 @admin.command(epilog="Example: hkoji admin check --data /var/lib/hkoji --jobs 2")
 def check(
     data: Data = None,
     database: Database = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Number of processes.")] = 1,
     json: Json = False,
 ) -> None:
-    """Audit the whole database: every log, receipt, summary, seed and opening. Exit code 8 if something is wrong."""
-    from hkoji.cli.service import admin as hosting
+    """Audit the complete database.
+
+    That is every log, receipt, summary, seed and opening. Exit code 8 if something is wrong.
+    """
+    from hkoji.cli.service import admin
 
     out.json = json
-    hosting.check(out, _installed("admin").check(data, database, jobs=jobs))
+    admin.check(out, data, database, jobs)
 
 
 @admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")
 def vacuum(data: Data = None, database: Database = None, json: Json = False) -> None:
-    """Forget expired logins and give unused room back. Stop the service first: moves would wait, or be refused."""
-    from hkoji.cli.service import admin as hosting
+    """Delete expired logins and free unused disk space.
+
+    Stop the service first: otherwise moves wait, or are refused.
+    """
+    from hkoji.cli.service import admin
 
     out.json = json
-    hosting.vacuum(out, _installed("admin").vacuum(data, database))
+    admin.vacuum(out, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin stats --data /var/lib/hkoji --json")
 def stats(data: Data = None, database: Database = None, json: Json = False) -> None:
-    """Games by status, entries, players, size."""
-    from hkoji.cli.service import admin as hosting
+    """Print the numbers of games, entries and players, and the size."""
+    from hkoji.cli.service import admin
 
     out.json = json
-    hosting.stats(out, _installed("admin").stats(data, database))
-
-
-@commands.command(epilog="Examples: hkoji doctor; hkoji doctor --data /var/lib/hkoji --backups /var/backups/hkoji")
-def doctor(
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Look at the service in this folder.", show_default=False)
-    ] = None,
-    database: Annotated[
-        str | None, typer.Option("--database", help="Or at the one on this PostgreSQL database.", show_default=False)
-    ] = None,
-    backups: Annotated[
-        Path | None, typer.Option("--backups", help="The folder of its backups.", show_default=False)
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Look whether all is well: a player's files, key, pins, service and clock; or with --data a host's service.
-
-    Each line is ok, warn or fail, and says what to do next. Exit code 1 if something failed. Nothing is changed.
-    """
-    from hkoji.cli.player import doctor as shown
-
-    out.json = json
-    if data is None and database is None and backups is None:
-        from hkoji.client.doctor import examine
-        from hkoji.client.home import Home
-
-        raise typer.Exit(shown.show(out, examine(Home())))
-    raise typer.Exit(shown.show(out, _installed("admin").examine(data, database, backups=backups)))
-
-
-def _installed(name: str) -> Any:  # Any: a function of the service
-    """What the service, which is a package of its own, gives to the command line."""
-    from importlib.metadata import entry_points
-
-    from hkoji.errors import UsageError
-
-    found = entry_points(group="hkoji.serve", name=name)
-    try:
-        return next(iter(found)).load()
-    except (StopIteration, ImportError) as error:
-        raise UsageError(
-            tell("the service is not installed"), hint=tell("install it with: pip install 'hkoji[server]'")
-        ) from error
+    admin.stats(out, data, database)

@@ -1,4 +1,4 @@
-"""Keys: another one, none any more, one again; and whose key is whose."""
+"""Declares the commands of the group "Identity and settings"."""
 
 from __future__ import annotations
 
@@ -7,22 +7,58 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli.commands.arguments import Json, client
+from hkoji.cli.commands.arguments import Json, KeyFile, Server, Yes, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
 
-Key = Annotated[
-    Path | None,
-    typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
-]
+
+@commands.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
+def init(
+    name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
+    key: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Create your identity: a name and a key, kept in HKOJI_HOME."""
+    from hkoji.cli.player import identity
+
+    out.json = json
+    identity.init(out, name, key)
 
 
-@commands.command(
-    epilog="Examples: hkoji rekey; hkoji rekey --key ~/.ssh/id_ed25519; hkoji rekey again, if it broke off"
-)
-def rekey(key: Key = None, json: Json = False) -> None:
-    """Play with another key from now on; the one you have signs for it. Running games follow, each on your turn."""
+@commands.command(epilog="Example: hkoji register --server https://hanamikoji.example")
+def register(server: Server, json: Json = False) -> None:
+    """Register at a service, which becomes your default."""
+    from hkoji.cli.player import identity
+
+    out.json = json
+    identity.register(client(), out, server)
+
+
+@commands.command()
+def whoami(json: Json = False) -> None:
+    """Print your name, key and service."""
+    from hkoji.cli.player import identity
+
+    out.json = json
+    identity.whoami(client(), out)
+
+
+@commands.command(epilog="Examples: hkoji key > alice.pub; hkoji audit GAME --key alice=alice.pub")
+def key(json: Json = False) -> None:
+    """Print your public key, to give to others."""
+    from hkoji.cli.player import keys
+
+    out.json = json
+    keys.key(client(), out)
+
+
+@commands.command(epilog="Examples: hkoji rekey; hkoji rekey --key ~/.ssh/id_ed25519")
+def rekey(key: KeyFile = None, json: Json = False) -> None:
+    """Replace your key; the old key signs the change.
+
+    Games in progress follow, each on your turn. If the command was interrupted, run it again.
+    """
     from hkoji.cli.player import keys
 
     out.json = json
@@ -30,44 +66,52 @@ def rekey(key: Key = None, json: Json = False) -> None:
 
 
 @commands.command(
-    epilog="Examples: hkoji revoke; hkoji revoke --prepare > revocation.json, to be kept elsewhere; "
-    "hkoji revoke revocation.json, from any machine"
+    epilog="Examples: hkoji revoke; hkoji revoke --prepare > revocation.json; hkoji revoke revocation.json"
 )
 def revoke(
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="A revocation made earlier; - for standard input.", show_default=False),
+        typer.Argument(
+            metavar="[FILE]", help="A revocation prepared earlier; - for standard input.", show_default=False
+        ),
     ] = None,
     prepare: Annotated[bool, typer.Option("--prepare", help="Print the revocation and send nothing.")] = False,
     fingerprint: Annotated[
         str | None,
         typer.Option("--fingerprint", help="An earlier key of yours, as in hkoji whoami.", show_default=False),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first. Without a terminal nothing is asked.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Make a stolen key worthless at your service. Only its host can then give you another: hkoji recover."""
+    """Revoke your key, for example because it was stolen.
+
+    Only the operator of your service can then give you another: see hkoji recover. A revocation made with --prepare
+    and kept elsewhere can be sent from any machine, without the key.
+    """
     from hkoji.cli.player import keys
 
     out.json = json
-    keys.revoke(client(), out, keys.KeyOptions(file, prepare, fingerprint, yes))
+    keys.revoke(client(), out, keys.RevokeOptions(file, prepare, fingerprint, yes))
 
 
 @commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example < code.txt")
 def recover(
     name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
-    server: Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)],
-    key: Key = None,
+    server: Server,
+    key: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Get your name back with a new key: the host of the service has given you a code, read from standard input."""
+    """Get your name back with a new key, after a revocation.
+
+    The operator of the service gives you a code, which is read from standard input.
+    """
     from hkoji.cli.player import keys
 
     out.json = json
     keys.recover(client(), out, name, server, key)
 
 
-@commands.command(epilog="Example: hkoji trust alice SHA256:…, when alice has told you so herself")
+@commands.command(epilog="Example: hkoji trust alice SHA256:…")
 def trust(
     name: Annotated[str, typer.Argument(help="The player.", show_default=False)],
     key: Annotated[
@@ -75,8 +119,50 @@ def trust(
     ],
     json: Json = False,
 ) -> None:
-    """Believe that a player has this key now. Compare it with them first, by another way than the service."""
+    """Accept a key as the current key of a player.
+
+    First compare it with the player, by another channel than the service.
+    """
     from hkoji.cli.player import keys
 
     out.json = json
     keys.trust(client(), out, name, key)
+
+
+@commands.command(epilog="Examples: hkoji config; hkoji config lang it; hkoji config deck --unset")
+def config(
+    key: Annotated[str | None, typer.Argument(help="lang or deck; default: show all.", show_default=False)] = None,
+    value: Annotated[str | None, typer.Argument(help="The value to keep.", show_default=False)] = None,
+    unset: Annotated[bool, typer.Option("--unset", help="Remove the setting.")] = False,
+    json: Json = False,
+) -> None:
+    """Show the settings, or change one."""
+    from hkoji.cli.player import config
+
+    out.json = json
+    config.run(out, key, value, unset=unset)
+
+
+@commands.command(epilog="Examples: hkoji doctor; hkoji doctor --data /var/lib/hkoji --backups /var/backups/hkoji")
+def doctor(
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Check the service in this folder.", show_default=False)
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option("--database", help="Check the service on this database.", show_default=False),
+    ] = None,
+    backups: Annotated[
+        Path | None, typer.Option("--backups", help="The folder of its backups.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check your files, key, pins, service and clock.
+
+    With --data or --database, check a service that you operate. Each line is ok, warn or fail, and names the next
+    step. Exit code 1 if a check failed. Nothing is changed.
+    """
+    from hkoji.cli.player import doctor
+
+    out.json = json
+    raise typer.Exit(doctor.run(out, data, database, backups))

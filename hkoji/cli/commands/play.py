@@ -1,4 +1,4 @@
-"""Playing at a prompt, who one is, and what one needs at hand: rules, decks, settings."""
+"""Declares the commands of the group "Play": games at the prompt, rules and cards, and bots."""
 
 from __future__ import annotations
 
@@ -7,113 +7,68 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli.commands.arguments import Json, Plain, client
-from hkoji.cli.games import rulesets
+from hkoji.cli.commands.arguments import (
+    EditionName,
+    First,
+    Game,
+    Json,
+    Markers,
+    MaxRounds,
+    MoreOptions,
+    Plain,
+    RulesetName,
+    TieBreak,
+    client,
+)
 from hkoji.cli.output import out
 
 commands = typer.Typer()
+bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot play: a built-in one or your program.")
 
 
 @commands.command(epilog="Examples: hkoji play; hkoji play --level hard; hkoji play --ruleset geishas-road --new")
 def play(
     game: Annotated[
         str | None,
-        typer.Argument(metavar="[GAME]", help="A game that was begun, here or on a service.", show_default=False),
+        typer.Argument(metavar="[GAME]", help="A game in progress, on this machine or a service.", show_default=False),
     ] = None,
     bot: Annotated[
         str | None,
-        typer.Option("--bot", help="The bot to play against: a name, or a program as in ./mybot.", show_default=False),
+        typer.Option("--bot", help="The opponent: a bot's name, or a program as in ./mybot.", show_default=False),
     ] = None,
     level: Annotated[
         str | None,
-        typer.Option("--level", help="beginner, easy (if not given), normal or hard.", show_default=False),
+        typer.Option("--level", help="beginner, easy (the default), normal or hard.", show_default=False),
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Begin another game, even if one is still going on.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Begin a new game, even if one is in progress.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the games against bots instead.")] = False,
-    ruleset: rulesets.Name = None,
-    edition: rulesets.Edition = None,
-    first: rulesets.First = None,
-    max_rounds: rulesets.MaxRounds = None,
-    tiebreak: rulesets.TieBreak = None,
-    markers: rulesets.Markers = None,
-    option: rulesets.More = None,
+    ruleset: RulesetName = None,
+    edition: EditionName = None,
+    first: First = None,
+    max_rounds: MaxRounds = None,
+    tiebreak: TieBreak = None,
+    markers: Markers = None,
+    option: MoreOptions = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
-    """Play at a prompt: against a bot, with nothing to set up, or a GAME by correspondence."""
-    from hkoji.cli.prompt import play as against
+    """Play at a prompt, against a bot or by correspondence.
+
+    Without GAME you play against a bot, and nothing needs to be set up. With GAME you continue that game.
+    """
+    from hkoji.cli.prompt import play as prompt
 
     out.json, out.plain = json, plain
     options = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     given = {name: value for name, value in options.items() if value is not None}
-    wish = against.PlayOptions(ruleset, edition, given, tuple(option or ()), bot, level, new)
-    raise typer.Exit(against.run(out, game, wish, listed=list_))
-
-
-@commands.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
-def init(
-    name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
-    key: Annotated[
-        Path | None,
-        typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Make your identity: a name and a key, in HKOJI_HOME."""
-    from hkoji.cli.player import identity as player
-
-    out.json = json
-    player.init(out, name, key)
-
-
-@commands.command()
-def whoami(json: Json = False) -> None:
-    """Print your name, key and service."""
-    from hkoji.cli.player import identity as player
-
-    out.json = json
-    player.whoami(client(), out)
-
-
-@commands.command(epilog="Example: hkoji key > alice.pub; who has it runs: hkoji audit GAME --key alice=alice.pub")
-def key(json: Json = False) -> None:
-    """Print your public key, to give to others."""
-    from hkoji.cli.player import identity as player
-
-    out.json = json
-    player.key(client(), out)
-
-
-@commands.command(epilog="Example: hkoji register --server https://hanamikoji.example")
-def register(
-    server: Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)],
-    json: Json = False,
-) -> None:
-    """Register your name and key at a service, and make it yours."""
-    from hkoji.cli.player import identity as player
-
-    out.json = json
-    player.register(client(), out, server)
-
-
-@commands.command(epilog="Examples: hkoji config; hkoji config lang it; hkoji config deck --unset")
-def config(
-    key: Annotated[str | None, typer.Argument(help="lang or deck; all if left out.", show_default=False)] = None,
-    value: Annotated[str | None, typer.Argument(help="Keep this from now on.", show_default=False)] = None,
-    unset: Annotated[bool, typer.Option("--unset", help="Keep nothing for the key.")] = False,
-    json: Json = False,
-) -> None:
-    """Show the settings, or keep one."""
-    from hkoji.cli.player import config
-
-    out.json = json
-    config.run(out, key, value, unset=unset)
+    wish = prompt.PlayOptions(ruleset, edition, given, tuple(option or ()), bot, level, new)
+    raise typer.Exit(prompt.run(out, game, wish, listed=list_))
 
 
 @commands.command(epilog="Examples: hkoji rules; hkoji rules geishas-road --lang it; hkoji rules --edition 2018-it")
 def rules(
     game: Annotated[str | None, typer.Argument(metavar="[GAME]", help="hanamikoji or geishas-road.")] = None,
-    edition: Annotated[str | None, typer.Option("--edition", help="In the words and options of an edition.")] = None,
+    edition: Annotated[str | None, typer.Option("--edition", help="Use the terms and options of an edition.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the editions instead.")] = False,
     json: Json = False,
     plain: Plain = False,
@@ -127,8 +82,96 @@ def rules(
 
 @commands.command(epilog="Example: hkoji deck --deck everdeck")
 def deck(json: Json = False, plain: Plain = False) -> None:
-    """List the cards to pick from a deck to play at a table; from the Everdeck unless another is chosen."""
+    """List the cards of a deck that a game at a table needs.
+
+    The deck is the Everdeck unless you choose another.
+    """
     from hkoji.cli.manual import deck as decklist
 
     out.json, out.plain = json, plain
     decklist.show(out)
+
+
+commands.add_typer(bots, name="bot")
+
+
+@bots.command(
+    "run",
+    epilog="Examples: hkoji bot run 2714 --bot greedy; hkoji bot run 2714 --timeout 5 -- python3 mybot.py",
+)
+def bot_run(
+    game: Game,
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- PROGRAM...]", help="A program and its arguments.", show_default=False),
+    ] = None,
+    bot: Annotated[str | None, typer.Option("--bot", help="A built-in bot, by its name.", show_default=False)] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Use one process for all moves: it reads and writes one line a move.")
+    ] = False,
+    interface: Annotated[
+        str, typer.Option("--interface", help="The program's input: json, or referee as in programming contests.")
+    ] = "json",
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", min=0.01, help="Seconds for a move; default: 60.", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="A number that makes play repeatable; default: random.", show_default=False),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Play what is due now, and do not wait.")] = False,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Let a bot play your seat of a game until it is over."""
+    from hkoji.cli.bots import run as bots
+
+    out.json, out.plain = json, plain
+    chosen = bots.choose(bot, program or (), seed, keep=keep, interface=interface, timeout=timeout)
+    bots.run(client(), out, game, chosen, once=once)
+
+
+@bots.command("list", epilog="Example: hkoji bot list --json")
+def bot_list(json: Json = False) -> None:
+    """List the bots with their games and their levels in `hkoji play`."""
+    from hkoji.cli.bots import run as bots
+
+    out.json = json
+    bots.listing(out)
+
+
+@commands.command(epilog="Examples: hkoji arena greedy random --games 1000; hkoji arena greedy random --export match")
+def arena(
+    bot: Annotated[str, typer.Argument(metavar="BOT", help="A bot, by its name.", show_default=False)],
+    other: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.", show_default=False)],
+    games: Annotated[int, typer.Option("--games", min=2, help="The number of games; each deal is played twice.")] = 100,
+    seed: Annotated[
+        str | None,
+        typer.Option("--seed", help="The source of all cards and decisions; default: random.", show_default=False),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Number of processes.")] = 1,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Write signed logs that anyone can check.", show_default=False),
+    ] = None,
+    ruleset: RulesetName = "hanamikoji",
+    first: First = None,
+    max_rounds: MaxRounds = None,
+    tiebreak: TieBreak = None,
+    markers: Markers = None,
+    option: MoreOptions = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Play two bots against each other and compare them.
+
+    Each deal is played twice, with the seats exchanged.
+    """
+    from hkoji.cli.bots import arena as match
+    from hkoji.cli.games.rulesets import make_ruleset
+
+    out.json, out.plain = json, plain
+    given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
+    plan = match.make_plan((bot, other), make_ruleset(ruleset, given, option), games, seed)
+    raise typer.Exit(match.run(out, plan, jobs=jobs, folder=export))

@@ -1,4 +1,4 @@
-"""Finished games: replay, count, audit."""
+"""Declares the commands of the group "Check and study": logs, audits, replays and counts."""
 
 from __future__ import annotations
 
@@ -6,64 +6,10 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli.commands.arguments import Json, Plain, Source, client
+from hkoji.cli.commands.arguments import Game, Jobs, Json, Plain, Source, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
-
-
-@commands.command(epilog="Examples: hkoji replay game.jsonl --eyes alice; hkoji replay 2714 --at 9 --eyes guest")
-def replay(
-    source: Source,
-    at: Annotated[
-        int | None, typer.Option("--at", min=0, help="The position after this entry; default: the last.")
-    ] = None,
-    eyes: Annotated[
-        str,
-        typer.Option("--eyes", metavar="WHOSE", help="host, guest, a player's name, spectator, or all that is known."),
-    ] = "all",
-    step: Annotated[
-        bool | None,
-        typer.Option(
-            "--step/--notation",
-            help="Go through it step by step (with --json: list every step), or print it; default: step at a terminal.",
-            show_default=False,
-        ),
-    ] = None,
-    svg: Annotated[
-        str | None, typer.Option("--svg", metavar="FILE", help="Draw the position into this file; - for output.")
-    ] = None,
-    png: Annotated[str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs hkoji[png].")] = None,
-    json: Json = False,
-    plain: Plain = False,
-) -> None:
-    """Go through a game as a player saw it, or show it in notation with one position."""
-    from hkoji.cli.study import replay as study
-
-    out.json, out.plain = json, plain
-    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png))
-
-
-@commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
-def stats(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILES", help="Log files, folders of *.jsonl, or - for standard input.", show_default=False
-        ),
-    ],
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="So many processes.")] = 1,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw bar charts into this SVG file.")
-    ] = None,
-    json: Json = False,
-    plain: Plain = False,
-) -> None:
-    """Count over many games: length, results, actions, players. Signatures are not checked."""
-    from hkoji.cli.study.stats import show_stats
-
-    out.json, out.plain = json, plain
-    show_stats(out, files, jobs, plot)
 
 
 @commands.command(
@@ -84,16 +30,126 @@ def audit(
     ] = None,
     keys: Annotated[
         list[str] | None,
-        typer.Option("--keys", metavar="FILE", help="Keys you expect: a file of lines NAME ssh-ed25519 AAAA…"),
+        typer.Option("--keys", metavar="FILE", help="A file of keys you expect: lines NAME ssh-ed25519 AAAA…"),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="So many processes, for many logs.")] = 1,
+    jobs: Jobs = 1,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
-    """Check every signature, card and move of a log, or of many logs and these against one another."""
+    """Check every signature, card and move of one or more logs.
+
+    Several logs are also compared with one another.
+    """
     from hkoji.cli.audit import command
 
     out.json, out.plain = json, plain
-    raise typer.Exit(
-        command.show(client, out, sources, command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs))
-    )
+    raise typer.Exit(command.run(client, out, sources, command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs)))
+
+
+@commands.command(epilog="Examples: hkoji replay game.jsonl --eyes alice; hkoji replay 2714 --at 9 --eyes guest")
+def replay(
+    source: Source,
+    at: Annotated[
+        int | None, typer.Option("--at", min=0, help="Show the position after this entry; default: the last.")
+    ] = None,
+    eyes: Annotated[
+        str,
+        typer.Option(
+            "--eyes", metavar="WHOSE", help="Show what this player saw: host, guest, a name, spectator; or all."
+        ),
+    ] = "all",
+    step: Annotated[
+        bool | None,
+        typer.Option(
+            "--step/--notation",
+            help="Go step by step (with --json: list every step), or print the game; default: step at a terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    svg: Annotated[
+        str | None, typer.Option("--svg", metavar="FILE", help="Draw the position into this file; - for output.")
+    ] = None,
+    png: Annotated[str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs hkoji[png].")] = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Step through a game, or print it in notation."""
+    from hkoji.cli.study import replay as study
+
+    out.json, out.plain = json, plain
+    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png))
+
+
+@commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
+def stats(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES", help="Log files, folders of *.jsonl, or - for standard input.", show_default=False
+        ),
+    ],
+    jobs: Jobs = 1,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw bar charts into this SVG file.")
+    ] = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Count games: length, results, actions, players.
+
+    Signatures are not checked.
+    """
+    from hkoji.cli.study.stats import show_stats
+
+    out.json, out.plain = json, plain
+    show_stats(out, files, jobs, plot)
+
+
+@commands.command(epilog="Example: hkoji log 2714 | tail -n 1")
+def log(game: Game, json: Json = False) -> None:
+    """Print the public log of a game, one JSON object per line."""
+    from hkoji.cli.games import export
+
+    out.json = json
+    export.log(client(), out, game)
+
+
+@commands.command(epilog="Example: hkoji export 2714 > game.jsonl")
+def export(
+    game: Game,
+    kept: Annotated[
+        bool,
+        typer.Option("--kept", help="Print the copy kept on this machine, finished or not, without asking a service."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print a finished game, with receipts, for others to check.
+
+    The output has one JSON object per line.
+    """
+    from hkoji.cli.games import export
+
+    out.json = json
+    export.export(client(), out, game, kept=kept)
+
+
+@commands.command(epilog="Example: hkoji evidence 2714 --output evidence.jsonl && hkoji audit evidence.jsonl")
+def evidence(
+    game: Game,
+    output: Annotated[
+        str | None, typer.Option("--output", metavar="FILE", help="Write it into this file.", show_default=False)
+    ] = None,
+    cards: Annotated[
+        bool,
+        typer.Option("--with-cards", help="Before the game is over, also include what reveals your own cards."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print what you hold of a game as evidence for an audit.
+
+    That is the log, the signed views, and the statements that you refused.
+    """
+    from hkoji.cli.games import export
+
+    out.json = json
+    export.evidence(client(), out, game, output, cards=cards)

@@ -1,15 +1,13 @@
-"""The options of `hkoji new` and of whatever else starts a game: those of all rulesets, each left out by default.
+"""Makes a ruleset from the options of `hkoji new`, `play` and `arena`.
 
-A game's options are what its ruleset says; here they only get their names on the command line.
+The ruleset itself says which options a game has; the names on the command line are in `hkoji.cli.commands.arguments`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from hkoji.errors import IllegalError, InvalidError, UsageError
 from hkoji.messages.text import shorten, tell
@@ -19,48 +17,14 @@ from hkoji.rules.registry import RULESETS, parse_ruleset
 _FIXED: Final = ("name", "version")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 
-Name = Annotated[
-    str | None,
-    typer.Option("--ruleset", help=f"The game: {' or '.join(sorted(RULESETS, reverse=True))}.", show_default=False),
-]
-First = Annotated[
-    str | None, typer.Option("--first", help="Who starts: host (if not given), guest or random.", show_default=False)
-]
-MaxRounds = Annotated[
-    int | None,
-    typer.Option("--max-rounds", min=0, help="hanamikoji: a limit of rounds; 0 for none.", show_default=False),
-]
-TieBreak = Annotated[
-    str | None,
-    typer.Option(
-        "--tiebreak",
-        help="hanamikoji, at the limit: geisha (English rules) or charm (Italian).",
-        show_default=False,
-    ),
-]
-Markers = Annotated[
-    str | None,
-    typer.Option(
-        "--markers", help="geishas-road: the first markers, choose (if not given) or random.", show_default=False
-    ),
-]
-Edition = Annotated[
-    str | None,
-    typer.Option("--edition", help="The options of a published edition; hkoji rules --list.", show_default=False),
-]
-More = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="NAME=VALUE", help="Any option of the game, by its name in the log."),
-]
-
 
 def make_ruleset(
     name: str | None, given: Mapping[str, Json], more: Sequence[str] | None = None, edition: str | None = None
 ) -> Ruleset:
-    """The ruleset `name` with the options that are `given` (not None), by their names in the log; else its defaults.
+    """Returns the ruleset `name` (default: that of the edition, or Hanamikoji) with the given options.
 
-    `more` are further options as `NAME=VALUE`; `edition` is the name of one, whose options come before the defaults.
-    Without a name it is the edition's, or Hanamikoji. Raises `UsageError`.
+    Options are named as in the log. `given` (None is left out) and `more`, as `NAME=VALUE`, override those of
+    `edition`, which override the defaults. Raises `UsageError`.
     """
     published: Mapping[str, Json] = {}
     if edition is not None:
@@ -70,7 +34,7 @@ def make_ruleset(
         if name not in (None, found.ruleset):
             raise UsageError(
                 tell("{edition} is an edition of {game}", edition=found.name, game=found.ruleset),
-                hint=tell("leave --ruleset or --edition out"),
+                hint=tell("omit --ruleset or --edition"),
             )
         name, published = found.ruleset, found.options
     name = name or "hanamikoji"
@@ -103,7 +67,7 @@ def _split(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(
-            tell("{text!r} is no option", text=shorten(text)),
-            hint=tell("an option is given as in --option max_rounds=3"),
+            tell("{text!r} is not an option", text=shorten(text)),
+            hint=tell("write it as in --option max_rounds=3"),
         )
     return name, value

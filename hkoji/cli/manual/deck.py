@@ -1,4 +1,4 @@
-"""`hkoji deck`: lists the cards of a generic deck that make the game."""
+"""`hkoji deck`: which cards of a generic deck make the game, and which of them are the actions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hkoji.show.deck import DeckCard, find_deck
 from hkoji.show.hanamikoji.everdeck import spelled
 
 USUAL: Final = "everdeck"
-"""The deck to list if none is chosen."""
+"""The deck that is listed where none is chosen."""
 
 
 def show(out: CommandOutput) -> None:
-    """Lists the cards to pick from the chosen deck, or from the Everdeck; the games' own cards have no list."""
+    """The cards to pick. Without a choice it is the Everdeck; the games' own cards have no list."""
     deck = chosen() or find_deck(USUAL)
     cards = deck.cards()
     if not cards:

@@ -16,7 +16,7 @@ from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
 
 
 def show(out: CommandOutput, game: str | None, edition: str | None) -> None:
-    """Shows the rules of a game or an edition. Raises `UsageError`."""
+    """A game's rules, or an edition's. Raises `UsageError`."""
     chosen = find_edition(edition) if edition is not None else None
     name = game or (chosen.ruleset if chosen else HANAMIKOJI)
     games = list(dict.fromkeys(each.ruleset for each in EDITIONS))
@@ -40,12 +40,12 @@ def show(out: CommandOutput, game: str | None, edition: str | None) -> None:
 
 
 def show_list(out: CommandOutput) -> None:
-    """Lists all editions."""
+    """All editions."""
     out.result([edition_json(edition) for edition in EDITIONS], lambda: "\n".join(_listed(out)))
 
 
 def edition_json(edition: Edition) -> dict[str, Any]:  # Any: JSON
-    """Returns an edition as JSON. docs/cli.md, "rules"."""
+    """An edition for programs. docs/cli.md, "rules"."""
     return {
         "edition": edition.name,
         "ruleset": edition.ruleset,
@@ -72,6 +72,6 @@ def _listed(out: CommandOutput) -> Iterator[str]:
     first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
     for number, (name, title, command) in enumerate(rows):
         line = f"{name:{first}}  {title:{second}}  {command}"
-        # The command goes on a line of its own if the line is wider than a screen.
+        # Wider than a screen: the command goes on a line of its own.
         shown = line if len(line) <= 80 else f"{name:{first}}  {title}\n{'':{first}}    {command}"
         yield shown if number else out.style.paint(shown, "dim")

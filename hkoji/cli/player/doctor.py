@@ -1,8 +1,9 @@
-"""Shows what `hkoji doctor` has found, line by line."""
+"""`hkoji doctor`: checks a player's set-up, or a service, and shows the result of each check."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 from hkoji.cli.exits import Exit
@@ -13,12 +14,29 @@ from hkoji.health_check import HealthCheck, well
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
+def run(out: CommandOutput, data: Path | None, database: str | None, backups: Path | None) -> Exit:
+    """Checks the player's set-up, or the service that one of the arguments names. Returns an exit code."""
+    return show(out, _checks(data, database, backups))
+
+
 def show(out: CommandOutput, checks: Iterable[HealthCheck]) -> Exit:
-    """Shows the checks. Whether all is well, as an exit code."""
+    """Shows the result of each check. Returns an exit code."""
     found = list(checks)
     value = {"ok": well(found), "checks": [check.to_json() for check in found]}
     out.result(value, lambda: "\n".join(_line(out, check) for check in found))
     return Exit.OK if well(found) else Exit.FAILURE
+
+
+def _checks(data: Path | None, database: str | None, backups: Path | None) -> Iterable[HealthCheck]:
+    if data is None and database is None and backups is None:
+        from hkoji.client.doctor import examine
+        from hkoji.client.home import Home
+
+        return examine(Home())
+    from hkoji.cli.service.serve import service_function
+
+    checks: Iterable[HealthCheck] = service_function("admin").examine(data, database, backups=backups)
+    return checks
 
 
 def _line(out: CommandOutput, check: HealthCheck) -> str:

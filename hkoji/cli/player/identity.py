@@ -1,4 +1,4 @@
-"""Who I am: making an identity, showing it, registering it."""
+"""`hkoji init`, `register` and `whoami`: the player's name and key, and the default service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hkoji.client import Client, Home
 
 
 def init(out: CommandOutput, name: str, key: Path | None) -> None:
-    """Makes a name and a key."""
+    """Creates a name and a key in HKOJI_HOME."""
     import secrets
 
     from hkoji.client.identity import create
@@ -36,7 +36,7 @@ def init(out: CommandOutput, name: str, key: Path | None) -> None:
 
 
 def whoami(client: Client, out: CommandOutput) -> None:
-    """The player and their service."""
+    """Shows the player's name, keys and service."""
     identity = client.identity
     server = client.home.config().get("server")
     value: dict[str, Any] = {  # Any: JSON
@@ -65,15 +65,8 @@ def whoami(client: Client, out: CommandOutput) -> None:
     )
 
 
-def key(client: Client, out: CommandOutput) -> None:
-    """The public key."""
-    identity = client.identity
-    value = {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
-    out.result(value, lambda: identity.key.text)
-
-
 def register(client: Client, out: CommandOutput, server: str) -> None:
-    """Registers at a service."""
+    """Registers the player at a service, which becomes the default one."""
     service = client.register(server)
     identity = client.identity
     value = {
@@ -89,19 +82,5 @@ def register(client: Client, out: CommandOutput, server: str) -> None:
             "{name} is registered at {url}\nThen: hkoji new, or: hkoji games --open",
             name=identity.name,
             url=service.url,
-        ),
-    )
-
-
-def release(out: CommandOutput, code: str, name: str) -> None:
-    """What the host hands to a player whose key has been revoked."""
-    out.result(
-        {"name": name, "code": code},
-        lambda: _(
-            "The key of {name} is revoked. With this code {name} makes another key theirs, once and within a week:\n"
-            "{code}\n"
-            "Give it to nobody else; {name} runs: hkoji recover {name} --server URL",
-            name=name,
-            code=code,
         ),
     )

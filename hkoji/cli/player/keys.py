@@ -9,25 +9,32 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
-from hkoji.cli.games.actions import read_input
+from hkoji.cli.input import confirm, read_input
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.client.key_changes import RevokedKey
-from hkoji.errors import CancelledError, MalformedError, UsageError
+from hkoji.errors import MalformedError, UsageError
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 
 _FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
-class KeyOptions(NamedTuple):
+class RevokeOptions(NamedTuple):
     """What `revoke` was told: a file, or which of the own keys, and whether to send and to ask."""
 
     file: str | None
     prepare: bool
     fingerprint: str | None
     yes: bool
+
+
+def key(client: Client, out: CommandOutput) -> None:
+    """Prints the public key."""
+    identity = client.identity
+    value = {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
+    out.result(value, lambda: identity.key.text)
 
 
 def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:
@@ -52,7 +59,7 @@ def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:
     )
 
 
-def revoke(client: Client, out: CommandOutput, wish: KeyOptions) -> None:
+def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     """Makes a key count nowhere, or prepares what does."""
     if wish.file is not None:
         revocation = _parse(read_input(out, wish.file, 8192))
@@ -61,11 +68,8 @@ def revoke(client: Client, out: CommandOutput, wish: KeyOptions) -> None:
     if wish.prepare:
         out.lines(json.dumps(revocation._asdict()) + "\n")
         return
-    if not wish.yes and not out.keep and sys.stdin.isatty() and sys.stderr.isatty():
-        sys.stderr.write(f"{_('Revoke the key? It never counts again, and you lose your logins.')} {_('[y/N]')} ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in _("y yes").split():
-            raise CancelledError(tell("not revoked"), hint=tell("nothing was sent"))
+    question = _("Revoke the key? It never counts again, and you lose your logins.")
+    confirm(out, question, tell("not revoked"), yes=wish.yes)
     key = client.keys.revoke(revocation)
     out.result(
         {"key": key.text, "fingerprint": key.fingerprint, "server": revocation.url},

@@ -1,11 +1,13 @@
-"""What `hkoji admin` shows of the service's answers."""
+"""`hkoji admin`: carries out the operator's commands through the service's functions, and shows their results."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.service.serve import service_function
 from hkoji.errors import AuditError
 from hkoji.messages.text import plural, tell
 
@@ -16,8 +18,24 @@ _FORK = tell(
 )
 
 
-def backup(out: CommandOutput, made: dict[str, Any]) -> None:  # Any: JSON
-    """A copy was made."""
+def revoke(out: CommandOutput, name: str, data: Path | None, database: str | None) -> None:
+    """Revokes a player's key and shows the code for a new one."""
+    code = service_function("admin").release(data, name, database=database)
+    out.result(
+        {"name": name, "code": code},
+        lambda: _(
+            "The key of {name} is revoked. With this code {name} can register another key, once and within a week:\n"
+            "{code}\n"
+            "Give it to {name} only, who runs: hkoji recover {name} --server URL",
+            name=name,
+            code=code,
+        ),
+    )
+
+
+def backup(out: CommandOutput, target: Path, data: Path | None, database: str | None) -> None:
+    """Copies the database."""
+    made = service_function("admin").backup(target, data, database)
     out.result(
         made,
         lambda: _(
@@ -28,16 +46,18 @@ def backup(out: CommandOutput, made: dict[str, Any]) -> None:  # Any: JSON
     )
 
 
-def restore(out: CommandOutput, made: dict[str, Any]) -> None:  # Any: JSON
-    """A copy was put in place."""
+def restore(out: CommandOutput, source: Path, data: Path) -> None:
+    """Makes a service's folder from a copy."""
+    made = service_function("admin").restore(source, data)
     out.result(
         made, lambda: _("The folder {folder} has the copy now, {size}.", folder=made["data"], size=size(made["bytes"]))
     )
     out.say(_FORK)
 
 
-def check(out: CommandOutput, tally: Any) -> None:  # Any: the service's `Tally`
-    """What was checked. Raises `AuditError` if something does not hold."""
+def check(out: CommandOutput, data: Path | None, database: str | None, jobs: int) -> None:
+    """Audits the database. Raises `AuditError` if something does not hold."""
+    tally = service_function("admin").check(data, database, jobs=jobs)
     value = {
         "ok": not tally.count,
         "games": tally.games,
@@ -70,15 +90,17 @@ def check(out: CommandOutput, tally: Any) -> None:  # Any: the service's `Tally`
         )
 
 
-def vacuum(out: CommandOutput, made: dict[str, Any]) -> None:  # Any: JSON
-    """Room was given back."""
+def vacuum(out: CommandOutput, data: Path | None, database: str | None) -> None:
+    """Frees unused disk space."""
+    made = service_function("admin").vacuum(data, database)
     out.result(
         made, lambda: _("It was {before}, and is {after}.", before=size(made["before"]), after=size(made["after"]))
     )
 
 
-def stats(out: CommandOutput, value: dict[str, Any]) -> None:  # Any: JSON
-    """How much there is."""
+def stats(out: CommandOutput, data: Path | None, database: str | None) -> None:
+    """Shows the numbers of games, entries and players, and the size."""
+    value: dict[str, Any] = service_function("admin").stats(data, database)  # Any: JSON
     games = value["games"]
     rows = (
         (_("games"), games["total"]),
@@ -100,7 +122,7 @@ def _status(name: str) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes for people."""
+    """Formats a number of bytes for people."""
     value = float(number)
     for unit in ("bytes", "KiB", "MiB"):
         if value < 1024:

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 
-from hkoji.cli.log_files.find import log_files, spread
+from hkoji.cli.log_files import UnreadableLog, log_files
+from hkoji.cli.processes import spread
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
 from hkoji.log.line import MAX_LINE_BYTES, Line, parse_line
@@ -22,16 +23,6 @@ from hkoji.study.game_record import GameRecord, record
 
 _CHUNK: Final = 16
 _PLAY_BEGINS: Final = "join"
-
-
-class UnreadableLog(NamedTuple):
-    """A log that is not counted: `read` is False if it could not even be read, else it does not hold."""
-
-    file: str
-    line: int
-    """From 1; 0 for the file as a whole."""
-    read: bool
-    reason: str
 
 
 GameOrProblem = GameRecord | UnreadableLog

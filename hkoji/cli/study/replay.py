@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
-from hkoji.cli.audit.report import read_replay
+from hkoji.cli.input import is_file, read_input
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client, Position
+from hkoji.cli.study.places import place_title
+from hkoji.client import Client
 from hkoji.errors import MalformedError, UsageError
 from hkoji.game.position import studied_position
-from hkoji.game.replay import Replay
+from hkoji.game.replay import Replay, replay
+from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
@@ -34,17 +36,17 @@ class ReplayOptions(NamedTuple):
 
 def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOptions) -> None:
     """A game through the eyes that are asked for."""
-    replay = read_replay(client, out, source)
-    if not replay.steps:
-        raise replay.stop or MalformedError(tell("log"), tell("it is empty"))
-    last = replay.steps[-1].entry.seq
+    known = _read(client, out, source)
+    if not known.steps:
+        raise known.stop or MalformedError(tell("log"), tell("it is empty"))
+    last = known.steps[-1].entry.seq
     if wish.at is not None and not 0 <= wish.at <= last:
         raise UsageError(
             tell("there is no entry {entry}", entry=wish.at),
             hint=tell("the log has entries 0 to {last}", last=last),
         )
-    eyes = parse_eyes(wish.eyes, replay.steps[-1].course.setup.names)
-    seen = see(replay, eyes)
+    eyes = parse_eyes(wish.eyes, known.steps[-1].course.setup.names)
+    seen = see(known, eyes)
     if wish.svg is not None or wish.png is not None:
         _draw(out, seen, eyes, wish)
         return
@@ -60,9 +62,23 @@ def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOpt
             )
         from hkoji.cli.study.stepping import ReplayWalk, walk
 
-        walk(ReplayWalk(replay, eyes, wish.at), out)
+        walk(ReplayWalk(known, eyes, wish.at), out)
         return
     _show(out, seen, eyes, wish.at, steps=bool(step))
+
+
+def _read(client: Client, out: CommandOutput, source: str) -> Replay:
+    """A log file, as far as it holds, or a game as the player knows it."""
+    if is_file(source):
+        lines: list[Line] = []
+        try:
+            lines.extend(parse_lines(read_input(out, source)))
+        except MalformedError as error:
+            result = replay(lines)
+            return Replay(result.steps, result.stop or error)
+        return replay(lines)
+    with client.game(client.find(source)) as held:
+        return held.current().replay
 
 
 def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> None:
@@ -87,18 +103,6 @@ def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> 
         files = [each.file for each in targets]
         value = {"game": position.course.setup.game, "at": last, "eyes": eyes.word, "drawn": files}
         out.result(value, lambda: "\n".join(files))
-
-
-def place_title(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:
-    """Which game, where in it, and whose eyes: the title of a drawing."""
-    setup = position.course.setup
-    values = {"game": position.short, "entry": position.course.seq, "decision": decision, "decisions": decisions}
-    if eyes.open_:
-        return _("{game} · entry {entry} · decision {decision} of {decisions}", **values)
-    if eyes.seat is None:
-        return _("{game} · entry {entry} · decision {decision} of {decisions} · as a spectator saw it", **values)
-    name = setup.names[eyes.seat] or eyes.word
-    return _("{game} · entry {entry} · decision {decision} of {decisions} · as {name} saw it", name=name, **values)
 
 
 def _show(out: CommandOutput, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from hkoji.cli.input import check_standard_input
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.log_files.find import check_standard_input
+from hkoji.cli.log_files import UnreadableLog
 from hkoji.cli.output import CommandOutput, TextStyle
-from hkoji.cli.study.game_records import UnreadableLog, read_games
+from hkoji.cli.study.game_records import read_games
 from hkoji.errors import HkojiError, StorageError
 from hkoji.messages.text import plural, tell
 from hkoji.rules.registry import RULESETS

@@ -10,16 +10,13 @@ import sys
 from typing import Final
 
 from hkoji.cli.boards import draw
-from hkoji.cli.chosen_deck import deck_for
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.study.replay import place_title
+from hkoji.cli.study.places import place_title, stop_text
 from hkoji.errors import HkojiError, UsageError
 from hkoji.game.position import Position, studied_position
-from hkoji.game.replay import Replay, Step
+from hkoji.game.replay import Replay
 from hkoji.messages.text import shorten, tell
-from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
-from hkoji.rules.transcript import format_event, format_outcome
 from hkoji.study.eyes import EVERY, Eyes, parse_eyes, see
 from hkoji.study.stops import Stop, at_decision, at_entry, at_round, stops
 
@@ -122,7 +119,7 @@ class ReplayWalk:
             decision=stop.decision,
             total=total,
             entry=stop.seq,
-            told=_told(stop),
+            told=stop_text(stop),
             eyes=self._whose(),
         )
 
@@ -144,31 +141,6 @@ def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise UsageError(tell("{text!r} is not a number", text=shorten(text)), hint=tell("? lists the commands"))
     return int(text)
-
-
-def _told(stop: Stop) -> str:
-    """Who did what, in notation and in the names of the deck in use."""
-    if any(isinstance(event, Deal) for event in stop.step.events) and not stop.made:
-        return _("round {number} begins", number=stop.round)
-    return step_text(stop.step, stop.round)
-
-
-def step_text(step: Step, round_: int | None = None) -> str:
-    """What an entry brought, in one line; `round_` is the round that is scored, if not the one before."""
-    events, course = step.events, step.course
-    write = deck_for(course.setup.ruleset.name).write
-    made = [event for event in events if isinstance(event, DECISIONS)]
-    if made:
-        return f"{course.setup.names[made[0].seat]}: {write(format_event(made[0]))}"
-    if any(isinstance(event, Reveal) for event in events):
-        shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
-        cards = write(f"?{shown.get(0, '')}/{shown.get(1, '')}")
-        dealt = any(isinstance(event, Deal) for event in events)
-        number = round_ if round_ is not None else course.state.round - dealt
-        return _("round {number} is scored: {cards}", number=number, cards=cards)
-    outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
-    # The kind is a word of the log's format, the same in every language.
-    return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome
 
 
 def walk(place: ReplayWalk, out: CommandOutput) -> None:

@@ -1,4 +1,4 @@
-"""The board of Geisha's Road: circle with geisha, lanterns, both tableaus with their influence, hand."""
+"""The board of Geisha's Road: the circle and who stands where, lanterns, both tableaus with their influence, hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
 from hkoji.show.board import SIDE, Board, Choice, Look
-from hkoji.show.geishas_road import INTRODUCTION, halves
 
 _COLUMN: Final = 10
 _ROOM: Final = 9
@@ -28,14 +27,34 @@ _HELP: Final = {
     "G": tell("3 shown: they play 1, you 2"),
     "C": tell("2 pairs shown: they play one"),
 }
-_PLAYED: Final = {"R": tell("a reveal"), "I": tell("an intrigue"), "G": tell("a gift"), "C": tell("a competition")}
+_PLAYED: Final = {
+    "R": tell("a reveal"),
+    "I": tell("an intrigue"),
+    "G": tell("a gift"),
+    "C": tell("a competition"),
+}
+_INTRODUCTION: Final = tell(
+    """\
+Geisha's Road. Five geisha, A to E, walk round five teahouses; each has the
+cards 1 to 4. A card that is played moves its geisha so many houses on, and
+each time she comes exactly home a lantern with points is hung up for her.
+At the end of a round the higher numbers on one's side of a geisha win her
+points and her marker; more points win the round, two rounds the game.
+In a round each of you four times draws a card and takes an action, each once:
+  R reveal       one card, open, on your side
+  I intrigue     two face down: the first counts at the end, the second is out
+  G gift         you show three cards; the other plays one, you the other two
+  C competition  you show two pairs; the other plays one pair, you one
+RA3 reveals A3; -B2 answers with B2; >C4A1 is an order. Type ? to see what can
+be typed."""
+)
 
 
 class GeishasRoadBoard(Board):
     """A position of Geisha's Road."""
 
     game = "Geisha's Road"
-    introduction: ClassVar = INTRODUCTION
+    introduction: ClassVar = _INTRODUCTION
     reasons: ClassVar = {"rounds": tell("with two rounds")}
 
     def __init__(self, position: Position, look: Look) -> None:
@@ -47,7 +66,7 @@ class GeishasRoadBoard(Board):
     # --- words ------------------------------------------------------------------------------------------------
 
     def where(self) -> str:
-        """Returns the round of at most three."""
+        """The round of at most three."""
         if not self.state.round:
             return self.say(tell("before the first round"))
         return self.say(tell("round {number} of {limit}", number=self.state.round, limit=3))
@@ -211,7 +230,7 @@ class GeishasRoadBoard(Board):
         return self._row(self.label(seat), cells, f"{points:^8} {self.state.wins[seat]:^6}")
 
     def _influence_row(self, seat: Seat) -> str:
-        return self._row(self.say(tell("  influence")), (halves(each) for each in self.state.influence(seat)))
+        return self._row(self.say(tell("  influence")), (_halves(each) for each in self.state.influence(seat)))
 
     def _markers_row(self) -> str:
         arrows = {str(1 - self.me): "▲", str(self.me): "▼", MIDDLE: "·"}
@@ -246,7 +265,7 @@ class GeishasRoadBoard(Board):
         return f"{self.paint(f'{COLOURS[number]}⌂', 'dim')} {guests}{' ' * room}"
 
     def _hands(self) -> Iterator[str]:
-        """The player's hand; for a spectator the hands that the log has revealed."""
+        """The own hand; for a spectator the hands that the log has revealed."""
         for seat in (self.me,) if self.you else (0, 1):
             hand = self.state.hands[seat]
             if hand > 0 and (self.you or hand < PACK.unknown):
@@ -259,7 +278,7 @@ class GeishasRoadBoard(Board):
                 yield f"{label:{SIDE}}{' '.join(cards)}"
 
     def _actions(self, seat: Seat) -> str:
-        """All four actions, with used ones in brackets; the intrigue with its cards if they are known."""
+        """All four actions, those used in brackets; beside the intrigue its cards as far as they are known."""
         words = []
         for code in CODES:
             word = f"{code} {self.say(NAMES[code])}{self._face_down(seat) if code == INTRIGUE else ''}"
@@ -273,9 +292,9 @@ class GeishasRoadBoard(Board):
         return f" {self.say(tell('{kept} out {discarded}', kept=kept or '-', discarded=discarded))}"
 
     def decisions(self) -> Iterator[Choice]:
-        """Returns every answer, order or choice, or an example of each action that is left.
+        """Every answer, order or choice, or an example of each action that is left.
 
-        Words replace the signs that a shell would interpret: `order` for `>`, `marker` for `!`, `start` for `^`.
+        In words where a sign would mean something to the shell: `order` for `>`, `marker` for `!`, `start` for `^`.
         """
         legal = self.position.legal
         match self.state.due:
@@ -320,7 +339,7 @@ class GeishasRoadBoard(Board):
                         "{name} {cards}, influence {points}",
                         name=self.name(seat),
                         cards=self._held(seat, colour),
-                        points=halves(state.influence(seat)[number]),
+                        points=_halves(state.influence(seat)[number]),
                     )
                 )
                 for seat in (self.me, other)
@@ -388,6 +407,12 @@ def _spread(action: str) -> str:
     if action[0] == COMPETITION:
         return " / ".join(" ".join(pair) for pair in pairs(action))
     return _spaced(action[1:])
+
+
+def _halves(number: int) -> str:
+    """Half points as people write them: `5½`."""
+    whole, half = divmod(number, 2)
+    return f"{whole or ('' if half else 0)}{'½' * half}"
 
 
 def _capital(text: str) -> str:

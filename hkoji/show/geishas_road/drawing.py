@@ -1,4 +1,4 @@
-"""The drawing of Geisha's Road: circle with geisha, lanterns, tableaus, influence, markers, hands."""
+"""A position of Geisha's Road: the circle and who stands where, lanterns, tableaus, influence, markers, hands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, 
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.state import GeishasRoadState
-from hkoji.show.geishas_road import halves
 from hkoji.show.scene import Scene
 from hkoji.show.svg import cards, table
 from hkoji.show.svg.canvas import SERIF
@@ -34,13 +33,13 @@ _LIGHT: Final = "#ffe9a8"
 
 
 def draw(scene: Scene) -> str:
-    """Returns a scene of Geisha's Road as SVG text."""
+    """The SVG text. The scene's state is one of Geisha's Road."""
     state = scene.state
     assert isinstance(state, GeishasRoadState)
     near, far = scene.near, 1 - scene.near
     where = tell("round {number}", number=f"{state.round} / 3") if state.round else tell("before the first round")
     middle = 2 * _STACK + _BLOCK
-    mat = table.begin(scene, 2 * PANEL + middle + 16, "Geisha’s Road", scene.say(where))
+    mat = table.begin(scene, 2 * PANEL + middle + 16, "Geisha’s Road", scene.word(where))
     y: float = HEAD + 4
     _panel(mat, scene, state, far, y)
     y += PANEL
@@ -65,20 +64,20 @@ def _of(tableau: Cards, colour: str) -> tuple[str, ...]:
 def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float) -> None:
     down = PACK.split(PACK.decode(state.intrigues[seat])) + PACK.split(PACK.decode(state.discards[seat]))
     actions = tuple(
-        ActionTile(code, scene.say(NAMES[code]), bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
+        ActionTile(code, scene.word(NAMES[code]), bool(state.used[seat] & BITS[code]), down if code == INTRIGUE else ())
         for code in CODES
     )
     won = leads(state.influence(0), state.influence(1))
     points = prestige(state.road.lanterns, won, seat)
     totals = (
-        scene.say(tell("prestige {n}", n=points)),
-        scene.say(tell("markers {n} · rounds {wins}", n=state.markers.count(str(seat)), wins=state.wins[seat])),
+        scene.word(tell("prestige {n}", n=points)),
+        scene.word(tell("markers {n} · rounds {wins}", n=state.markers.count(str(seat)), wins=state.wins[seat])),
     )
     table.panel(mat, scene, seat, y, totals, actions, PACK.split(PACK.decode(state.hands[seat])))
 
 
 def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float, y: float) -> None:
-    """A colour: both sides' influence, her lanterns, and where her marker lies; a golden edge for the leader."""
+    """A colour: both sides' influence, her lanterns, and where her marker lies; a golden edge for who leads."""
     look = cards.KINDS[COLOURS[number]]
     mat.rect(x, y, _CARD, _BLOCK, rx=8, fill=PAPER, stroke=INK, stroke_width=1.5)
     mat.rect(x + 6, y + 30, _CARD - 40, _BLOCK - 60, rx=5, fill=look.colour)
@@ -91,7 +90,7 @@ def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float
     if homes:
         _lantern(mat, middle, y + 96, str(points), light=homes == 1)
     for seat, at in ((1 - near, y + 22), (near, y + _BLOCK - 10)):
-        mat.text(middle, at, halves(state.influence(seat)[number]), 17, anchor="middle", fill=INK, font_weight="bold")
+        mat.text(middle, at, _halves(state.influence(seat)[number]), 17, anchor="middle", fill=INK, font_weight="bold")
     owner, right = state.markers[number], x + _CARD - 17
     for side, spot in {str(1 - near): y + 21, MIDDLE: y + _BLOCK / 2, str(near): y + _BLOCK - 21}.items():
         (cards.marker if side == owner else cards.place)(mat, right, spot)
@@ -110,7 +109,7 @@ def _lantern(mat: Mat, x: float, y: float, points: str, *, light: bool) -> None:
 
 
 def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -> None:
-    """The circle: five teahouses, clockwise from the top, each with the geisha in front of it."""
+    """The circle: five teahouses, clockwise from the top, and in front of each those who stand there."""
     mat.circle(x, y, _RADIUS, fill="none", stroke=LINE, stroke_width=16)
     for number in range(TEAHOUSES):
         angle = 2 * pi * (number + 0.5) / TEAHOUSES
@@ -127,7 +126,7 @@ def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -
         guests = [each for at, each in enumerate(COLOURS) if (at + state.road.places[at]) % TEAHOUSES == number]
         for at, guest in enumerate(guests):
             _figure(mat, guest, hx + 21 * (at - (len(guests) - 1) / 2), hy + 34)
-    mat.text(x, y - 34, scene.say(tell("next lanterns")), 12, anchor="middle", fill=FAINT)
+    mat.text(x, y - 34, scene.word(tell("next lanterns")), 12, anchor="middle", fill=FAINT)
     for lanterns, light, level in ((state.road.light, True, y - 6), (state.road.dark, False, y + 34)):
         for number, points in enumerate(lanterns):
             _lantern(mat, x + 25 * (number - (len(lanterns) - 1) / 2), level, str(points), light=light)
@@ -156,18 +155,24 @@ def _figure(mat: Mat, colour: str, x: float, y: float) -> None:
 
 
 def _beside(mat: Mat, scene: Scene, state: GeishasRoadState, y: float) -> None:
-    """The deck, and below it the cards on offer, or those left of an offer."""
+    """The deck, and below it the offer that waits, or the cards left of it."""
     if state.deck:
         names = PACK.split(state.deck)
-        mat.text(_SIDE, y + 14, scene.say(tell("deck: {n}", n=len(names))), 14, fill=FAINT)
+        mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(names))), 14, fill=FAINT)
         cards.deck(mat, names, _SIDE, y + 24, table.WIDTH - MARGIN - _SIDE)
     waiting = state.offer[1:] or state.left
     if waiting:
         title = tell("on offer") if state.offer else tell("cards left")
-        mat.text(_SIDE, y + 150, scene.say(title), 15, fill=INK, font_weight="bold")
+        mat.text(_SIDE, y + 150, scene.word(title), 15, fill=INK, font_weight="bold")
         names = PACK.split(waiting)
         for number, pair in enumerate((names[:2], names[2:])):
             cards.row(mat, pair, _SIDE, y + 162 + (cards.HEIGHT + 14) * number)
         if state.offer[:1] == COMPETITION:
             line = y + 162 + cards.HEIGHT + 7
             mat.line(_SIDE, line, _SIDE + 2 * cards.WIDTH + 4, line, stroke=INK)
+
+
+def _halves(number: int) -> str:
+    """Half points as people write them: `5½`."""
+    whole, half = divmod(number, 2)
+    return f"{whole or ('' if half else 0)}{'½' * half}"

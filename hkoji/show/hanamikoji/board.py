@@ -16,7 +16,6 @@ from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.rules.protocol import Due
 from hkoji.show.board import SIDE, Board, Choice, Look
 from hkoji.show.deck import typed
-from hkoji.show.hanamikoji import INTRODUCTION
 
 _COLUMN: Final = 6
 _COLOURS: Final = ("red", "yellow", "cyan", "green", "bold", "red", "cyan")
@@ -27,13 +26,26 @@ _HELP: Final = {
     4: tell("2 pairs shown: they take one"),
 }
 _PLAYED: Final = {1: tell("a secret"), 2: tell("a trade-off"), 3: tell("a gift"), 4: tell("a competition")}
+_INTRODUCTION: Final = tell(
+    """\
+Hanamikoji. Seven geisha, A to G, have 2 2 2 3 3 4 5 charm, and as many cards.
+Who has more cards on their side of a geisha when a round ends has her favor.
+With the favor of 4 geisha, or with 11 charm, you win. If nobody does, there is
+a new round; favors stay until somebody has more cards there.
+In a round each of you four times draws a card and takes an action, each once:
+  1 secret       one card face down; it counts when the round ends
+  2 trade-off    two cards face down; nobody gets them
+  3 gift         you show three cards; the other takes one, two are yours
+  4 competition  you show two pairs; the other takes one pair, one is yours
+3BCC offers B, C and C; -C takes the C. Type ? to see what can be typed."""
+)
 
 
 class HanamikojiBoard(Board):
     """A position of Hanamikoji."""
 
     game = "Hanamikoji"
-    introduction: ClassVar = INTRODUCTION
+    introduction: ClassVar = _INTRODUCTION
     reasons: ClassVar = {
         "charm": tell("with 11 charm or more"),
         "geisha": tell("with 4 geisha or more"),
@@ -49,7 +61,7 @@ class HanamikojiBoard(Board):
     # --- words ------------------------------------------------------------------------------------------------
 
     def where(self) -> str:
-        """Returns the round, and the limit if there is one."""
+        """The round, and the limit if there is one."""
         if not self.state.round:
             return self.say(tell("before the first round"))
         number, limit = self.state.round, self.state.ruleset.max_rounds
@@ -151,7 +163,7 @@ class HanamikojiBoard(Board):
         )
 
     def _hands(self) -> Iterator[str]:
-        """The player's hand; for a spectator the hands that the log has revealed."""
+        """The own hand; for a spectator the hands that the log has revealed."""
         for seat in (self.me,) if self.you else (0, 1):
             hand = self.state.hands[seat]
             if hand > 0 and (self.you or hand < PACK.unknown):
@@ -180,7 +192,7 @@ class HanamikojiBoard(Board):
         return f"{self.say(tell('favor')):{SIDE}}{cells}"
 
     def _actions(self, seat: Seat) -> str:
-        """All four actions, with used ones in brackets and known face-down cards beside them."""
+        """All four actions, those used in brackets; beside them what lies face down and is known."""
         down = {SECRET: self.state.secrets[seat], TRADE_OFF: self.state.trade_offs[seat]}
         words = []
         for number in NUMBERS:
@@ -203,7 +215,7 @@ class HanamikojiBoard(Board):
         return self.shown(action[1:])
 
     def decisions(self) -> Iterator[Choice]:
-        """Returns every answer, or an example of each action that is left."""
+        """Every answer, or an example of each action that is left."""
         legal = self.position.legal
         if self.state.due is Due.ANSWER:
             for answer in legal:
@@ -268,5 +280,5 @@ class HanamikojiBoard(Board):
                 yield self.say(tell("{name} holds: {cards}.", name=self.name(seat), cards=held))
 
     def _whole(self, cards: str) -> str:
-        """Returns cards without spaces if their names are letters."""
+        """Cards as one word where they are letters."""
         return cards if self.deck.write(cards) == cards else self.shown(cards)

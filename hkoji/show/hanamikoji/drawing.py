@@ -25,14 +25,14 @@ _SIDE: Final = MARGIN + 7 * _COLUMN + 18
 
 
 def draw(scene: Scene) -> str:
-    """Returns a scene of Hanamikoji as SVG text."""
+    """The SVG text. The scene's state is one of Hanamikoji."""
     state = scene.state
     assert isinstance(state, HanamikojiState)
     near, far = scene.near, 1 - scene.near
     count = f"{state.round} / {state.ruleset.max_rounds}" if state.ruleset.max_rounds else str(state.round)
     where = tell("round {number}", number=count) if state.round else tell("before the first round")
     middle = 2 * _STACK + _GEISHA
-    mat = table.begin(scene, 2 * PANEL + middle + 16, "Hanamikoji", scene.say(where))
+    mat = table.begin(scene, 2 * PANEL + middle + 16, "Hanamikoji", scene.word(where))
     y: float = HEAD + 4
     _panel(mat, scene, state, far, y)
     y += PANEL
@@ -55,15 +55,15 @@ def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float)
     actions = tuple(
         ActionTile(
             str(number),
-            scene.say(NAMES[number]),
+            scene.word(NAMES[number]),
             bool(state.used[seat] & bit(number)),
             PACK.split(PACK.decode(down.get(number, 0))),
         )
         for number in NUMBERS
     )
     totals = (
-        scene.say(tell("{n} geisha", n=geisha(state.markers, seat))),
-        scene.say(tell("{n} charm", n=charm(state.markers, seat))),
+        scene.word(tell("{n} geisha", n=geisha(state.markers, seat))),
+        scene.word(tell("{n} charm", n=charm(state.markers, seat))),
     )
     table.panel(mat, scene, seat, y, totals, actions, PACK.split(PACK.decode(state.hands[seat])))
 
@@ -91,15 +91,15 @@ def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str
 
 
 def _beside(mat: Mat, scene: Scene, state: HanamikojiState, y: float) -> None:
-    """Deck and removed card, and below them the cards on offer."""
+    """Deck and removed card, and below them the offer that waits."""
     if state.deck:
-        mat.text(_SIDE, y + 14, scene.say(tell("deck: {n}", n=len(state.deck))), 14, fill=FAINT)
+        mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(state.deck))), 14, fill=FAINT)
         cards.deck(mat, PACK.split(state.deck), _SIDE, y + 24, WIDTH - MARGIN - _SIDE)
-        mat.text(_SIDE, y + 132, scene.say(tell("removed")), 14, fill=FAINT)
+        mat.text(_SIDE, y + 132, scene.word(tell("removed")), 14, fill=FAINT)
         cards.card(mat, PACK.decode(state.aside), _SIDE, y + 140, down=True)
     if state.offer:
         top = y + 244
-        mat.text(_SIDE, top, scene.say(tell("on offer")), 15, fill=INK, font_weight="bold")
+        mat.text(_SIDE, top, scene.word(tell("on offer")), 15, fill=INK, font_weight="bold")
         names = PACK.split(state.offer[1:])
         groups = (names[:2], names[2:]) if state.offer[0] == "4" else (names,)
         for number, group in enumerate(groups):

@@ -1,10 +1,10 @@
 """Hanamikoji on the Everdeck, a generic deck of 120 cards: eight suits, ranks 0 to 9, X, J, Q, K and A.
 
-The geisha of charm n is the n of her suit, and her items are the ranks below it. Items of a suit are interchangeable:
-any rank of an item is accepted as input, and none is written. The action cards are the X, J, Q and K of two suits.
+A geisha of charm n is the n of her suit, and her items are the ranks below. Items of a suit are interchangeable, so
+any rank of an item is read and none is written. The action cards are two suits' X, J, Q and K.
 
-Source: the Everdeck's page for Hanamikoji. Its table does not say whether the geisha of charm 5 is of moons or of
-stars; here it is moons.
+Source: the Everdeck's page for Hanamikoji. Its table does not say whether moons or stars carry the geisha of charm 5
+and her items; here it is moons.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hkoji.show.deck import DeckCard
 
 
 class _Suit(NamedTuple):
-    """A suit: its name in code and JSON, its name for people, its symbol, and other names accepted as input."""
+    """A suit: its name in code and JSON, spelled out for people, its symbol, and what else is read for it."""
 
     name: str
     word: Text
@@ -86,7 +86,7 @@ class Everdeck:
         return (action[0], *cards)
 
     def read(self, text: str) -> str:
-        """Reads `gift spades hearts 0 hearts`, `3 ♠ ♥ ♥` and `q picche cuori cuori` as `3 B C C`; keeps letters."""
+        """`gift spades hearts 0 hearts`, `3 ♠ ♥ ♥`, `q picche cuori cuori` as `3 B C C`; letters are left alone."""
         action = _ACTION.match(text)
         read = f"{_ACTIONS[action[1].upper()]}{text[action.end() :]}" if action else text
         return _CARD.sub(lambda found: f" {self._kind(text, found)} ", read).strip()
@@ -121,5 +121,5 @@ class Everdeck:
 
 
 def spelled(suit: str) -> Text:
-    """Returns a suit's name for people. Raises `StopIteration` if there is no such suit."""
+    """A suit's name for people. Raises `StopIteration` if there is no such suit."""
     return next(each.word for each in _SUITS if each.name == suit)

@@ -1,7 +1,7 @@
-"""Cards and markers on a table. Knows no game.
+"""Cards, markers and tokens: what lies on a table, each at a place on a mat. Knows no game.
 
-A kind of card has its own letter, colour and sign, and each of the three alone identifies it. People with any of the
-usual kinds of colour blindness can distinguish the seven colours (after Okabe and Ito).
+A kind of card has a letter, a colour and a sign of its own, so that it can be told by each of the three alone. The
+colours are seven that people with any of the usual kinds of colour blindness tell apart (after Okabe and Ito).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _THREAD: Final = "#8b95ad"
 
 
 class Mat(Canvas):
-    """A canvas that cards lie on; `symbol` gives the text on a card of a name."""
+    """A canvas that cards lie on; `symbol` says what is written on a card of a name."""
 
     def __init__(
         self, width: float, height: float, title: str, background: str, symbol: Callable[[str], str] = str
@@ -76,7 +76,7 @@ _SIGNS: Final = {
 
 
 def sign(mat: Mat, letter: str, x: float, y: float, scale: float, colour: str) -> None:
-    """Draws the sign of a kind with its middle at (x, y)."""
+    """The sign of a kind, its middle at (x, y)."""
     mat.path(
         _SIGNS[letter],
         transform=f"translate({x:.1f} {y:.1f}) scale({scale:g})",
@@ -89,7 +89,7 @@ def sign(mat: Mat, letter: str, x: float, y: float, scale: float, colour: str) -
 
 
 def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale: float = 1) -> None:
-    """Draws the card `name` (`G`, `B3`) with its upper left corner at (x, y); dashed if it lies face down."""
+    """The card `name` (`G`, `B3`) with its upper left corner at (x, y); dashed if it lies face down and is known."""
     kind = KINDS[name[0]]
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
     mat.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx=5, fill=PAPER, stroke=INK, stroke_dasharray="4 3" if dashed else None)
@@ -100,7 +100,7 @@ def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale
 
 
 def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
-    """Draws the back of a card that the observer does not know."""
+    """A card that nobody who sees this drawing knows."""
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
     mat.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx=5, fill=BACK, stroke=INK)
     mat.rect(5, 5, WIDTH - 10, HEIGHT - 10, rx=3, fill="none", stroke=_THREAD)
@@ -111,7 +111,7 @@ def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
 
 
 def card(mat: Mat, name: str, x: float, y: float, *, down: bool = False, scale: float = 1) -> None:
-    """Draws a card by name; `X` is an unknown one. `down` says that it lies face down."""
+    """A card by name; `X` is one that is not known. `down`: it lies face down."""
     if name == "X":
         back(mat, x, y, scale=scale)
     else:
@@ -119,13 +119,13 @@ def card(mat: Mat, name: str, x: float, y: float, *, down: bool = False, scale: 
 
 
 def row(mat: Mat, names: tuple[str, ...], x: float, y: float, step: float = WIDTH + 4) -> None:
-    """Draws cards side by side."""
+    """Cards side by side."""
     for number, name in enumerate(names):
         card(mat, name, x + step * number, y)
 
 
 def deck(mat: Mat, names: tuple[str, ...], x: float, y: float, space: float) -> None:
-    """Draws the cards of a deck, the next one first: unknown ones as a fan `space` wide, else small in rows."""
+    """Cards to be drawn, the next one first: if unknown as a fan of backs `space` wide, else small and in rows."""
     if "X" in names:
         step = min(20.0, (space - WIDTH) / max(1, len(names) - 1))
         for number in reversed(range(len(names))):
@@ -138,18 +138,18 @@ def deck(mat: Mat, names: tuple[str, ...], x: float, y: float, space: float) -> 
 
 
 OVERLAP: Final = 27
-"""The distance between the cards of a stack; the name of each stays visible."""
+"""How far one card of a stack lies below the other: its name can still be read."""
 
 
 def stack(mat: Mat, names: tuple[str, ...], x: float, edge: float, direction: int) -> None:
-    """Draws open cards one over the other, the first one at `edge`, growing down (1) or up (-1)."""
+    """Open cards one over the other, the first one at `edge`, growing down (1) or up (-1)."""
     count = len(names)
     for at in range(count) if direction > 0 else reversed(range(count)):
         face(mat, names[at], x, edge + OVERLAP * at if direction > 0 else edge - HEIGHT - OVERLAP * at)
 
 
 def marker(mat: Mat, x: float, y: float, radius: float = 11) -> None:
-    """Draws a marker with its middle at (x, y)."""
+    """A marker, its middle at (x, y)."""
     mat.circle(x, y, radius, fill=GOLD, stroke=INK, stroke_width=1.2)
     mat.path(
         _SIGNS["F"],
@@ -161,5 +161,5 @@ def marker(mat: Mat, x: float, y: float, radius: float = 11) -> None:
 
 
 def place(mat: Mat, x: float, y: float, radius: float = 11) -> None:
-    """Draws an empty place for a marker."""
+    """A place where a marker can lie and does not."""
     mat.circle(x, y, radius, fill="none", stroke=LINE, stroke_width=1.2, stroke_dasharray="3 3")

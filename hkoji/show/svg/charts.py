@@ -1,4 +1,4 @@
-"""Horizontal bar charts of shares, one below the other. Knows no game."""
+"""Horizontal bar charts of shares, one below the other. Knows numbers and labels, and no game."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Chart(NamedTuple):
 
 
 def draw_charts(title: str, charts: tuple[Chart, ...]) -> str:
-    """Returns all charts as one SVG text."""
+    """All charts as one SVG text."""
     height = 2 * _MARGIN + 30 + sum(_TITLE + _STEP * len(chart.bars) for chart in charts)
     canvas = Canvas(WIDTH, height, title, _PAPER)
     canvas.text(_MARGIN, _MARGIN + 16, title, 20, fill=_INK, font_weight="bold")

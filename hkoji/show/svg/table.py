@@ -1,4 +1,4 @@
-"""The parts of a drawing that all games share: the frame, and each player's panel with name, actions and hand."""
+"""What the tables of all games share: the frame, and each player's panel with name, actions and hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST: Final = 17
 
 
 class ActionTile(NamedTuple):
-    """An action of a player: sign, name, whether it has been taken, and the cards that it keeps face down."""
+    """An action of a player: its sign and name, whether it has been taken, and the cards it keeps face down."""
 
     sign: str
     name: str
@@ -31,7 +31,7 @@ class ActionTile(NamedTuple):
 
 
 def begin(scene: Scene, height: float, game: str, where: str) -> Mat:
-    """Returns a canvas with the heading; `height` is that of the table below it, without head and foot."""
+    """A canvas with the heading; `height` is that of the table below it, without head and foot."""
     full = HEAD + height + foot(scene)
     mat = Mat(WIDTH, full, f"{game}: {scene.title}" if scene.title else game, cards.TABLE, scene.symbol)
     mat.text(MARGIN, 38, game, 26, fill=INK, font_family=SERIF, font_weight="bold")
@@ -42,12 +42,12 @@ def begin(scene: Scene, height: float, game: str, where: str) -> Mat:
 
 
 def foot(scene: Scene) -> float:
-    """Returns the height of the last lines: the news and what is due."""
+    """The height of the last lines: what has happened and what is due."""
     return 22 + _NEWS * (len(scene.news) + bool(scene.turn))
 
 
 def end(mat: Mat, scene: Scene, y: float) -> str:
-    """Draws the last lines, from `y` on, and returns the drawing."""
+    """The last lines, from `y` on, and with them the whole drawing."""
     mat.line(MARGIN, y, WIDTH - MARGIN, y, stroke=LINE)
     y += 6
     for line in scene.news:
@@ -67,7 +67,7 @@ def panel(
     actions: tuple[ActionTile, ...],
     hand: tuple[str, ...],
 ) -> None:
-    """Draws a player's name with totals, the four actions and the hand; a bar marks the player to decide."""
+    """A player's name with totals, the four actions, and the hand; the one who is to decide has a bar at the side."""
     name = scene.names[seat]
     acting = scene.state.actor == seat
     mat.rect(MARGIN, y, WIDTH - 2 * MARGIN, PANEL - 12, rx=8, fill=PAPER, stroke=INK if acting else LINE)

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.audit.log_audit import Audit, MapChecks, audit
-from hkoji.cli.log_files.read import split
-from hkoji.cli.study.game_records import UnreadableLog
+from hkoji.cli.log_files import UnreadableLog, split
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log.line import format_log, parse_log

@@ -8,13 +8,15 @@ holds, or can be read at all, is not known here.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from hkoji.audit.evidence_file import is_evidence
-from hkoji.cli.study.game_records import UnreadableLog
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import tell
 
@@ -25,12 +27,41 @@ MAX_LOG_BYTES: Final = 2**26
 _BEGINS: Final = re.compile(rb'\{"entry":"[^\n]*\\"seq\\":0,\\"v\\":[0-9]+\}",')
 
 
+class UnreadableLog(NamedTuple):
+    """A log that is not counted: `read` is False if it could not even be read, else it does not hold."""
+
+    file: str
+    line: int
+    """From 1; 0 for the file as a whole."""
+    read: bool
+    reason: str
+
+
 class LogBytes(NamedTuple):
     """The text of one log, as it stands in `file` from `line` (from 1) on."""
 
     file: str
     line: int
     text: bytes
+
+
+def log_files(sources: Iterable[str]) -> Iterator[str]:
+    """The log files of sources, in their order: of a folder all `*.jsonl` in it and below, by name.
+
+    A folder that cannot be listed is given like a file, so that opening it says why.
+    """
+    return chain.from_iterable(map(_files, sources))
+
+
+def _files(source: str) -> Iterator[str]:
+    if source == "-" or not Path(source).is_dir():
+        yield source
+        return
+    failed: list[OSError] = []
+    for folder, below, names in os.walk(source, onerror=failed.append):
+        below.sort()
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl"))
+    yield from (str(error.filename) for error in failed)
 
 
 def read_all(files: Iterable[str]) -> Iterator[LogBytes | UnreadableLog]:

@@ -1,0 +1,60 @@
+"""`hkoji log`, `export` and `evidence`: the log of a game, to be kept or given away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hkoji.cli.language import translate
+from hkoji.cli.output import CommandOutput
+from hkoji.client import Client
+from hkoji.errors import IllegalError
+from hkoji.log.line import format_log
+from hkoji.messages.text import tell
+
+
+def log(client: Client, out: CommandOutput, game: str) -> None:
+    """The public log as it stands, without receipts."""
+    with client.game(client.find(game)) as held:
+        lines = held.log()
+    out.lines(format_log(lines, receipts=False))
+
+
+def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None:
+    """A finished game with receipts; or any game as it is `kept` here, whatever the service says of it now."""
+    game = client.find(game)
+    if kept:
+        out.lines(format_log(client.kept(game)))
+        return
+    with client.game(game) as held:
+        lines = held.log()
+    if not lines or lines[-1].entry.kind not in ("end", "unseal"):
+        raise IllegalError(
+            tell("game {game} is not over yet", game=game[:8]),
+            hint=tell("see its log so far with `hkoji log {game}`", game=game[:8]),
+        )
+    out.lines(format_log(lines))
+
+
+def evidence(client: Client, out: CommandOutput, game: str, file: str | None, *, cards: bool) -> None:
+    """What is kept of a game, as a file for others."""
+    written = client.evidence(client.find(game), cards=cards)
+    if written.left_out:
+        out.say(
+            tell(
+                "the game is not over: what shows your cards is left out ({n}); with --with-cards it is in the file",
+                n=written.left_out,
+            )
+        )
+    if file is None:
+        out.lines(written.text)
+        return
+    from hkoji.client.files import write_file
+
+    write_file(Path(file).absolute(), written.text.encode())
+    counts = {"entries": written.entries, "views": written.views, "refused": written.refused}
+    text = tell(
+        "{file}: entries {entries}, views {views}, statements refused {refused}. Check it with `hkoji audit {file}`.",
+        file=file,
+        **counts,
+    )
+    out.result({"file": file, **counts, "left_out": written.left_out}, lambda: translate(text))

@@ -1,0 +1,107 @@
+"""`hkoji move`, `resign`, `sign` and `submit`: moves, sent at once or signed for later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hkoji.cli import chosen_deck
+from hkoji.cli.games.show import position_json, show_position
+from hkoji.cli.input import confirm, read_input
+from hkoji.cli.language import _
+from hkoji.cli.output import CommandOutput
+from hkoji.client import Client
+from hkoji.game.position import action_of
+from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse_submission
+from hkoji.log.canonical import encode_base64
+from hkoji.messages.text import tell
+
+
+def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
+    """Makes a move and shows what came of it."""
+    game = client.find(game)
+    typed = _typed(client, game, notation)
+    with client.game(game) as held:
+        position, seq = held.move(typed)
+    step = position.replay.steps[seq]
+    value = {**position_json(position), "move": {"seq": seq, "head": step.entry.head, "action": action_of(step)}}
+
+    def text() -> str:
+        from hkoji.cli.boards import draw
+
+        course = position.course
+        if position.over or course.state.round != position.replay.steps[seq - 1].course.state.round:
+            return draw(position, out.style)
+        action = chosen_deck.deck_for(course.setup.ruleset.name).write(action_of(step))
+        made = _("Entry {seq} is on record: {action}.", seq=seq, action=action)
+        if position.mine:
+            then = _("It is your turn again: {command}", command=f"hkoji show {position.short}")
+        else:
+            name = course.setup.names[1 - (position.seat or 0)]
+            then = _("Now {name} is to move: {command}", name=name, command=f"hkoji wait {position.short}")
+        return f"{made}\n{then}"
+
+    out.result(value, text)
+
+
+def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
+    """A move as it was typed, with a deck's names for the cards replaced by the game's."""
+    text = " ".join(notation)
+    if chosen_deck.is_standard():
+        return text
+    with client.game(game) as held:
+        position = held.current()
+    return chosen_deck.deck_for(position.course.setup.ruleset.name).read(text)
+
+
+def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
+    """Gives a game up. At a terminal it asks first."""
+    game = client.find(game)
+    confirm(out, _("Give up game {game}? It cannot be taken back.", game=game[:8]), tell("not given up"), yes=yes)
+    with client.game(game) as held:
+        position = held.resign().position
+    show_position(out, position)
+
+
+def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
+    """Signs a move for later."""
+    game = client.find(game)
+    typed = _typed(client, game, notation)
+    client.stored(game)  # a game that was never seen is refused here, without asking the service
+    with client.game(game) as held:
+        submission = held.sign(typed)
+    out.lines(format_submission(submission) + "\n")
+    if submission.opening:
+        out.say(
+            tell(
+                "Signed, not sent. It holds your hidden cards until it is sent: keep it to yourself. "
+                "Send it with: hkoji submit FILE"
+            )
+        )
+    else:
+        out.say(tell("Signed, not sent. Send it with: hkoji submit FILE"))
+
+
+def submit(client: Client, out: CommandOutput, file: str, server: str | None) -> None:
+    """Sends a signed move."""
+    submission = parse_submission(read_input(out, file, MAX_SUBMISSION_BYTES))
+    lines = client.submit(submission, server)
+    receipt = lines[0].receipt
+    assert receipt is not None
+    entry = submission.entry
+    value = {
+        "game": entry.game,
+        "seq": entry.seq,
+        "head": entry.head,
+        "at": receipt.receipt.at,
+        "receipt": {"sig": encode_base64(receipt.sig), "text": receipt.receipt.text},
+        "entries": [line.entry.seq for line in lines],
+    }
+    out.result(
+        value,
+        lambda: _(
+            "Entry {seq} of game {game} is on record since {time}.",
+            seq=entry.seq,
+            game=entry.game[:8],
+            time=receipt.receipt.at,
+        ),
+    )

@@ -1,0 +1,67 @@
+"""`hkoji show` and `wait`: a game as the player sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hkoji.cli import chosen_deck
+from hkoji.cli.output import CommandOutput, EncodedResult
+from hkoji.client import Client, Position
+from hkoji.game.course import Stage
+
+
+def show(client: Client, out: CommandOutput, game: str) -> None:
+    """A game's board."""
+    with client.game(client.find(game)) as held:
+        position = held.current()
+    show_position(out, position)
+
+
+def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
+    """The board once there is something to do."""
+    from hkoji.client import watching
+
+    show_position(out, watching.wait(client, client.find(game), timeout))
+
+
+def show_position(out: CommandOutput, position: Position) -> None:
+    """A board; with `--json` a position for programs."""
+    chosen_deck.deck_for(position.course.setup.ruleset.name)
+
+    def text() -> str:
+        from hkoji.cli.boards import draw
+
+        return draw(position, out.style)
+
+    out.result(position_json(position), text)
+
+
+_encoded: dict[str, tuple[Position, EncodedResult]] = {}
+
+
+def position_json(position: Position) -> EncodedResult:
+    """A position for programs. docs/cli.md, "show"."""
+    # A batch often asks for a game in which nothing has happened since: then the client gives the very same value.
+    game = position.course.setup.game
+    held = _encoded.get(game)
+    if held is None or held[0] is not position:
+        held = _encoded[game] = (position, EncodedResult(_encode(position)))
+    return held[1]
+
+
+def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
+    from hkoji.rules.information import information_json
+
+    course = position.course
+    setup = course.setup
+    return {
+        **information_json(course.state, position.seat, position.events, position.legal),
+        "game": setup.game,
+        "status": course.status,
+        "host": setup.names[0],
+        "guest": setup.names[1],
+        "actor": course.actor,
+        "due": course.state.due.value if course.stage is Stage.PLAY else course.stage.value,
+        "seq": course.seq,
+        "head": course.head,
+    }

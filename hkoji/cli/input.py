@@ -1,0 +1,45 @@
+"""What commands read: files, standard input, and a yes or no at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from hkoji.cli.language import _
+from hkoji.cli.output import CommandOutput
+from hkoji.errors import CancelledError, StorageError, UsageError
+from hkoji.messages.text import tell
+
+
+def is_file(source: str) -> bool:
+    """Whether FILE|GAME names a file: one that is there, or `-`."""
+    return source == "-" or Path(source).is_file()
+
+
+def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes:
+    """A file's bytes, or standard input's for `-`. Raises `StorageError`, and `UsageError` for `-` in a batch."""
+    if file == "-" and out.keep:
+        raise UsageError(tell("in a batch standard input holds the commands"), hint=tell("give a file"))
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read() if limit is None else sys.stdin.buffer.read(limit + 1)
+        return Path(file).read_bytes()
+    except OSError as error:
+        reason = tell("cannot read {file}: {reason}", file=file, reason=error.strerror)
+        raise StorageError(reason, hint=tell("give a file, or - for standard input")) from error
+
+
+def check_standard_input(sources: list[str], *, taken: bool) -> None:
+    """Raises `UsageError` if `-` is there twice, or at all where standard input is `taken` by something else."""
+    if sources.count("-") > 1 or ("-" in sources and taken):
+        raise UsageError(tell("standard input can be read once"), hint=tell("give - one time, and not in a batch"))
+
+
+def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool) -> None:
+    """Asks at a terminal, unless `yes` or in a batch. Raises `CancelledError` with the text `refused` for a no."""
+    if yes or out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    sys.stderr.write(f"{question} {_('[y/N]')} ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in _("y yes").split():
+        raise CancelledError(refused, hint=tell("nothing was sent"))

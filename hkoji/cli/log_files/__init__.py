@@ -1,1 +1,0 @@
-"""Files of logs: finding them, splitting them, reading the games in them."""

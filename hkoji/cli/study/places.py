@@ -1,0 +1,49 @@
+"""Places in a game in words: the title of a drawing, and in one line what an entry brought."""
+
+from __future__ import annotations
+
+from hkoji.cli.chosen_deck import deck_for
+from hkoji.cli.language import _
+from hkoji.game.position import Position
+from hkoji.game.replay import Step
+from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
+from hkoji.rules.transcript import format_event, format_outcome
+from hkoji.study.eyes import Eyes
+from hkoji.study.stops import Stop
+
+
+def place_title(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:
+    """Which game, where in it, and whose eyes: the title of a drawing."""
+    setup = position.course.setup
+    values = {"game": position.short, "entry": position.course.seq, "decision": decision, "decisions": decisions}
+    if eyes.open_:
+        return _("{game} · entry {entry} · decision {decision} of {decisions}", **values)
+    if eyes.seat is None:
+        return _("{game} · entry {entry} · decision {decision} of {decisions} · as a spectator saw it", **values)
+    name = setup.names[eyes.seat] or eyes.word
+    return _("{game} · entry {entry} · decision {decision} of {decisions} · as {name} saw it", name=name, **values)
+
+
+def stop_text(stop: Stop) -> str:
+    """Returns who did what at a stop, in one line, with the card names of the deck in use."""
+    if any(isinstance(event, Deal) for event in stop.step.events) and not stop.made:
+        return _("round {number} begins", number=stop.round)
+    return step_text(stop.step, stop.round)
+
+
+def step_text(step: Step, round_: int | None = None) -> str:
+    """What an entry brought, in one line; `round_` is the round that is scored, if not the one before."""
+    events, course = step.events, step.course
+    write = deck_for(course.setup.ruleset.name).write
+    made = [event for event in events if isinstance(event, DECISIONS)]
+    if made:
+        return f"{course.setup.names[made[0].seat]}: {write(format_event(made[0]))}"
+    if any(isinstance(event, Reveal) for event in events):
+        shown = {event.seat: event.cards for event in events if isinstance(event, Reveal)}
+        cards = write(f"?{shown.get(0, '')}/{shown.get(1, '')}")
+        dealt = any(isinstance(event, Deal) for event in events)
+        number = round_ if round_ is not None else course.state.round - dealt
+        return _("round {number} is scored: {cards}", number=number, cards=cards)
+    outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
+    # The kind is a word of the log's format, the same in every language.
+    return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome
