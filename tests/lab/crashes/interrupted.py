@@ -1,4 +1,4 @@
-"""Two real clients with their homes on disk, under a service that goes away and comes back elsewhere."""
+"""Two real clients with their homes on disk, whose service goes away and comes back on another port."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.ledger import Ledger, lines_told
 
 
 class Noting(Transport):
-    """The client's transport, which notes what is sent and acknowledged, and finds the service where it is now."""
+    """The client's transport: records what is sent and acknowledged, and finds the service's current port."""
 
     def __init__(self, url: str, where: Callable[[], int], ledger: Ledger) -> None:
         super().__init__(url)
@@ -47,7 +47,7 @@ class Noting(Transport):
 
 
 class Clients:
-    """Two real clients at one game after another; what was interrupted is given again."""
+    """Two real clients that play one game after another; a command that was interrupted is given again."""
 
     def __init__(self, folder: Path, number: int, where: Callable[[], int], ledger: Ledger, rng: random.Random) -> None:
         self.rng = rng
@@ -70,12 +70,12 @@ class Clients:
             client.close()
 
     def step(self) -> None:
-        """The next command. Raises `NetworkError`."""
+        """Gives the next command. Raises `NetworkError`."""
         if self._again:
             try:
                 self._again()
             except (IllegalError, NotYourTurnError):
-                # Its answer had come, and only what the command asked afterwards had not.
+                # Its answer had come; only the command's later requests had not been answered.
                 if self._told() == self._before:
                     raise
             self._again = None
@@ -110,7 +110,7 @@ class Clients:
                 return
 
     def _told(self) -> int:
-        """How many entries are known to be acknowledged in the game."""
+        """The number of entries of the game known to be acknowledged."""
         return sum(fact.table == "entry" and fact.key[0] == self._game for fact in self._ledger.facts)
 
     def _do(self, command: Callable[[], object]) -> None:

@@ -1,8 +1,8 @@
 """Runs the real service in processes that end at a chosen point as `kill -9` ends them.
 
-A process that has everything imported forks one service after another, since starting Python costs more than all the
-rest. It reads one JSON line for each: the data folder and the point. The service is that of `hkoji serve`; what is
-added sits around it and watches: the driver, SQLite's files, and the answers.
+A process with all modules imported forks one service after another, because starting Python costs more than everything
+else together. It reads one JSON line for each: the data folder and the point. The service is that of `hkoji serve`,
+observed from outside at the driver, SQLite's files, and the answers.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ POSTGRES_POINTS: Final = (
     "amid the start",
 )
 ARM: Final = "/-/arm"
-"""A request for this makes the count begin."""
+"""The address of the request that starts the count."""
 
 
 class Doom:
-    """Ends this process when `point` is reached for the `count`th time, once armed."""
+    """Ends this process when `point` is reached for the `count`th time after arming."""
 
     def __init__(self, point: str, count: int) -> None:
         self._point = point
@@ -61,7 +61,7 @@ class Doom:
         self.armed = point == "amid the start"
 
     def reach(self, *points: str) -> None:
-        """One of these points has been reached."""
+        """Notes that one of these points has been reached."""
         if self._point in points and self.armed:
             with self._lock:
                 self._left -= 1
@@ -69,11 +69,14 @@ class Doom:
                     os.kill(os.getpid(), signal.SIGKILL)
 
     def arm(self) -> None:
-        """From now on it counts."""
+        """Starts the count."""
         self.armed = self._point != "amid the start"
 
     def born(self) -> None:
-        """The start is over. Who has lived to see it is not to die under whoever looks at it."""
+        """Marks the end of the start-up.
+
+        A point of the start does not kill the process after that, under a client's request.
+        """
         if self._point == "amid the start":
             self.armed = False
 
@@ -107,7 +110,7 @@ class Doom:
 
 
 class Road:
-    """ASGI, around the application: arms, and ends the process before or amid an answer to a POST."""
+    """ASGI middleware: arms, and ends the process before or during the answer to a POST."""
 
     def __init__(self, app: Any, doom: Doom) -> None:  # Any: ASGI, here and below
         self._app = app
@@ -159,7 +162,7 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
 
     doom = Doom(point, count)
     if "checkpoint" in point:
-        connections._PRAGMAS["wal_autocheckpoint"] = 60  # they would be too far apart for a short life
+        connections._PRAGMAS["wal_autocheckpoint"] = 60  # by default they would be too rare for a short life
     create, close = module.create_app, SqliteStore.close
     closes = 0
 
@@ -169,7 +172,7 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
     def closed(store: SqliteStore) -> None:
         nonlocal closes
         closes += 1
-        if closes > 1 and point == "amid a clean stop":  # the first one closes what was opened to look at
+        if closes > 1 and point == "amid a clean stop":  # the first store was only opened to look at it
             doom.armed = True
         close(store)
 
@@ -194,7 +197,7 @@ def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
 
 
 def main() -> None:
-    """Forks a service for each line, and says its process id, and then how it ended."""
+    """Forks a service for each line; prints its process id, and then how it ended."""
     import hkoji_server.app
     import hkoji_server.store.postgres.store  # noqa: F401
     import uvicorn.protocols.http.auto  # noqa: F401
@@ -222,12 +225,12 @@ def main() -> None:
                 sys.stderr.flush()
                 os._exit(code)
         print(child, flush=True)
-        sys.stdin.readline()  # only now may the number of the process be given to another
+        sys.stdin.readline()  # only now may the process id be reused
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 class Forked:
-    """A service that has been forked. `port` is None if it ended before it was ready."""
+    """A forked service. `port` is None if it ended before it was ready."""
 
     def __init__(self, nursery: Nursery, pid: int, log: Path) -> None:
         self._nursery = nursery
@@ -236,7 +239,7 @@ class Forked:
         self.port = _port(log, lambda: Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z")
 
     def kill(self) -> int:
-        """Ends it as `kill -9` does, if it has not ended. How it ended."""
+        """Kills it (SIGKILL) if it still runs. Returns its exit code."""
         os.kill(self.pid, signal.SIGKILL)
         return self.wait()
 
@@ -263,7 +266,7 @@ class Nursery:
         assert self._answer() == "ready"
 
     def say(self, line: str) -> str:
-        """Says a line, and returns the answer."""
+        """Sends a line and returns the answer."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
@@ -274,7 +277,7 @@ class Nursery:
         return self._process.stdout.readline().strip()
 
     def start(self, data: Path, point: str = "", count: int = 1, database: str | None = None) -> Forked:
-        """A service on `data` or a PostgreSQL database, ready or ended."""
+        """Starts a service on `data` or a PostgreSQL database. Returns it when it is ready or has ended."""
         log = data.parent / f"{data.name}.log"
         log.unlink(missing_ok=True)
         given = {"data": str(data), "point": point, "count": count, "log": str(log), "database": database}
@@ -290,7 +293,7 @@ class Nursery:
 
 
 def _port(log: Path, lives: Callable[[], bool]) -> int | None:
-    """The port that a starting service names."""
+    """The port that a starting service prints."""
     end = time.monotonic() + 300
     while time.monotonic() < end:
         for line in log.read_text().splitlines() if log.exists() else ():

@@ -1,30 +1,32 @@
-"""Kills the service, again and again, and looks whether anything that it had acknowledged is lost.
+"""Kills the service again and again, and checks that nothing it had acknowledged is lost.
 
-    python -m tests.lab.crashes.measure --kills 100                a look at it, in two minutes
+    python -m tests.lab.crashes.measure --kills 100                a sample, in two minutes
     python -m tests.lab.crashes.measure --kills 2000 --jobs 2      all of it
     python -m tests.lab.crashes.measure --store postgres           the same on PostgreSQL
 
-Real service processes on real files, under players in threads who offer, open, join and play over HTTP and remember
-every answer, and a pair of real clients with their homes on disk. `kill -9` comes at a random moment, or when the
-service reaches a chosen point for the nth time (killed.py: around transactions, statements, commits,
-writes and syncs of the write-ahead log, checkpoints, amid an answer, the start and a clean stop). Then the service is
-started on the same files, and so on: --lives kills for each folder of data, in which games accumulate.
+Real service processes run on real files. Players in threads offer, open, join and play over HTTP and remember every
+answer, and so does a pair of real clients with their homes on disk. `kill -9` comes at a random moment, or when the
+service reaches a chosen point for the nth time (killed.py: around transactions, statements, commits, writes and syncs
+of the write-ahead log, checkpoints, during an answer, the start and a clean stop). Then the service is started on the
+same files, and so on: --lives kills for each folder of data, in which games accumulate.
 
-After each kill, what lies on disk is read with plain SQL and judged by a naive reading of the specification
-(tests/support/ledger.py): every entry that was acknowledged or shown is there with its signature and receipt, to the
-byte; openings, registrations and logins too; nothing is half done; lists say what the logs say. Then the started
-service must show the logs of the games in progress so that they pass `hkoji audit`, answer what was acknowledged
-earlier with the same bytes, and take again what was not answered: once, and after that always with the same answer.
+After each kill, the files are read with plain SQL and judged by a naive reading of the specification
+(tests/support/ledger.py). Every entry that was acknowledged or shown is there with its signature and receipt, to the
+byte; so are openings, registrations and logins. No transaction is incomplete, and lists agree with the logs. Then the
+started service must show the logs of the games in progress so that they pass `hkoji audit`, repeat earlier
+acknowledgements with the same bytes, and accept what was not answered: once, and after that always with the same
+answer.
 
-One service in --whole is a `hkoji serve` of its own and is killed at a random moment; the others are forked from a
-process that has the modules imported, which saves most of a start; those that are to end at a checkpoint make one every
-60 pages instead of every 1,000.
+One service in --whole is a separate `hkoji serve` and is killed at a random moment. The others are forked from a
+process with the modules imported, which saves most of a start; those that must end at a checkpoint make one every 60
+pages instead of every 1,000.
 
-On PostgreSQL each folder has a server of its own, which is struck as well, under the service: a process that serves one
-of its connections is killed, which makes PostgreSQL end them all and recover; or the whole server is stopped at once,
-as `pg_ctl stop -m immediate` does, and started again. The same service has to go on by itself then.
+On PostgreSQL each folder has its own server, which is also struck while the service runs: a process that serves one of
+its connections is killed, which makes PostgreSQL end them all and recover; or the complete server is stopped
+immediately, as `pg_ctl stop -m immediate` does, and started again. The same service process must then recover by
+itself.
 
-Ends with 1 if anything was not as it must be.
+Exits with 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ STRIKES: Final = (_BACKEND, _STOPPED)
 
 
 class Told(NamedTuple):
-    """What came of one folder."""
+    """The results of one folder."""
 
     kills: Counter[str]
     numbers: Counter[str]
@@ -77,7 +79,7 @@ class Told(NamedTuple):
 
 
 class Folder:
-    """One folder of data, and the lives of the service on it."""
+    """One folder of data, and the successive services on it."""
 
     def __init__(
         self, folder: Path, seed: int, whole: int, patience: float = _PATIENCE, *, postgres: bool = False
@@ -107,7 +109,7 @@ class Folder:
         return self.port
 
     def live(self, point: str | None = None, count: int | None = None) -> None:
-        """One life: a start, what must be true then, the load, and the end, at the `count`th time of `point` or any."""
+        """One life: start, checks, load, and the end, at the `count`th time of `point` or at a random moment."""
         if self.whole and self.rng.randrange(self.whole) == 0:
             self._live_whole()
             return
@@ -127,7 +129,7 @@ class Folder:
         if point in ("amid the start", "amid a clean stop"):
             self._play(self._limit(self.rng.random() * 0.3))
             service.terminate()
-            if point == "amid the start":  # it has been reached more seldom: this is a clean stop
+            if point == "amid the start":  # the point was reached fewer times: this is a clean stop
                 self._ended("", service.wait())
             else:
                 self._ended(point, service.wait())
@@ -146,7 +148,7 @@ class Folder:
         self._ended(point, service.kill())
 
     def _live_struck(self, point: str) -> None:
-        """The database is struck under a service that lives on, and that ends then at a random moment."""
+        """Strikes the database under a running service, which then ends at a random moment."""
         service = self.nursery.start(self.data, database=self.database)
         assert service.port is not None, service.log.read_text()
         self.port = service.port
@@ -158,7 +160,7 @@ class Folder:
             over.append(time.monotonic() + 0.2)
 
         timer = threading.Timer(0.02 + self.rng.expovariate(4), strike)
-        self.struck = True  # from now on it may be said that the database is away
+        self.struck = True  # from now on the service may answer that the database is away
         timer.start()
         self._play(lambda: bool(over) and time.monotonic() > over[0])
         timer.join()
@@ -191,7 +193,7 @@ class Folder:
         self._ended(_WHOLE, service.process.wait())
 
     def finish(self) -> None:
-        """The last life: what waited is sent, all games are audited, and the service stops as it should."""
+        """The last life: pending entries are sent, all games are audited, and the service stops cleanly."""
         service = self.nursery.start(self.data, database=self.database)
         assert service.port is not None, service.log.read_text()
         self.port = service.port
@@ -211,7 +213,7 @@ class Folder:
         self.numbers["moves by the real client"] = self.clients.moves
 
     def close(self) -> None:
-        """Closes connections, and ends what starts services."""
+        """Closes connections, and ends the process that forks services."""
         self.wire.close()
         self.clients.close()
         for pair in self.pairs:
@@ -222,7 +224,7 @@ class Folder:
             self.cluster.close()
 
     def _games(self, last: int = 0) -> list[str]:
-        """All games that are known here, or the last ones of each pair."""
+        """All games known here, or the last ones of each pair."""
         return [game for games in (*(pair.games for pair in self.pairs), self.clients.games) for game in games[-last:]]
 
     def _ended(self, point: str, code: int) -> None:
@@ -242,7 +244,7 @@ class Folder:
         return lambda: time.monotonic() > end
 
     def _play(self, over: Callable[[], bool]) -> None:
-        """Lets all play until the service goes away, or it is over."""
+        """Lets all players play until the service goes away or `over()` is true."""
 
         def play() -> None:
             try:
@@ -265,7 +267,7 @@ class Folder:
             thread.join()
 
     def _look(self, *, asking: bool = True) -> None:
-        """What must be true after a start."""
+        """Checks what must be true after a start."""
         dump = dumped(self.database or self.data / _FILE)
         facts = self.ledger.facts
         self.numbers["comparisons"] += len(facts)
@@ -320,18 +322,22 @@ def _task(given: tuple[int, int, int, bool, float]) -> Told:
 
 
 def main() -> None:
-    """Kills, and says what came of it."""
+    """Kills, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--lives", type=int, default=25, help="kills for each folder of data")
-    parser.add_argument("--whole", type=int, default=20, help="one service in so many is a process of its own; 0: none")
+    parser.add_argument(
+        "--whole", type=int, default=20, help="one service in this many is a separate `hkoji serve`; 0: none"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="after so many it ends, with fewer kills")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="stop after this many minutes, with fewer kills"
+    )
     given = parser.parse_args()
     started = time.monotonic()
     until = time.time() + given.minutes * 60
@@ -360,7 +366,7 @@ def main() -> None:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{kills.total():,} kills in {time.monotonic() - started:.0f} s "
-        f"({used.ru_utime + used.ru_stime:.0f} s of processor time): {len(wrong)} not as it must be"
+        f"({used.ru_utime + used.ru_stime:.0f} s of processor time): {len(wrong)} wrong"
     )
     sys.exit(bool(wrong))
 

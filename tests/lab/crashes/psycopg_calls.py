@@ -1,6 +1,6 @@
-"""What a store asks of psycopg, seen and prevented: the counterpart of `driver_calls`, which see.
+"""Observes, and can prevent, a store's calls to psycopg: the counterpart of `driver_calls`.
 
-What is done in a pipeline is one transaction. Its beginning and its end are told in the words of the other driver.
+A pipeline is one transaction. Its beginning and end are reported under the names that the other driver uses.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tests.support.driver_calls import DriverObserver
 
 @contextmanager
 def psycopg_watched(observer: DriverObserver) -> Iterator[None]:
-    """Lets `observer` see what connections are asked for in this block."""
+    """Lets `observer` see all calls on connections during the block."""
 
-    def told(owner: type, name: str, say: Any) -> Any:  # Any: what to say of the arguments, and a patch
+    def told(owner: type, name: str, say: Any) -> Any:  # Any: how to describe the arguments, and a patch
         real = getattr(owner, name)
 
         async def watched(self: Any, *given: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""kill -9: a sample of what measure.py does at length, and that its judgement sees what is wrong."""
+"""Killed services lose nothing, in a sample of what measure.py does; and its checks find planted losses."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
     folder.close()
     assert folder.wrong == []
     assert folder.kills == dict.fromkeys(points, 1)
-    assert folder.numbers["entries"] >= 8  # each pair has been answered, in the end
-    assert folder.numbers["clean stops"] == 0  # `finish` has its own, and looks at how it ends
+    assert folder.numbers["entries"] >= 8  # in the end each pair has been answered
+    assert folder.numbers["clean stops"] == 0  # `finish` has its own service and checks how that ends
 
 
 def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledged(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledg
             folder.live(point, count)
         for strike in STRIKES:
             folder.live(strike)
-        folder.live("amid the start", 60)  # who has seen its start is not killed by what it is asked afterwards
+        folder.live("amid the start", 60)  # a service whose start has been seen survives the requests that follow
         folder.finish()
     finally:
         folder.close()

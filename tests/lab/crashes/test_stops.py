@@ -1,4 +1,4 @@
-"""A clean stop under load: all that was acknowledged is there, and whatever was under way is whole or nothing."""
+"""A clean stop under load keeps all acknowledged data, and each transaction under way completes or leaves no trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The call that fails: which it is, and what the clock says meanwhile."""
+"""The call that fails: which one it is, and the clock's behaviour meanwhile."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SERVICE_KINDS: Final = (
     "clock ahead",  # by two days
     "clock jumps",  # back and forth at every call from that one on
 )
-"""What can fail whatever the service keeps its games in."""
+"""The kinds of faults that do not depend on the database."""
 _DAY: Final = 24 * 3600
 
 
 class BrokenError(Exception):
-    """A connection that breaks, or a clock."""
+    """A broken connection, or a broken clock."""
 
 
 @dataclass
 class Fault:
-    """Makes the `at`th call of its kind fail; 0 fails none, and counts them. `hit` says which call it was."""
+    """Makes the `at`th call of its kind fail; 0 fails none and counts them. `hit` says which call it was."""
 
     kind: str = ""
     at: int = 0
@@ -40,7 +40,7 @@ class Fault:
     """The calls of its kind, in order."""
 
     def due(self, kind: str, shown: str) -> bool:
-        """Whether this call fails."""
+        """Counts a call of this kind; whether it must fail."""
         if self.paused:
             return False
         self.calls[kind] += 1
@@ -54,7 +54,7 @@ class Fault:
         return False
 
     def heal(self) -> None:
-        """There is space again."""
+        """Ends the lack of space."""
         self.full = False
 
     def clock(self) -> datetime:

@@ -1,19 +1,19 @@
-"""Makes every call that can fail do so, once each, in the course of a game; and looks whether anything is half done.
+"""Makes every call that can fail during a game do so, once each, and checks that nothing is left incomplete.
 
     python -m tests.lab.faults.measure --step 20           each twentieth call of each kind, in a minute
     python -m tests.lab.faults.measure --jobs 2            all of it
     python -m tests.lab.faults.measure --list              what is counted, and how many of each
-    python -m tests.lab.faults.measure --store postgres    the same on a PostgreSQL server of its own
+    python -m tests.lab.faults.measure --store postgres    the same on its own PostgreSQL server
 
-The scenario (scenario.py) registers two players, logs them in, plays a game with hidden cards over the real
-application and store, sends every entry twice, restarts the service in the middle, and ends with a clean audit. It
-is run once for each call of the database driver, of SQLite to the system, of the store to its folder, of the server to
-its connections and its clock, with that call failing. On PostgreSQL each call that speaks to the server fails in each
-of nine ways (postgres.py). Then: who asked is told so in a problem document of the right
-kind, or the connection drops; what lies on disk is whole; the same request goes through when it is made again; and
-the game comes to the same end. Clocks that jump change none of the answers. Ends with 1 if it is not so.
+The scenario (scenario.py) registers two players, logs them in, plays a game with hidden cards over the real application
+and store, sends every entry twice, restarts the service in the middle, and ends with a clean audit. It is run once for
+each call of the database driver, of SQLite to the system, of the store to its folder, of the server to its connections
+and its clock, with that call failing. On PostgreSQL each call that speaks to the server fails in each of nine ways
+(postgres.py). After the failure: the client gets a problem document of the right kind, or the connection drops; the
+data on disk consists of complete transactions; the same request succeeds when it is repeated; and the game comes to the
+same end. Clocks that jump change none of the answers. Exits with 1 if a check fails.
 
-With --step N each kind begins one call further on than the kind before: so with --step 6 each call meets one of the six
+With --step N each kind begins one call further on than the kind before; so with --step 6 each call meets one of the six
 refusals of PostgreSQL.
 """
 
@@ -51,7 +51,7 @@ class Task(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What came of one run."""
+    """The results of one run."""
 
     kind: str
     hit: str
@@ -73,17 +73,17 @@ def _run(task: Task) -> Scenario:
 
 
 def judge(scenario: Scenario, clean: list[tuple[str, int]]) -> list[str]:
-    """What is wrong with a run, compared with the answers of one without a fault."""
+    """The faults of a run, compared with the answers of one without a failure."""
     complaints = list(scenario.complaints)
     if not scenario.fault.hit:
         complaints.append("the call was not made")
     if not complaints and scenario.verdicts != clean:
-        complaints.append("the answers are others than without the fault")
+        complaints.append("the answers differ from those without the fault")
     return complaints
 
 
 def _without(server: str | None) -> tuple[Counter[str], list[tuple[str, int]]]:
-    """How many calls there are of each kind, and the answers when none fails."""
+    """The number of calls of each kind, and the answers when none fails."""
     configure_logging("error")
     scenario = _run(Task(server))
     if scenario.complaints:
@@ -106,12 +106,12 @@ def _tasks(server: str | None, kinds: Sequence[str], calls: Counter[str], step: 
 
 
 def main() -> None:
-    """Lets calls fail, and says what came of it."""
+    """Lets calls fail, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--step", type=int, default=1, help="every so many calls of a kind")
+    parser.add_argument("--step", type=int, default=1, help="one call in this many of each kind")
     parser.add_argument("--kind", action="append", help="only this kind, or these")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", action="store_true")
@@ -129,7 +129,7 @@ def main() -> None:
     with ExitStack() as stack:
         server = stack.enter_context(cluster()).url("postgres") if given.store == "postgres" else None
         pool = stack.enter_context(ProcessPoolExecutor(given.jobs))
-        # Here it would start threads, which a fork does not take along.
+        # Counting here would start threads, which a fork does not copy.
         calls, clean = pool.submit(_without, server).result()
         if given.list:
             for kind in kinds:

@@ -1,10 +1,10 @@
-"""What can fail of a store on PostgreSQL: each call of psycopg that speaks to the server, in each of these ways.
+"""The failures of a store on PostgreSQL: each call of psycopg that speaks to the server, in each of these ways.
 
-The failures are real wherever that is possible: a connection is closed under the driver, or ended by the server; a
-statement is refused by the server itself, which is given another one in its place that raises the wanted error. So
-transactions and pipelines are afterwards in the state in which such a failure leaves them.
+The failures are real where possible: a connection is closed under the driver, or ended by the server; or the server
+itself refuses a statement, because it gets another one that raises the wanted error. So transactions and pipelines are
+left in the state in which such a failure leaves them.
 
-Fetching is no such call: what has been answered is in the driver's memory.
+Fetching is not among these calls: the answer is already in the driver's memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.lab.faults.fault import SERVICE_KINDS, Fault
 from tests.support.ledger import Dump, connected, dumped
 
 _LOST: Final = "lost"  # the connection is gone before the call
-_AFTER: Final = "lost, after"  # it has happened, and then the connection is gone before that is seen
+_AFTER: Final = "lost, after"  # the call has happened, and the connection is gone before its result is seen
 _ENDED: Final = "ended"  # the server ends the connection before the call: 57P01
 _REFUSED: Final = {
     "no space": "53100",
@@ -38,14 +38,14 @@ _AT_CONNECT: Final = {
     "too many clients": "sorry, too many clients already",
     "read-only": "session is read-only",
 }
-"""The server's words to whoever connects. psycopg tells no SQLSTATE then."""
+"""The server's message to a new connection. psycopg gives no SQLSTATE then."""
 _OF_THE_POOL: Final = ", in the pool"
 _BY_REQUESTS: Final = (_LOST, _AFTER, _ENDED, *_REFUSED)
 _KINDS: Final = (*_BY_REQUESTS, *(f"{kind}{_OF_THE_POOL}" for kind in _BY_REQUESTS))
-"""A pool connects beside the requests: when it does is not the same each time, so its calls are counted apart."""
+"""The pool connects beside the requests, at varying times; so its calls are counted apart."""
 KINDS: Final = (*_KINDS, *SERVICE_KINDS)
 
-_Around = Any  # a driver's function, and whatever it takes and brings
+_Around = Any  # a driver's function with any arguments and result
 
 
 class OnPostgres:
@@ -59,7 +59,7 @@ class OnPostgres:
 
     @contextmanager
     def watched(self, fault: Fault) -> Iterator[None]:
-        """Lets `fault` choose which call fails."""
+        """Lets `fault` choose the call that fails."""
         driver = _Driver(fault, self._url)
         with ExitStack() as stack:
             stack.enter_context(patch.object(hints, "_PACE", 0))
@@ -68,13 +68,13 @@ class OnPostgres:
             yield
 
     async def settle(self) -> None:
-        """Waits until what has been appended has been told to other processes."""
+        """Waits until appends have been announced to other processes."""
         own = asyncio.current_task()
         telling = [each for each in asyncio.all_tasks() if each is not own and _name(each).endswith("Hints._send")]
         await asyncio.gather(*telling, return_exceptions=True)
 
     def dumped(self) -> Dump | None:
-        """All that is kept; None before there are tables."""
+        """All rows of all tables; None before there are tables."""
         try:
             return dumped(self._url)
         except psycopg.errors.UndefinedTable:
@@ -86,7 +86,7 @@ def _name(task: asyncio.Task[Any]) -> str:
 
 
 class _Driver:
-    """psycopg's functions that speak to the server, each with a fault around it."""
+    """psycopg's functions that speak to the server, each wrapped with a fault."""
 
     def __init__(self, fault: Fault, url: str) -> None:
         self._fault = fault
@@ -94,7 +94,7 @@ class _Driver:
         self._connect = psycopg.connect
 
     def patches(self) -> Iterator[Any]:  # Any: patches of `unittest.mock`
-        """All of them."""
+        """All of the patches."""
         yield patch.object(psycopg.AsyncConnection, "connect", self._connects_async(psycopg.AsyncConnection.connect))
         yield patch.object(psycopg, "connect", self._connects(psycopg.connect))
         yield patch.object(psycopg.AsyncConnection, "execute", self._executes_async(psycopg.AsyncConnection.execute))
@@ -104,7 +104,7 @@ class _Driver:
         yield patch.object(psycopg.Connection, "rollback", self._ends(psycopg.Connection.rollback, "rollback"))
 
     def _due(self, shown: str) -> str:
-        """How this call fails: a kind, or nothing."""
+        """How this call fails: a kind, or an empty string."""
         where = _OF_THE_POOL if _in_pool() else ""
         due = ""
         for kind in _BY_REQUESTS:
@@ -191,7 +191,7 @@ class _Driver:
         return end
 
     def _refuse_to_end(self, connection: Any, due: str) -> None:
-        """What could not be committed has been taken back."""
+        """Rolls back what could not be committed."""
         with self._unseen():
             try:
                 connection.execute(_raising(due))
@@ -208,7 +208,7 @@ class _Driver:
             self._end(connection)
 
     def _spoil(self, due: str, connection: Any) -> None:
-        """Of a connection that has just been made."""
+        """Applies the fault to a new connection."""
         if due == _AFTER:
             connection.pgconn.finish()
         elif due == _ENDED:
@@ -231,7 +231,7 @@ class _Driver:
 def _in_pool() -> bool:
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # in a thread of its own
+    except RuntimeError:  # in a separate thread
         return False
     return task is not None and "worker" in task.get_name()
 

@@ -1,8 +1,7 @@
-"""A game from the first registration to the audit, in which a chosen call fails: the database's, the disk's, the
-system's, a connection's, the clock's.
+"""A game from registration to audit in which one chosen call fails: of database, disk, system, connection or clock.
 
-The service is the real application and store, in this process; requests come one after another, so that the same
-calls are made in the same order on every run, and each can be made to fail in its turn.
+The service is the real application and store, in this process. Requests come one after another, so that the same calls
+are made in the same order on every run, and each can be made to fail in its turn.
 """
 
 from __future__ import annotations
@@ -39,32 +38,32 @@ _LOGINS: Final = 12  # with a clock that jumps most challenges have expired
 
 
 class DroppedError(Exception):
-    """What a client sees of a connection that has broken."""
+    """The error that a client gets from a broken connection."""
 
 
 class Kept(Protocol):
-    """What the service keeps its games in."""
+    """The database under the service."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Calls of which kinds are its own; that they fail is told as a failure of storage."""
+        """The kinds of its own calls; their failure is reported as a failure of storage."""
 
     @property
     def settings(self) -> Settings:
-        """Of a service on it."""
+        """The settings of a service on it."""
 
     def watched(self, fault: Fault) -> AbstractContextManager[None]:
-        """Lets `fault` choose which call fails."""
+        """Lets `fault` choose the call that fails."""
 
     async def settle(self) -> None:
-        """Returns when nothing goes on that a request has begun, so that calls are made in the same order each time."""
+        """Returns when all work that a request began has ended, so that calls are made in the same order each time."""
 
     def dumped(self) -> Dump | None:
-        """All that is kept; None before there are tables."""
+        """All rows of all tables; None before there are tables."""
 
 
 class Scenario:
-    """The game. `complaints` are what was not as it must be; `verdicts` what the service has decided."""
+    """The game. `complaints` are the faults found; `verdicts` are the service's decisions."""
 
     def __init__(self, kept: Kept, fault: Fault) -> None:
         self.kept = kept
@@ -84,10 +83,10 @@ class Scenario:
         self._lifespan: Any = None
 
     def run(self) -> None:
-        """All of it."""
+        """Runs the scenario."""
         with ExitStack() as stack:
             stack.enter_context(self._runner)
-            # There are many services in this process, one after another.
+            # Several services run in this process, one after another.
             stack.enter_context(patch("gc.freeze"))
             stack.enter_context(patch("gc.collect"))
             stack.enter_context(self.kept.watched(self.fault))
@@ -125,7 +124,7 @@ class Scenario:
         raise AssertionError("it does not start")
 
     def stop(self) -> None:
-        """Stops. That something cannot be tidied away is no failure, since nothing depends on it."""
+        """Stops it. A failure to delete temporary files is no fault, since nothing depends on them."""
         try:
             self._runner.run(self._lifespan.__aexit__(None, None, None))
         except Exception as error:
@@ -135,7 +134,7 @@ class Scenario:
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
     ) -> Answer:  # Any: JSON
-        """One request, and if it fails the same again: by the second time it must go through."""
+        """Sends a request, and again if it fails: the second time it must succeed."""
         failed = 0
         for _ in range(_TRIES):
             if token and token in self._renewed:
@@ -202,7 +201,7 @@ class Scenario:
         try:
             await self._app(scope, receive, send)
         except Exception as error:
-            # A service writes it to its log and goes on; what the client has got, it has got.
+            # The service logs the error and goes on; the client keeps the bytes that it got.
             if not broken and not isinstance(error, BrokenError):
                 self.complaints.append(f"{method} {path} raised {type(error).__name__}: {error}")
         await self.kept.settle()
@@ -212,7 +211,7 @@ class Scenario:
         return Answer(said[0]["status"], found, b"".join(part.get("body", b"") for part in said[1:]))
 
     def _failed(self, answer: Answer | None = None) -> None:
-        """What must be true when something has failed: it is said clearly, and nothing is half done."""
+        """Checks what must be true after a failure: it is reported clearly, and no transaction is incomplete."""
         self.failures += 1
         self.fault.heal()
         if not self.fault.hit:
@@ -222,7 +221,7 @@ class Scenario:
             Problem.model_validate(document)
             expected = (503, "storage") if self.fault.kind in self.kept.kinds else (500, "internal")
             if (answer.status, document["code"]) != expected or not document.get("hint"):
-                self.complaints.append(f"the failure is told as {answer.status} {document}")
+                self.complaints.append(f"the failure is reported as {answer.status} {document}")
         with self._quiet():
             self._check()
 
@@ -290,14 +289,14 @@ class Scenario:
         for _ in range(_LOGINS):
             try:
                 player.login() if player.token == "again" else player.register()
-            except KeyError:  # the challenge was used up in vain, or has expired
+            except KeyError:  # the challenge was used up by a lost answer, or has expired
                 player.token = "again"
             else:
                 return
         raise AssertionError("no login")
 
     def _log_in_again(self, token: str) -> None:
-        """A new token for whoever had this one: it has expired, or was dropped by a logout that was not answered."""
+        """A new token in place of one that has expired, or was dropped by a logout that was not answered."""
         player = next(player for player in self.players if player.token == token)
         player.token = "again"
         self._log_in(player)
@@ -322,7 +321,7 @@ class Scenario:
         assert (again.status, again.body) == (200, first.body), again
 
     def _move(self, game: str, kind: str) -> None:
-        """The first legal move of a kind, or of any; and one that comes too late is refused."""
+        """Makes the first legal move of a kind, or of any; then one that comes too late and is refused."""
         for player in self.players:
             if self.ask("GET", f"/v1/games/{game}/view", token=player.token).json["legal"]:
                 course = player.course(game)

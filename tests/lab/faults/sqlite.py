@@ -1,4 +1,4 @@
-"""What can fail of a store on SQLite: calls of its driver, of SQLite to the system, and its own about the folder."""
+"""The failures of a store on SQLite: calls of its driver, of SQLite to the system, and of the store to its folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.sqlite_files import BUSY, CANTOPEN, FULL, IOERR, Call, watche
 
 _KINDS: Final = (
     "driver",  # a call of the database driver raises instead of happening
-    "driver, after",  # it has happened, and raises
+    "driver, after",  # the call has happened, and raises
     "file",  # a call of SQLite to the system fails
-    "disk full",  # from a write on there is no space, until somebody has been told
+    "disk full",  # from a write on there is no space, until a client has got the error
     "system",  # the store's own calls about its folder fail
 )
 KINDS: Final = (*_KINDS, *SERVICE_KINDS)
@@ -39,15 +39,15 @@ class OnSqlite:
 
     @contextmanager
     def watched(self, fault: Fault) -> Iterator[None]:
-        """Lets `fault` choose which call fails."""
+        """Lets `fault` choose the call that fails."""
         with watched(_Files(fault)), driver_watched(_Driver(fault)), patch.object(module, "os", _System(fault)):
             yield
 
     async def settle(self) -> None:
-        """Nothing goes on when a request has been answered."""
+        """Returns at once: no work goes on after an answer."""
 
     def dumped(self) -> Dump | None:
-        """All that is kept; None before there are tables."""
+        """All rows of all tables; None before there are tables."""
         if not self._path.exists():
             return None
         try:
@@ -78,7 +78,7 @@ class _Files:
     def before(self, call: Call) -> int:
         fault = self._fault
         if call.what in ("close", "folder"):
-            return 0  # their failures are passed over by SQLite
+            return 0  # SQLite ignores their failures
         codes = {"lock": BUSY, "open": CANTOPEN}
         if fault.due("file", f"{call.what} {call.name}"):
             return codes.get(call.what, IOERR)
@@ -96,7 +96,7 @@ class _System:
     def __init__(self, fault: Fault) -> None:
         self._fault = fault
 
-    def __getattr__(self, name: str) -> Any:  # Any: whatever `os` has
+    def __getattr__(self, name: str) -> Any:  # Any: an attribute of `os`
         real = getattr(os, name)
         if name not in ("open", "fsync"):
             return real

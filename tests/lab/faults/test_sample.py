@@ -1,4 +1,4 @@
-"""Calls that fail: a sample of what measure.py does at length, and that it sees what it is to see."""
+"""Failing calls leave nothing incomplete, in a sample of what measure.py does; and it finds planted faults."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ def test_a_call_that_fails_leaves_nothing_half_done(clean: Scenario, kind: str, 
 
 def test_a_stop_ends_well_though_its_tidying_up_fails(tmp_path: Path) -> None:
     calls = run_with(tmp_path / "without", "driver").fault.names
-    checkpoint = next(number for number, name in enumerate(calls, 1) if "wal_checkpoint" in name)  # a stop's last act
+    # The checkpoint is the last call of a stop.
+    checkpoint = next(number for number, name in enumerate(calls, 1) if "wal_checkpoint" in name)
     at = max(number for number, name in enumerate(calls[:checkpoint], 1) if name.startswith("rollback"))
     scenario = run_with(tmp_path / "with", "driver", at)
     assert (scenario.fault.hit, scenario.complaints) == (calls[at - 1], [])
 
 
 def _careless(self: SqliteWriter, connection: Connection, batch: list[Prepared]) -> None:
-    """Without a transaction: the statements of a move stand each for itself."""
+    """Without a transaction, the statements of a move are committed one by one."""
     for job, work in batch:
         try:
             job.result = work(connection)
@@ -72,4 +73,4 @@ def test_an_error_that_is_not_told_as_one_of_storage_is_found_out(tmp_path: Path
         calls = run_with(tmp_path / "without", "driver").fault.names
         at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute SELECT entry.text"))
         scenario = run_with(tmp_path / "with", "driver", at)
-    assert any("the failure is told as 500" in complaint for complaint in scenario.complaints)
+    assert any("the failure is reported as 500" in complaint for complaint in scenario.complaints)

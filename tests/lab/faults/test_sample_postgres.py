@@ -1,4 +1,4 @@
-"""Calls to PostgreSQL that fail: a sample of what measure.py does at length."""
+"""Failing calls to PostgreSQL leave nothing incomplete, in a sample of what measure.py does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _empty(cluster: Cluster) -> Iterator[OnPostgres]:
 
 @pytest.fixture(scope="module")
 def clean(cluster: Cluster) -> Scenario:
-    """Without a fault. Its names are those of calls that connections do not outlive."""
+    """A run without a fault. `names` are those of calls whose connections do not survive them."""
     with _empty(cluster) as kept:
         return run_on(kept, "lost, after")
 
@@ -40,7 +40,7 @@ def test_without_a_fault_calls_of_every_kind_are_made_and_all_goes_well(clean: S
     assert clean.complaints == []
     assert all(clean.fault.calls[kind] for kind in KINDS)
     assert {409, 200, 201} <= {status for _, status in clean.verdicts}
-    assert any(name.startswith("CREATE TABLE") for name in clean.fault.names)  # the schema is made amid all that
+    assert any(name.startswith("CREATE TABLE") for name in clean.fault.names)  # the schema is among these calls
 
 
 def _append(names: list[str]) -> int:
@@ -62,22 +62,22 @@ def _new_game(names: list[str]) -> int:
 def test_what_fails_is_done_once(
     cluster: Cluster, clean: Scenario, kind: str, which: Callable[[list[str]], int], told: int
 ) -> None:
-    """By the store itself if a connection was lost; if the server refuses, by whoever is told so."""
+    """The store finds out what a lost connection has committed; after a refusal the client repeats the request."""
     with _empty(cluster) as kept:
         scenario = run_on(kept, kind, which(clean.fault.names))
     assert judge(scenario, clean.verdicts) == []
     assert scenario.failures == told
 
 
-async def _hopeful(self: PostgresConnections, work: Any) -> Any:  # Any: whatever is asked of a connection
-    """Takes an append for done whose connection was lost."""
+async def _hopeful(self: PostgresConnections, work: Any) -> Any:  # Any: the work on a connection
+    """Treats an append whose connection was lost as done."""
     try:
         return await self.once(work)
     except LostError:
         return None, (1, None)
 
 
-def test_a_store_that_takes_for_done_what_was_lost_is_found_out(cluster: Cluster, clean: Scenario) -> None:
+def test_a_store_that_takes_a_lost_append_for_done_is_detected(cluster: Cluster, clean: Scenario) -> None:
     with _empty(cluster) as kept, patch.object(PostgresConnections, "again", _hopeful):
         scenario = run_on(kept, "ended", _append(clean.fault.names))
     assert any("was acknowledged and is lost" in complaint for complaint in scenario.complaints), scenario.complaints

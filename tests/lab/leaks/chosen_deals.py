@@ -1,8 +1,8 @@
-"""Decks that a test chooses: the one thing about a service's game that no request can bring about.
+"""Deals that a test chooses, the one part of a service's game that no request can determine.
 
-What is dealt follows from a seed by HMAC, so the deal that a test wants has a seed that nobody can find. Here a seed
-is given the deals of a course of events; the dealers give those, and the true ones for every other seed. All else,
-the commitments to the seed included, is done by the code as it is.
+Deals follow from a seed by HMAC, so nobody can find a seed for a wanted deal. Here some seeds are assigned the deals of
+a given course of events: the dealers give those, and the true ones for every other seed. All other code, including the
+commitments to the seed, is unchanged.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Dealt = tuple[Chance | None, tuple[Deal, ...]]
 
 
 def dealt(events: tuple[Event, ...]) -> Dealt:
-    """What chance and the decks are in a course of events."""
+    """The results of chance and the decks in a course of events."""
     chance = next((event for event in events if isinstance(event, Chance)), None)
     return chance, tuple(event for event in events if isinstance(event, Deal))
 
 
 class DealFiles(MutableMapping[str, Dealt]):
-    """Such a table as files, one for a seed, for a service that is another process."""
+    """The same table as files, one per seed, for a service in another process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class DealFiles(MutableMapping[str, Dealt]):
 
 @contextmanager
 def chosen_deals(chosen: MutableMapping[str, Dealt]) -> Iterator[None]:
-    """While the block runs, both dealers look into this table, from seeds (64 hex digits) to what they deal."""
+    """Makes both dealers look into this table, from seeds (64 hex digits) to deals, during the block."""
     with (
         patch.object(ServerDealer, "deal", _dealing(chosen, ServerDealer.deal)),
         patch.object(DuplicateDealer, "deal", _dealing(chosen, DuplicateDealer.deal)),
@@ -70,7 +70,7 @@ def _dealing(chosen: MutableMapping[str, Dealt], true):  # type: ignore[no-untyp
             given: Deal = true(self, round_number)
             return given
         deals = chosen[self.seed][1]
-        # The story ends before a later round; the game may not know that.
+        # The story ends before this round, but the game may still ask for its deal.
         return deals[round_number - 1] if round_number <= len(deals) else deals[-1]
 
     return deal

@@ -1,10 +1,10 @@
-"""`hkoji` whose service deals what a test has written into files beside its data, with randomness and time of the test.
+"""`hkoji` with a service whose deals are read from files beside its data, with the test's randomness and time.
 
     python -m tests.lab.leaks.chosen_service serve --data DIR
 
-`DIR.deals` has a file for each seed (chosen_deals.py); `DIR.draws` says what the next randomness is for:
-the session, the world, whether it is a secret of that world, and a label. The time stands still. With `PLANTED` in
-the environment it writes hands into its log, to see whether that is found.
+`DIR.deals` has a file for each seed (chosen_deals.py). `DIR.draws` says what the next randomness is for: the session,
+the world, whether it is a secret of that world, and a label. The time stands still. With `PLANTED` in the environment
+the service writes hands into its log, to check that this is found.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tests.support.inside import Clock
 
 
 class DrawsOfFile(Draws):
-    """The randomness that a file tells of."""
+    """The randomness described by a file."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._said = file, ""
         super().__init__("", "")
 
     def __call__(self, size: int) -> bytes:
-        """Bytes for what the file says now."""
+        """Bytes for the current contents of the file."""
         said = self._file.read_text()
         if said != self._said:
             self._said = said
@@ -46,7 +46,7 @@ class DrawsOfFile(Draws):
 
 
 def plant() -> None:
-    """From now on every view writes both hands into the log."""
+    """Makes every view write both hands into the log."""
     true = Games.view
 
     async def view(self: Games, game: str, *given: Any) -> Any:

@@ -1,7 +1,7 @@
-"""What the `hkoji` command shows a viewer, and keeps on their disk, in two worlds: it must be the same.
+"""Compares what the `hkoji` command prints for a viewer and keeps on their disk in two worlds: it must be the same.
 
-The command is the real one, with a client and a home of its own, both in the same place in both worlds; only the
-connection is a call. A world tells it the time that is now: nothing here may depend on it.
+The command is the real one, with its own client and home, in the same folder in both worlds; only the connection is a
+function call. A world gives it the current time, on which nothing here may depend.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FEW: Final = 5
 
 
 class _Called(Transport):
-    """The way to a world whose event loop runs in another thread."""
+    """The transport to a world whose event loop runs in another thread."""
 
     def __init__(self, url: str, world: World, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(url)
@@ -59,7 +59,7 @@ class _Called(Transport):
 
     @property
     def exposed(self) -> bool:
-        """Nothing goes over a wire."""
+        """Does nothing: there is no connection to close."""
         return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
@@ -87,7 +87,7 @@ class _Reader:
         return Client(Home(self.path), connect=self.connect)
 
     def settle(self, person: Person) -> None:
-        """Makes the home of somebody who is registered and logged in."""
+        """Makes the home of a player who is registered and logged in."""
         home = Home(self.path)
         write_file(home.key_file, person.key.to_openssh())
         home.update_config(name=person.name, key=person.key.public.text, key_file=home.key_file.name)
@@ -96,7 +96,7 @@ class _Reader:
 
 
 async def look(scene: Scene, viewer: str) -> list[Leak]:
-    """Runs some commands for a viewer in both worlds."""
+    """Runs some commands for a viewer in both worlds and compares them."""
     commands = scene.chance.sample(_COMMANDS, _FEW)
     tried = scene.chance.choice(scene.eye(viewer, TRUTH).tried or ("9",))
     if tried in scene.eye(viewer, TRUTH).legal:
@@ -125,7 +125,7 @@ async def look(scene: Scene, viewer: str) -> list[Leak]:
 def _run(
     scene: Scene, viewer: str, name: str, commands: list[str], home: Path, loop: asyncio.AbstractEventLoop
 ) -> list[bytes]:
-    """What each command prints and says and how it ends, and in the end the files of the home."""
+    """The output and exit status of each command, and finally the files of the home."""
     eye = scene.eye(viewer, name)
     world = eye.telling.world
     reader = _Reader(home, lambda url: _Called(url, world, loop))
@@ -135,7 +135,7 @@ def _run(
         words = command.replace("GAME", eye.game).split()
         done = run(*words, seat=reader)
         shown.append(world.named(f"{done.code}\n{done.out}\n{done.err}".encode()))
-    # The key file was put there by this test, and is another one each time it is written.
+    # This test wrote the key file, which differs each time it is written.
     kept = [file for file in sorted(home.rglob("*")) if file.is_file() and file.name != "id_ed25519"]
     files = b"\n".join(f"{file.relative_to(home)}\n".encode() + file.read_bytes() for file in kept)
     return [*shown, world.named(files)]

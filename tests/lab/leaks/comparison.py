@@ -1,10 +1,10 @@
-"""Does anything leak? Every viewer of many stories compares what two worlds tell, and no world logs a secret.
+"""Compares, for every viewer of many stories, the answers of two worlds, and checks that no world logs a secret.
 
 A state is one moment of a game, one viewer (host, guest, or outsiders: a stranger with a login, a spectator without)
-and one other deal that this viewer cannot tell from the true one. In each state the viewer asks for the view, for the
-game or its log, and for two of the many other things of `probes`, in the true world and in the other; every answer
-must be the same: status, headers, length, body but for the names of `worlds`, and what was written to the service's
-log. So must be the answer to every move of the viewer's own. Time is not compared.
+and one other deal that this viewer cannot distinguish from the true one. In each state the viewer asks for the view,
+for the game or its log, and for two of the many other things of `probes`, in the true world and in the other. Every
+answer must be the same: status, headers, length, body (with the names of `worlds` in place of hashes), and what was
+written to the service's log. So must the answer to every move of the viewer. Time is not compared.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PROBES: Final = 2
 
 
 class Leak(NamedTuple):
-    """What one viewer could have told two worlds apart by."""
+    """A difference by which one viewer could distinguish two worlds."""
 
     place: str
     what: str
@@ -52,20 +52,20 @@ class Leak(NamedTuple):
 
 @dataclass
 class Tally:
-    """What was compared, and what came of it."""
+    """What was compared, with the results."""
 
     states: int = 0
     early: int = 0
-    """States before the first card; they are among `states`."""
+    """States before the first card; included in `states`."""
     alike: int = 0
-    """States in which the other deal happened to be the true one; among `states`, and they show nothing."""
+    """States whose other deal happened to be the true one; included in `states`, but they show nothing."""
     answers: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
-    """Answers by what was asked and what the status was."""
+    """Numbers of answers by request and status."""
     leaks: list[Leak] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Takes in what was found elsewhere."""
+        """Adds another tally."""
         self.states += other.states
         self.early += other.early
         self.alike += other.alike
@@ -75,12 +75,12 @@ class Tally:
 
 
 Look = Callable[["Scene", str], Awaitable[list[Leak]]]
-"""A further comparison, done for a viewer in some states."""
+"""A further comparison, made for a viewer in some states."""
 
 
 @dataclass
 class Scene:
-    """A story as it stands in every world."""
+    """The current position of a story in every world."""
 
     story: Story
     step: int
@@ -92,12 +92,12 @@ class Scene:
 
     @property
     def place(self) -> str:
-        """Where in which story this is."""
+        """The story and the step in it."""
         ruleset = self.story.ruleset.to_json()
         return f"{self.story.name} {ruleset}, after {self.story.steps[self.step]}"
 
     def eye(self, viewer: str, world: str) -> Eye:
-        """A viewer, in the true world or in the other one."""
+        """A viewer in one of the worlds."""
         telling = self.tellings[world]
         seat = SEATS_OF[viewer]
         state = self.story.position(self.step)
@@ -111,7 +111,7 @@ class Scene:
         return Eye(telling, viewer, legal, tried, self.expired, self.past)
 
     async def compare(self, viewer: str) -> None:
-        """One state: asks in both worlds, and notes what differs."""
+        """Compares one state: asks in both worlds and notes the differences."""
         self.tally.states += 1
         dealt = bool(self.story.position(self.step).round)
         self.tally.early += not dealt
@@ -136,7 +136,7 @@ class Scene:
 
 
 def _asked(world: World, request: Request) -> tuple[object, ...]:
-    """A request without what it must name otherwise in another world: heads, and signatures over them."""
+    """A request without the parts that must differ between worlds: heads, and signatures over them."""
     headers = tuple((name, world.named(value.encode())) for name, value in request.headers)
     return request[:4], _SIGNATURE.sub(b"#", world.named(request.body)), headers
 
@@ -150,7 +150,7 @@ async def _ask(world: World, request: Request) -> Answer:
 
 @dataclass
 class Comparison:
-    """Four worlds, and stories that are told in all of them. `look` is done in one of `every` states."""
+    """Four worlds, and the stories played in all of them. `look` is called in one of `every` states."""
 
     seed: int
     folder: Path
@@ -161,7 +161,7 @@ class Comparison:
     every: int = 50
     told: int = 0
     scene: Scene | None = None
-    """The one that was looked at last."""
+    """The scene compared last."""
 
     def start(self) -> None:
         """Starts the worlds."""
@@ -185,7 +185,7 @@ class Comparison:
             self.runner.run(world.stop())
 
     def sample(self, states: int, stories: int = 1_000_000) -> Tally:
-        """Compares so many states, or to the end of so many stories."""
+        """Compares stories until this many states, or this many stories, have been compared."""
         tally = Tally()
         while tally.states < states and stories:
             self.told += 1
@@ -195,7 +195,7 @@ class Comparison:
         return tally
 
     async def _early_login(self) -> str:
-        """Somebody's token, which has expired since."""
+        """A token that has expired since."""
         token = ""
         for world in self.worlds.values():
             key = PrivateKey.from_seed(bytes.fromhex(chosen(world.session, TRUTH, "key of late")))
@@ -206,7 +206,7 @@ class Comparison:
         return token
 
     async def _tell_past(self) -> str:
-        """A game that was played to its end, the same in every world."""
+        """A finished game that is the same in every world."""
         story = finished_story(f"{self.seed}x0", self.chance)
         game = ""
         for world in self.worlds.values():
@@ -243,7 +243,7 @@ class Comparison:
             tally.leaks.extend(Leak("a secret in the log", line) for line in world.leaked())
 
     def _compare_taken(self, told: dict[str, tuple[Seat, Answer | None]], place: str, tally: Tally) -> None:
-        """The answers to a step that was taken: all of it to who has made it, for others only what was logged."""
+        """Compares the answers to an accepted step: completely for the player who made it, for others only the log."""
         seat, first = told[TRUTH]
         for viewer in VIEWERS:
             second = told[viewer][1]
@@ -260,9 +260,9 @@ class Comparison:
 
 @contextmanager
 def comparing(seed: int, *, look: Look | None = None, every: int = 50) -> Iterator[Comparison]:
-    """The worlds of a seed, for as long as the block runs."""
+    """The worlds of a seed, for the duration of the block."""
     journal = Journal()
-    # A database in memory if there is room: nothing here is to be kept, and syncing would take most of the time.
+    # In memory if possible: the database is not kept, and syncing would take most of the time.
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="hkoji-leaks-", dir=memory if os.access(memory, os.W_OK) else None))
     try:
@@ -277,11 +277,11 @@ def comparing(seed: int, *, look: Look | None = None, every: int = 50) -> Iterat
     finally:
         structlog.reset_defaults()
         shutil.rmtree(folder)
-        gc.unfreeze()  # a service freezes what it starts with, and these end
+        gc.unfreeze()  # each service freezes its objects at its start; these services have ended
 
 
 def sample(seed: int, states: int, *, look: Look | None = None, every: int = 50) -> Tally:
-    """Compares so many states, from a seed, in worlds that are made anew now and then."""
+    """Compares this many states from a seed, in worlds that are made anew from time to time."""
     tally = Tally()
     number = seed * 1_000_000
     while tally.states < states:

@@ -1,11 +1,12 @@
-"""Does the service tell anybody what they cannot know? It is asked in very many moments of random games.
+"""Checks, in many moments of random games, that the service reveals to no viewer what that viewer cannot know.
 
     python -m tests.lab.leaks.measure --states 2000 --seed 1
     python -m tests.lab.leaks.measure --states 100000 --seed 1 --jobs 2
 
-A state is a moment of a game, a viewer, and another deal that this viewer cannot tell from the true one; every answer
-must be the same in both (docs/quality.md, "Nothing leaks"). Prints each answer that was not, and how much was
-compared; ends with 1 if there was one. The same seed and number of states ask the same, with any number of jobs.
+A state is a moment of a game, a viewer, and another deal that this viewer cannot distinguish from the true one; every
+answer must be the same in both (docs/quality.md, "Nothing leaks"). Prints each answer that differed and how much was
+compared. Exits with 1 if an answer differed. The same seed and number of states give the same comparisons, with any
+number of jobs.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ _SHOWN = 20
 
 
 def main() -> None:
-    """Compares, and says what came of it."""
+    """Compares, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--states", type=int, default=2000, help="how many states to compare")
-    parser.add_argument("--seed", type=int, default=1, help="another seed, other games")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random games")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
-    parser.add_argument("--processes", type=int, default=0, metavar="STORIES", help="also so many over real sockets")
+    parser.add_argument(
+        "--processes", type=int, default=0, metavar="STORIES", help="compare this many more over real sockets"
+    )
     parser.add_argument("--kinds", action="store_true", help="also count the answers by what was asked")
     given = parser.parse_args()
-    os.environ["HKOJI_CONFIG"] = os.devnull  # the command speaks as if nobody had set anything
+    os.environ["HKOJI_CONFIG"] = os.devnull  # the command must not read the user's settings
     from tests.lab.leaks.comparison import Tally
 
     tally = Tally()
@@ -64,7 +67,7 @@ def main() -> None:
     print(f"{tally.answers - len(over_http)} outputs of the command and files")
     print(f"{len(tally.leaks)} differ")
     wall = time.monotonic() - started
-    print(f"{wall:.0f} s, {spent:.0f} s of them working: {1000 * spent / max(1, tally.states):.1f} ms a state")
+    print(f"{wall:.0f} s, {spent:.0f} s of processor time: {1000 * spent / max(1, tally.states):.1f} ms a state")
     sys.exit(bool(tally.leaks))
 
 
@@ -80,7 +83,7 @@ def _all(states: int, seed: int, jobs: int) -> Iterator[tuple[Tally, float]]:
 
 
 def _served(seed: int) -> Tally:
-    """A story told by processes."""
+    """Compares stories in real processes."""
     from tests.lab.leaks.processes import compare
     from tests.lab.leaks.stories import VIEWERS
 
@@ -92,11 +95,11 @@ def _served(seed: int) -> Tally:
 
 
 def _some(work: tuple[int, int]) -> tuple[Tally, float]:
-    """The tally of a part, and the seconds of processor time that it took."""
+    """The tally of one part, and its processor time in seconds."""
     from tests.lab.leaks.commands import look
     from tests.lab.leaks.comparison import sample
 
-    gc.set_threshold(50_000, 20, 100)  # nearly all that is made here is gone at once
+    gc.set_threshold(50_000, 20, 100)  # nearly everything made here is short-lived
     started = time.process_time()
     tally = sample(*work, look=look, every=_EVERY)
     return tally, time.process_time() - started

@@ -1,7 +1,7 @@
-"""A player of a story gets another key in the middle of the game: by the old one's word, or because it was lost.
+"""A player of a story gets another key in the middle of the game, by the old key's signature or after its loss.
 
-The keys and statements are public and the same in every world; the logins that follow are the viewer's own secret or
-another's, as ever, and so is the code of a host who lets a player back in.
+Keys and statements are public and the same in every world. The logins that follow are secrets, of the viewer or of
+others; so is the code with which a host lets a player back in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request
 
 
 async def change_key(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer]:
-    """Before decision `number` its seat changes its key: `rekey`, or `lost`. Who, and the answer in the game."""
+    """Changes the key of the seat of decision `number` before it: `rekey` or `lost`.
+
+    Returns the seat and the game's answer.
+    """
     seat = telling.story.decisions[number].seat
     person, known = telling.seats[seat], telling.viewer_is(seat)
     seed = chosen(telling.world.session, TRUTH, f"key of {person.name} from {number}")
@@ -40,7 +43,7 @@ async def change_key(telling: Telling, kind: str, number: int) -> tuple[Seat, An
     proof = new.sign(sshsig.REKEY, message)
     telling.world.allow(encode_base64(proof), f"proof at {telling.seq + 1} of {telling.game[:8]}")
     if kind == "rekey":
-        # The old key has signed in the game that the new one counts, before the new one logs in: the order is free.
+        # Here the old key signs the entry with the new one before the new key logs in. The service allows either order.
         answer = await telling.send(seat, telling.entry(seat, Rekey(new.public, old.public, proof)))
         person.key = new
         await log_in(telling.world, person, label, known=known)
@@ -69,7 +72,7 @@ async def _replace(telling: Telling, person: Person, new: PrivateKey) -> None:
 
 
 async def _recover(telling: Telling, person: Person, new: PrivateKey, label: str, *, known: bool) -> None:
-    """The lost key is revoked, by its own word and by the host, who gives the player a code for another."""
+    """Revokes the lost key, by its own revocation and by the host, who gives the player a code for another key."""
     world = telling.world
     text = make_revocation(at=telling.now(), key=person.key.public, name=person.name, origin=ADDRESS).text
     await _post(telling, person, "revocation", {"text": text, "sig": person.sign(text, sshsig.REVOKE)})

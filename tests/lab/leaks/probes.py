@@ -1,8 +1,7 @@
-"""What viewers ask and try: every endpoint, with and without a login, and every way to be refused.
+"""What viewers ask and try: every endpoint, with and without a login, and every kind of refusal.
 
-A probe makes a request for what a viewer sees of a story in one world. The same probe with the same chance makes the
-same request in every world, but for the hashes that it must name. Nothing that is tried here may succeed in changing
-the game.
+A probe makes a request about a story in one world. With the same random state it makes the same request in every world,
+except for the hashes that it must name. No attempt made here may succeed in changing the game.
 """
 
 from __future__ import annotations
@@ -34,18 +33,21 @@ _FOREIGN: Final = PrivateKey.from_seed(b"nobody's key, to sign badly with")
 
 @dataclass
 class Eye:
-    """A viewer of a story in one world, at one moment. All but the hashes is the same in every world they may be in."""
+    """A viewer of a story in one world, at one moment.
+
+    Everything but the hashes is the same in every world of that viewer.
+    """
 
     telling: Telling
     viewer: str
     legal: tuple[str, ...]
-    """The viewer's own legal actions; empty when it is not theirs to decide."""
+    """The viewer's own legal actions; empty when another seat decides."""
     tried: tuple[str, ...]
-    """Actions to try: what has been seen in this game."""
+    """Actions to try: those seen in this game."""
     expired: str
-    """A token that was good once."""
+    """A token that has expired."""
     past: str
-    """A game that ended before."""
+    """A game that has ended."""
 
     @property
     def seat(self) -> Seat | None:
@@ -90,7 +92,7 @@ def _game_or_log(eye: Eye, chance: random.Random) -> Request:
 
 
 def _events(eye: Eye, chance: random.Random) -> Request:
-    """A stream, of what there is already: of the game, or of all one's own since some place."""
+    """Asks for a stream of past events: of one game, or of all the viewer's games since some place."""
     token = chance.choice((None, eye.token))
     after = f"&after={chance.randint(-1, eye.telling.seq + 2)}" if chance.random() < 0.5 else ""
     place = chance.choice(("", "-1", str(eye.telling.seq), "x", "2026-11-20T12:00:00Z~", "2026-01-01T00:00:00Z~AAAA"))
@@ -187,7 +189,8 @@ def _account(eye: Eye, chance: random.Random) -> Request:
 
 
 def _keys(eye: Eye, chance: random.Random) -> Request:
-    """Another's key, or one's own with a wrong signature or code; a seat that has no right to another key."""
+    """Tries another player's key, the viewer's own with a wrong signature or code, or a seat without the right to a new
+    key."""
     at, game = "2026-11-20T12:00:00Z", f"/v1/games/{eye.game}"
     name = chance.choice((eye.telling.host.name, eye.telling.guest.name))
     key, old = _FOREIGN.public, eye.me.key.public
@@ -222,7 +225,7 @@ def _post(name: str, eye: Eye, submission: Submission | bytes) -> Request:
 def _written(
     eye: Eye, body: entry_kinds.EntryBody | dict[str, object], kind: str = "", **changes: object
 ) -> Submission:
-    """An entry by the viewer at the head, whatever it says."""
+    """An entry by the viewer at the head, with any content."""
     telling = eye.telling
     fields: dict[str, object] = {
         "at": "2026-11-20T12:00:00Z",
@@ -238,7 +241,7 @@ def _written(
 
 
 def _hidden(ruleset: Ruleset, action: str) -> tuple[Hidden, ...]:
-    """The groups of face-down cards of an action; none of what is no action."""
+    """The groups of face-down cards of an action; none if the text is no action."""
     try:
         return ruleset.hidden(action)
     except NotationError:
@@ -263,14 +266,14 @@ def _attempt(eye: Eye, chance: random.Random, action: str) -> Submission:
 
 
 def _illegal(eye: Eye, chance: random.Random) -> Request:
-    """An action that is not theirs to make: out of turn, or of cards not held, or of another time in the game."""
+    """Tries an action that the viewer may not take: out of turn, with cards not held, or seen earlier in the game."""
     actions = [action for action in eye.tried if action not in eye.legal]
     action = chance.choice(actions or ["9"])
     return _post(f"illegal {action[:1]}", eye, _attempt(eye, chance, action))
 
 
 def _badly_opened(eye: Eye, chance: random.Random) -> Request:
-    """An action that would be legal, with something wrong about its opening, key or form."""
+    """Tries a legal action with an error in its opening, key or form."""
     if not eye.legal:
         return _illegal(eye, chance)
     hiding = [action for action in eye.legal if _hidden(eye.telling.story.ruleset, action)]
@@ -300,7 +303,7 @@ def _badly_opened(eye: Eye, chance: random.Random) -> Request:
 
 
 def _guessed(eye: Eye, chance: random.Random) -> Request:
-    """The last entry again, with somebody's guess of what it hides; a reveal or an end of one's own making."""
+    """Tries the last entry again with a guess at its hidden cards, or a reveal or an end made by the viewer."""
     telling = eye.telling
     guess = chance.choice(telling.story.ruleset.pack.kinds)
     if telling.made and chance.random() < 0.6:
@@ -317,7 +320,7 @@ def _guessed(eye: Eye, chance: random.Random) -> Request:
 
 
 def _misplaced(eye: Eye, chance: random.Random) -> Request:
-    """An entry for another place or game, in another's name, or of a kind that is not the viewer's to write."""
+    """Tries an entry for another place or game, in another's name, or of a kind that the viewer may not write."""
     telling = eye.telling
     move = entry_kinds.Move(chance.choice(eye.tried or ("3ABC",))).to_json()
     fields: tuple[dict[str, object], ...] = (
@@ -360,7 +363,7 @@ def _malformed(eye: Eye, chance: random.Random) -> Request:
 
 
 def _intruding(eye: Eye, chance: random.Random) -> Request:
-    """Joining or opening what is taken, moving or resigning as nobody."""
+    """Tries to join or open a game that is taken, and to move or resign without a seat."""
     me = eye.me.key.public
     kind = chance.choice(("open", "join", "resign", "cancel", "move"))
     commit = f"{chance.getrandbits(256):064x}"

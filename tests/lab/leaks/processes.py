@@ -1,7 +1,8 @@
 """The same comparison with real processes: the service over a socket, its log file, and the command.
 
-Slow, so of few states; it has what comparison.py lacks: the HTTP server's own headers, what a service process
-writes to its log, the command as a process over its own connection. Compared are two worlds, of one viewer.
+It is slow and therefore covers few states. It adds what comparison.py lacks: the HTTP server's own headers, what a
+service process writes to its log, and the command as a process with its own connection. It compares two worlds of one
+viewer.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ _TIMES: Final = re.compile(r'"(ms|pid|request|timestamp)": ("[^"]*"|[0-9.]+)')
 
 
 class _DrawsToFile(Draws):
-    """Tells another process what the next randomness is for."""
+    """Names the purpose of the next randomness, for another process."""
 
     def __init__(self, session: str, world: str, file: Path) -> None:
         self._file = file
         super().__init__(session, world)
 
     def use(self, label: str, *, secret: bool = False) -> None:
-        """What follows is drawn for this."""
+        """Sets the purpose of the randomness that follows."""
         said = {"session": self._session, "world": self._world, "label": label, "secret": secret}
         self._file.write_text(json.dumps(said))
 
@@ -69,13 +70,13 @@ class ServedWorld(World):
         return self
 
     async def stop(self) -> None:
-        """Ends the process, and takes its log in."""
+        """Ends the process and reads its log."""
         self.store.close()
         await asyncio.to_thread(self.service.stop)
         self.logged.append(self.service.log.read_text())
 
     async def ask(self, request: Request) -> Answer:
-        """One request on a connection of its own; the answer's bytes as they came, but for the date."""
+        """One request on a new connection; the raw bytes of the answer, without the date."""
         return await asyncio.to_thread(self._ask, request)
 
     def _ask(self, request: Request) -> Answer:
@@ -98,7 +99,7 @@ class ServedWorld(World):
             connection.close()
 
     def log_text(self) -> str:
-        """The whole log file, without what is this process's own: times, folder and port."""
+        """The complete log file, without this process's own times, folder and port."""
         text = self.service.log.read_text().replace(str(self.data), "DATA").replace(self.service.url, "URL")
         return self.named(_TIMES.sub(r'"\1": #', text).encode()).decode()
 
@@ -106,7 +107,8 @@ class ServedWorld(World):
 async def compare(
     seed: int, folder: Path, viewer: str, *, every: int = 4, commands: int = 2, positions: int = 1000
 ) -> Tally:
-    """One story in two processes, to so many positions: one in `every` compared over HTTP and with some commands."""
+    """Plays one story in two processes, up to `positions` positions; compares one in `every` over HTTP and by some
+    commands."""
     chance = random.Random(f"processes {seed}")
     story: Story = sample_story("told", chance)
     while len(story.steps) < 12:
@@ -157,7 +159,7 @@ def _compare_taken(
     viewer: str,
     tally: Tally,
 ) -> None:
-    """The answer to a step, for who has made it."""
+    """The answer to a step, for the player who made it."""
     (seat, one), (_, two) = first, second
     if one is None or two is None or SEATS_OF[viewer] != seat:
         return
@@ -168,7 +170,7 @@ def _compare_taken(
 
 
 def _command(scene: Scene, viewer: str, name: str, command: str) -> bytes:
-    """What `hkoji` prints and says as a process, for a viewer whose home is made for it, the same in all worlds."""
+    """The output of `hkoji` as a process, for a viewer whose home is made here, the same in all worlds."""
     eye = scene.eye(viewer, name)
     world = eye.telling.world
     assert isinstance(world, ServedWorld)

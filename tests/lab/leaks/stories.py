@@ -1,9 +1,9 @@
-"""Stories: random games to be told in several worlds at once, up to some moment, for viewers who know a part of them.
+"""Stories: random games to be played in several worlds at once, up to some moment, for viewers who know a part of them.
 
-A story is what everybody sees of a game and what happened in truth. For each viewer it can be told otherwise: with
-other cards, salts and entropy in every place that the viewer cannot see, and never differently in one that they can
-(tests/support/redistribution.py). It ends before its game publishes its seed: after that nobody is kept in the dark.
-Games dealt by `duplicate/v1` go on to their end, which publishes what lay face down and no more.
+A story is what everybody sees of a game, and what really happened. For each viewer it has variants: with other cards,
+salts and entropy in every place that the viewer cannot see, and no difference in the places that they can
+(tests/support/redistribution.py). It ends before its game publishes its seed, because from then on everybody knows
+everything. Games dealt by `duplicate/v1` go on to their end, which publishes only the face-down cards.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _RULESETS: Final = {game.name: game.rulesets for game in GAMES if game.name != "
 
 @dataclass(frozen=True)
 class Story:
-    """A game's first steps: `OPENING`, or its beginning, then `decisions`, then perhaps `last`."""
+    """A game's first steps: `OPENING` or its beginning, then `decisions`, then perhaps `last`."""
 
     name: str
     ruleset: Ruleset
     duplicate: bool
     invited: str | None
-    """Whom the host invites: None, by "name", or by name and "key"."""
+    """The guest whom the host invites: None, by "name", or by name and "key"."""
     opening: tuple[str, ...]
     events: tuple[Event, ...]
     last: str | None = None
     """`cancel`, `resign 0` or `resign 1`."""
     new_keys: tuple[tuple[int, str], ...] = ()
-    """Before which decisions their seats change their keys, and how: `rekey` or `lost`."""
+    """The decisions before which their seats change their keys, and how: `rekey` or `lost`."""
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
-        """All that is done by somebody, in order; decisions are counted from 0."""
+        """All steps of players in order; decisions are counted from 0."""
         changes = dict(self.new_keys)
         steps = list(self.opening)
         for number in range(len(self.decisions)):
@@ -54,12 +54,12 @@ class Story:
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Where in `events` the decisions are."""
+        """The places of the decisions in `events`."""
         return tuple(at for at, event in enumerate(self.events) if isinstance(event, DECISIONS))
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
-        """The decisions as they were in truth."""
+        """The true decisions."""
         return decisions(self.events)
 
     @cached_property
@@ -68,7 +68,7 @@ class Story:
         return tuple(folds(self.ruleset, self.events))
 
     def position(self, step: int) -> State:
-        """The true position after a step: with all that follows of itself."""
+        """The true position after a step and the automatic events that follow it."""
         if step < len(OPENING) - 1:
             return self.states[0]
         made = sum(each.startswith("move") for each in self.steps[: step + 1])
@@ -77,12 +77,12 @@ class Story:
 
     @cached_property
     def over(self) -> bool:
-        """Whether the game ends within the story, by whatever."""
+        """Whether the game ends within the story, for any reason."""
         return bool(self.last) or (bool(self.events) and self.states[-1].due is Due.OVER)
 
     @cached_property
     def opened(self) -> frozenset[tuple[int, int]]:
-        """The groups of face-down cards that have been opened when the story ends: decision and part."""
+        """The groups of face-down cards that are open when the story ends: decision and part."""
         found = set()
         for number, at in enumerate(self.places):
             event = self.events[at]
@@ -94,7 +94,7 @@ class Story:
         return frozenset(found)
 
     def told_to(self, viewer: str, chance: random.Random) -> tuple[Event, ...]:
-        """Events that `viewer` cannot tell from the true ones."""
+        """Events that `viewer` cannot distinguish from the true ones."""
         everything: Collection[int] = self.places if self.over else ()
         return redistribute(self.ruleset, self.events, SEATS_OF[viewer], chance, everything)
 
@@ -105,7 +105,7 @@ def decisions(events: tuple[Event, ...]) -> tuple[Decision, ...]:
 
 
 def _revealed(events: tuple[Event, ...], at: int, seat: Seat) -> bool:
-    """Whether what `seat` put down at place `at` is turned up later in its round."""
+    """Whether what `seat` put face down at place `at` is revealed later in its round."""
     for event in events[at:]:
         if isinstance(event, Deal):
             return False
@@ -115,7 +115,7 @@ def _revealed(events: tuple[Event, ...], at: int, seat: Seat) -> bool:
 
 
 def sample_story(name: str, chance: random.Random) -> Story:
-    """A story of either game, with any options, of any length."""
+    """A random story of either game, with any options, of any length."""
     game = chance.choice(sorted(_RULESETS))
     ruleset = chance.choice(_RULESETS[game])
     duplicate = chance.random() < 0.2
@@ -129,7 +129,7 @@ def sample_story(name: str, chance: random.Random) -> Story:
     events = random_game(ruleset, chance.getrandbits(64)).events
     states = tuple(folds(ruleset, events))
     places = [at for at, event in enumerate(events) if isinstance(event, DECISIONS)]
-    # With the last decision a game publishes its seed, unless it is sealed; one that was broken off would go on.
+    # The last decision makes a game publish its seed, unless the seed is sealed (duplicate games): leave it out.
     most = len(places) if duplicate and states[-1].due is Due.OVER else len(places) - 1
     count = most if chance.random() < 0.7 else chance.randint(0, most)
     events = events[: places[count]] if count < len(places) else events
@@ -144,7 +144,7 @@ def sample_story(name: str, chance: random.Random) -> Story:
 
 
 def finished_story(name: str, chance: random.Random) -> Story:
-    """A whole game, to its end, that is the same in every world."""
+    """A complete game that is the same in every world."""
     while True:
         ruleset = chance.choice(_RULESETS[chance.choice(sorted(_RULESETS))])
         events = random_game(ruleset, chance.getrandbits(64)).events

@@ -1,6 +1,6 @@
-"""Telling a story in a world: the players' requests, step by step, with the keys, salts and entropy of that world.
+"""Plays a story in a world: the players' requests, step by step, with the keys, salts and entropy of that world.
 
-Whatever the viewer of a world knows is the same there as in the true one: it is drawn under the name of the true one.
+Everything that the world's viewer knows is the same as in the true world: it is drawn under the name of the true one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def chosen(session: str, whose: str, label: str) -> str:
 
 @dataclass
 class Person:
-    """Somebody with a name and a key, the same in all worlds, and a login, which is not."""
+    """A player with a name and a key, the same in all worlds, and a login, which differs."""
 
     name: str
     key: PrivateKey
@@ -55,7 +55,7 @@ def registration(person: Person, at: str) -> dict[str, str]:
 
 
 async def arrive(world: World, person: Person, *, known: bool) -> None:
-    """Registers and logs in; the token is one that this world's viewer has, or another in each world."""
+    """Registers and logs in; the token is known to this world's viewer, or differs in each world."""
     at = world.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
     body = json.dumps(registration(person, at)).encode()
     answer = await world.ask(Request("register", "POST", "/v1/players", body=body))
@@ -64,7 +64,7 @@ async def arrive(world: World, person: Person, *, known: bool) -> None:
 
 
 async def log_in(world: World, person: Person, label: str, *, known: bool) -> None:
-    """Logs in, with whatever key they have now."""
+    """Logs in with the current key."""
     world.draws.use(f"login of {person.name}, {label}", secret=not known)
     text = (await world.ask(Request("challenge", "POST", "/v1/login/challenge"))).json["text"]
     body = json.dumps({"name": person.name, "text": text, "sig": person.sign(text, sshsig.LOGIN)}).encode()
@@ -74,12 +74,15 @@ async def log_in(world: World, person: Person, label: str, *, known: bool) -> No
 
 @dataclass
 class Telling:
-    """A story as it happens in one world. `events` are what happens there; `viewer` is who cannot tell."""
+    """A story as it happens in one world.
+
+    `events` are that world's; `viewer` cannot distinguish it from the true one.
+    """
 
     story: Story
     world: World
     viewer: str | None
-    """None: everybody knows everything, and all worlds are the same."""
+    """None: the true world, where everybody knows everything."""
     events: tuple[Event, ...]
     deals: MutableMapping[str, Dealt]
     game: str = ""
@@ -87,7 +90,7 @@ class Telling:
     seq: int = -1
     entries: list[Entry] = field(default_factory=list)
     made: list[tuple[Seat, Submission]] = field(default_factory=list)
-    """What the players have sent, and was accepted."""
+    """The players' submissions that were accepted."""
 
     async def begin(self) -> Telling:
         """Host, guest and a stranger register and log in."""
@@ -107,7 +110,7 @@ class Telling:
         return self.host, self.guest
 
     async def step(self, step: str) -> tuple[Seat, Answer | None]:
-        """Does one step of the story: who did it, and the answer. The game takes it, or the story is wrong."""
+        """Does one step of the story. Returns the seat that did it and the answer. The game must accept the step."""
         kind, _, detail = step.partition(" ")
         if kind == "offer":
             return 0, await self._offer()
@@ -119,7 +122,7 @@ class Telling:
         return seat, await self.send(seat, submission)
 
     async def send(self, seat: Seat, submission: Submission) -> Answer:
-        """Sends an entry, which is taken, and learns what it has brought."""
+        """Sends an entry, which must be accepted, and learns the resulting entries."""
         path = f"/v1/games/{self.game}/entries"
         answer = await self.world.ask(Request("entry", "POST", path, body=format_submission(submission).encode()))
         assert answer.status == 201, (self.story, self.world.name, submission, answer)
@@ -130,18 +133,18 @@ class Telling:
         return answer
 
     def take(self, entries: list[Entry]) -> None:
-        """The log goes on with these."""
+        """Appends entries to the log."""
         self.entries.extend(entries)
         self.seq, self.head = entries[-1].seq, entries[-1].head
 
     def viewer_is(self, seat: Seat) -> bool:
-        """Whether what this seat keeps to itself is what it is in truth."""
+        """Whether this seat's secrets are the true ones."""
         return self.viewer is None or self._own(seat)
 
     # --- what is drawn --------------------------------------------------------------------------------------------
 
     def _drawn(self, label: str, *, known: bool) -> str:
-        """Fresh bytes of this game, in hex; those that the viewer comes to know are those of the true world."""
+        """Fresh bytes of this game, in hex; those that the viewer comes to know are the true world's."""
         whose = TRUTH if known or self.viewer is None else self.world.name
         value = chosen(self.world.session, whose, f"{label} of {self.story.name}")
         self.world.keep_secret(value)
@@ -184,7 +187,7 @@ class Telling:
         return answer
 
     async def _add_duplicate(self) -> Entry:
-        """No request asks for such a game yet: it is put into the store as an organiser's program would."""
+        """Puts a game into the store as an organiser's program would; no request offers such a game yet."""
         game = chosen(self.world.session, TRUTH, f"id of {self.story.name}")[:32]
         deal = chosen(self.world.session, TRUTH, f"deal of {self.story.name}")[:32]
         seed = self._drawn("seed", known=False)
@@ -249,5 +252,5 @@ class Telling:
         return Submission(entry, sign_entry(entry, person.key))
 
     def now(self) -> str:
-        """The time as entries say it."""
+        """The time in the form that entries use."""
         return self.world.clock().strftime("%Y-%m-%dT%H:%M:%SZ")

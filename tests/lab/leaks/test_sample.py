@@ -1,6 +1,7 @@
-"""Nothing leaks: a sample of what `measure.py` does at length, and proof that it would find a leak.
+"""Nothing leaks, in a sample of the states of `measure.py`; planted leaks are found.
 
-Each planted leak makes the service tell a little of what it must not; the comparison has to report it where it is.
+Each planted leak makes the service reveal a little of what it must not; the comparison has to report it where it
+occurs.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def test_nothing_leaks(worlds: Comparison, monkeypatch: pytest.MonkeyPatch) -> N
     tally = worlds.sample(210)
     assert tally.leaks == []
     assert tally.states >= 210
-    # It has looked at what it should, and at cards that were really others.
+    # It has covered the right requests, and deals that really differed.
     assert tally.early < tally.states / 3
     assert tally.alike < tally.states / 20
     asked = {name.split(",")[0].split(":")[0].split()[0] for name in tally.kinds}
@@ -66,7 +67,7 @@ def test_nothing_leaks(worlds: Comparison, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_every_endpoint_is_asked(worlds: Comparison) -> None:
-    """A new endpoint needs a question of its own in probes.py."""
+    """A new endpoint needs its own probe in probes.py."""
     if worlds.scene is None:
         worlds.sample(3)
     assert worlds.scene is not None
@@ -87,18 +88,18 @@ def test_every_endpoint_is_asked(worlds: Comparison) -> None:
 
 
 def hidden(course: Course) -> str:
-    """Something of what no viewer knows whole: both hands and the deck."""
+    """Data that no viewer knows completely: both hands and the deck."""
     state = course.state.to_json()
     return f"{state['hands']} {state['deck']}"
 
 
 def digest(course: Course) -> str:
-    """A hash of it, without a salt."""
+    """A hash of the hidden data, without a salt."""
     return sha256(hidden(course).encode()).hexdigest()
 
 
 class Told:
-    """A position that says more than it should."""
+    """A position that reveals more than it should."""
 
     def __init__(self, state: State, **more: object) -> None:
         self._state, self._more = state, more
@@ -144,7 +145,7 @@ def etag_of_the_whole_position() -> Iterator[None]:
 
 @contextmanager
 def padding() -> Iterator[None]:
-    """A body that is longer or shorter by what the deck begins with."""
+    """A body whose length depends on the first card of the deck."""
     true, seen = models.json_bytes, games._seen
     last: list[int] = [0]
 
@@ -217,7 +218,7 @@ def the_next_card_in_a_refusal() -> Iterator[None]:
 
 @contextmanager
 def the_next_card_in_a_receipt() -> Iterator[None]:
-    """What a player is told of a move that was taken has one digit that the deck decides."""
+    """The answer to an accepted move has one digit that depends on the deck."""
     true, shown = Games.submit, models.submitted_bytes
     last = [""]
 
@@ -235,7 +236,7 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
 
 @contextmanager
 def another_status() -> Iterator[None]:
-    """Refused for another reason, as chance has dealt."""
+    """The reason of a refusal depends on the deal."""
     true = referee.accept
 
     def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
@@ -268,7 +269,7 @@ def a_time_that_depends_on_cards() -> Iterator[None]:
 
 
 def one_more_header() -> Any:
-    """A header with a number that the deck decides."""
+    """A header has a number that depends on the deck."""
     seen = games._seen
     last: list[str] = [""]
 
@@ -303,12 +304,12 @@ PLANTED: Final[dict[Plant, set[str]]] = {
     another_status: {"illegal"},
     everybodys_openings: {"view"},
     one_more_header: {"game"},
-    a_time_that_depends_on_cards: {"game", "games", "own games"},  # last: it stays in the lists
+    a_time_that_depends_on_cards: {"game", "games", "own games"},  # last, because the game stays in the lists
 }
 
 
 def reported(tally: Tally) -> set[str]:
-    """Where leaks were found, without statuses and details."""
+    """The places where leaks were found, without statuses and details."""
     return {leak.place.rstrip(" 0123456789") for leak in tally.leaks}
 
 

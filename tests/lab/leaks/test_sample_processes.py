@@ -1,7 +1,7 @@
-"""Nothing leaks, with a service process, its log file, sockets and the command as a process: a very small sample.
+"""Nothing leaks from a service process, its log file, its sockets or the command as a process: a very small sample.
 
-The service has been made to write hands into its log. That is reported, and nothing else; starting it costs too much
-to do it once more without the fault, so the faulty lines are taken away to see that the rest is the same.
+The service here writes hands into its log. The test checks that this is reported. Starting a second service without the
+fault would cost too much, so it removes the faulty lines and checks that nothing else differs.
 """
 
 from __future__ import annotations

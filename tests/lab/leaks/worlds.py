@@ -1,10 +1,10 @@
-"""Worlds: the real application with a chosen deal, and what of its answers may differ from another world's.
+"""Worlds: the real application with a chosen deal, and the parts of its answers that may differ between worlds.
 
-Two worlds are the same service with the same key, time, players and public game; they differ in what one viewer cannot
-know: cards, salts, entropy that has not been revealed, other people's tokens. So the hashes over those differ, and the
-signatures over the hashes. A world knows exactly which: each of them is computed here, by the test, from the entries
-and from its own secrets, and has a name, as in `<head 3 of 0>`. An answer is compared with these names in the place of
-the bytes. Any other token, however random it looks, stands as it is and must be the same in both worlds.
+Two worlds are the same service with the same key, time, players and public game. They differ in what one viewer cannot
+know: cards, salts, entropy not yet revealed, other people's tokens. Therefore the hashes over those differ, and the
+signatures over the hashes. A world knows exactly which: the test computes each of them from the entries and the world's
+own secrets, and names it, as in `<head 3 of 0>`. Answers are compared with these names in place of the bytes. Any other
+token, however random it looks, must be the same in both worlds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hkoji.log.receipt import make_receipt
 from tests.support.inside import Clock
 
 TRUTH: Final = "truth"
-"""The world that the others are compared with."""
+"""The world with which the others are compared."""
 ADDRESS: Final = "http://inside"
 _TOKEN: Final = re.compile(rb"[0-9a-f]{64}|U1NIU0lH[A-Za-z0-9+/]{64,}={0,2}")
 _RUN: Final = re.compile(r"[0-9a-f]{40,}")
@@ -40,7 +40,7 @@ _TIMED: Final = re.compile(r'"(ms|pid|request|timestamp)": ("[^"]*"|[0-9.]+)')
 
 
 class Request(NamedTuple):
-    """A request, whole. `name` is what it is called in reports."""
+    """A complete request. `name` is its name in reports."""
 
     name: str
     method: str
@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer, with every header as it was sent, in order, and what the service wrote to its log meanwhile."""
+    """An answer: every header as it was sent, in order, and what the service wrote to its log meanwhile."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -64,18 +64,18 @@ class Answer(NamedTuple):
 
 
 class Journal:
-    """What the process writes to stderr, in place of it."""
+    """Stands in for stderr and keeps what the process writes to it."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
 
     def write(self, text: str) -> int:
-        """Notes it."""
+        """Keeps the text."""
         self.parts.append(text)
         return len(text)
 
     def flush(self) -> None:
-        """There is nothing to flush."""
+        """Does nothing: there is no buffer to flush."""
 
     def take(self) -> str:
         """What has been written since the last call."""
@@ -85,9 +85,9 @@ class Journal:
 
 
 class Draws:
-    """The service's randomness. What it is depends on what it is for, and on the world if it is a secret of the world.
+    """The service's randomness, which depends on its purpose, and on the world if it is a secret of the world.
 
-    Identifiers (16 bytes) are public, so the same everywhere.
+    Identifiers (16 bytes) are public, so they are the same everywhere.
     """
 
     def __init__(self, session: str, world: str) -> None:
@@ -95,7 +95,7 @@ class Draws:
         self.use("start")
 
     def use(self, label: str, *, secret: bool = False) -> None:
-        """What follows is drawn for this."""
+        """Sets the purpose of the randomness that follows."""
         self._label, self._secret, self._count = label, secret, 0
 
     def __call__(self, size: int) -> bytes:
@@ -106,7 +106,7 @@ class Draws:
 
 @dataclass
 class World:
-    """A running application. Open with `start`, and close with `stop`, in one event loop."""
+    """A running application. Open it with `start` and close it with `stop`, in one event loop."""
 
     name: str
     session: str
@@ -115,19 +115,19 @@ class World:
     level: str = "debug"
     clock: Clock = field(default_factory=Clock)
     names: dict[bytes, bytes] = field(default_factory=dict)
-    """The tokens that may differ, and their names."""
+    """The tokens that may differ, with their names."""
     secrets: set[str] = field(default_factory=set)
-    """What must not stand in any log."""
+    """The secrets that no log may contain."""
     logged: list[str] = field(default_factory=list)
 
     async def start(self) -> World:
-        """Runs the application's start."""
+        """Runs the application's start-up."""
         self.draws = Draws(self.session, self.name)
         settings = Settings(data=self.data, log_level=self.level)  # type: ignore[arg-type] # one of the levels
         self.app: Application = create_app(settings, ClockAndEntropy(self.clock, self.draws), address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
         await self._lifespan.__aenter__()
-        self.store = SqliteStore(settings.file)  # as another process would have it
+        self.store = SqliteStore(settings.file)  # forget it, as another process would
         identity = await self.store.identity()
         assert identity
         self.key = PrivateKey.from_openssh(identity[0].encode())
@@ -135,7 +135,7 @@ class World:
         return self
 
     async def stop(self) -> None:
-        """Runs the application's end."""
+        """Runs the application's shutdown."""
         self.store.close()
         await self._lifespan.__aexit__(None, None, None)
 
@@ -188,11 +188,11 @@ class World:
     # --- what may differ ------------------------------------------------------------------------------------------
 
     def allow(self, token: str, name: str) -> None:
-        """This token may be another one in another world."""
+        """Registers a token that may differ between worlds."""
         self.names[token.encode()] = f"<{name}>".encode()
 
     def allow_line(self, entry: Entry, author: PrivateKey, at: str) -> None:
-        """The head of an entry, and the signatures over it and over its receipt, `at` the time of receipt."""
+        """Registers the head of an entry and the signatures over it and its receipt; `at` is the time of receipt."""
         place = f"{entry.seq} of {entry.game[:8]}"
         self.allow(entry.head, f"head {place}")
         sig = author.sign(entry_namespace(entry), entry.message)
@@ -201,17 +201,17 @@ class World:
         self.allow(encode_base64(self.key.sign(sshsig.RECEIPT, receipt.message)), f"receipt {place}")
 
     def allow_view(self, text: str) -> None:
-        """The signature over this text of a view: nothing but the text is in it."""
+        """Registers the signature over this text of a view, which contains no more than the text."""
         sig = self.key.sign(sshsig.VIEW, text.encode() + b"\n")
         self.allow(encode_base64(sig), "signature of the view")
 
     def keep_secret(self, *texts: str) -> None:
-        """These must not come up in a log."""
+        """Registers secrets that must not appear in a log."""
         assert all(len(text) in _SIZES or not _RUN.fullmatch(text) for text in texts)
         self.secrets.update(texts)
 
     def learn(self, author: PrivateKey, answer: Answer) -> list[Entry]:
-        """Takes in what has been brought into a game: the author's line, and the service's."""
+        """Takes in the new lines of a game: the author's, and the service's."""
         entries = [parse_entry(line["entry"]) for line in answer.json["lines"]]
         at = self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
         for entry in entries:
@@ -219,14 +219,15 @@ class World:
         return entries
 
     def named(self, data: bytes) -> bytes:
-        """`data` with the names in the place of the tokens that may differ."""
+        """`data` with the names in place of the tokens that may differ."""
         return _TOKEN.sub(lambda found: self.names.get(found[0], found[0]), data)
 
     def leaked(self) -> list[str]:
-        """Log lines that hold a secret; forgets what was logged."""
+        """Log lines that contain a secret; clears the log."""
         text = "".join(self.logged)
         self.logged.clear()
-        # Thousands of secrets, nearly all of them long hex digits, and megabytes of log: of it only long runs count.
+        # There are thousands of secrets, nearly all long hex digits, and megabytes of log: only long runs of hex digits
+        # are compared.
         runs = _RUN.findall(text)
         found = {run[at : at + size] for run in runs for size in _SIZES for at in range(len(run) - size + 1)}
         found &= self.secrets
@@ -235,7 +236,7 @@ class World:
 
 
 def difference(one: World, first: Answer, two: World, second: Answer) -> str | None:
-    """What differs between the answers of two worlds, in words; None if nothing does."""
+    """The difference between the answers of two worlds, as text; None if there is none."""
     if first.status != second.status:
         return f"status {first.status} against {second.status}"
     if len(first.body) != len(second.body):
@@ -259,11 +260,11 @@ def difference(one: World, first: Answer, two: World, second: Answer) -> str | N
 
 
 def _said(name: bytes, value: bytes) -> bytes:
-    """A header's value; of what is drawn for every request its form."""
+    """A header's value, or its form if the value is random for every request."""
     return b"drawn" if name == b"x-request-id" and re.fullmatch(rb"[0-9a-f]{16}", value) else value
 
 
 def _apart(one: bytes, two: bytes) -> str:
-    """Where two texts part."""
+    """The place where two texts begin to differ."""
     at = next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     return f"{one[max(0, at - 40) : at + 60]!r} against {two[max(0, at - 40) : at + 60]!r}"

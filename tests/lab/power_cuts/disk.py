@@ -1,9 +1,9 @@
-"""Power cuts: what a disk may hold when the power goes, made from a record of what SQLite has written.
+"""Power cuts: the possible contents of a disk when the power goes, made from a record of SQLite's writes.
 
-The model: what was written before a completed sync of the file is there. Of what was written since, every write may be
-there or not, whole or in parts of 512 or 4096 bytes, in any order, with something else in the place where it was being
-written; and the file may or may not have its new length. A new or a deleted name is certain when the folder has been
-synced. The shared-memory file (`-shm`) is gone.
+The model: everything written before a completed sync of the file is there. Of later writes, each may be there or not,
+completely or in parts of 512 or 4096 bytes, in any order, with other bytes in the place that was being written; and the
+file may or may not have its new length. A new or a deleted name is certain once the folder has been synced. The
+shared-memory file (`-shm`) is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHOICES: Final = (
     "pages",
     "garbage",
 )
-"""What comes of writes that have not been synced."""
+"""The fate of writes that have not been synced."""
 
 _SECTOR: Final = 512
 _PAGE: Final = 4096
@@ -35,7 +35,7 @@ _PAGE: Final = 4096
 
 @dataclass
 class Recorder:
-    """An observer that writes down all that changes files, in order. `position` is how much has been written down."""
+    """An observer that records all operations that change files, in order. `position` is the length of the record."""
 
     log: list[Call] = field(default_factory=list)
     _folders: dict[int, bool] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Recorder:
     def after(self, call: Call) -> None:
         thread = threading.get_ident()
         if call.what == "folder":
-            self._folders[thread] = True  # inside of a sync or a deletion, which it completes
+            self._folders[thread] = True  # part of a sync or a deletion, which it completes
         elif call.what in ("open", "write", "truncate", "sync", "delete"):
             self.log.append(call)
             if self._folders.pop(thread, False):
@@ -58,20 +58,20 @@ class Recorder:
 
 
 class Content:
-    """A file as the disk surely has it, and the writes that may yet be lost."""
+    """The certain contents of a file, and the writes that may be lost."""
 
     def __init__(self, data: bytes = b"") -> None:
         self.sure = bytearray(data)
         self.pending: list[Call] = []
 
     def sync(self) -> None:
-        """What was pending is sure."""
+        """Makes the pending writes certain."""
         for call in self.pending:
             _apply(self.sure, call)
         self.pending.clear()
 
     def image(self, rng: random.Random, choice: str) -> bytes:
-        """What may be found after a power cut now."""
+        """The possible contents after a power cut now."""
         data = bytearray(self.sure)
         calls = list(self.pending)
         if not calls:
@@ -101,7 +101,7 @@ class Content:
 
 
 def _torn(calls: list[Call], rng: random.Random, size: int, *, garbage: bool) -> list[Call]:
-    """Parts of the writes, cut where the disk's sectors or the system's pages end; nothing outside of them changes."""
+    """Parts of the writes, cut at the disk's sectors or the system's pages; nothing outside of them changes."""
     share = rng.choice((0.1, 0.5, 0.9, 0.98))
     parts = []
     for call in calls:
@@ -130,7 +130,7 @@ def _apply(data: bytearray, call: Call) -> None:
 
 
 class Disk:
-    """The folder's files while a record is gone through. `start` is what was on disk before it, all of it sure."""
+    """The folder's files while a record is replayed. `start` is what was on disk before it, all of it certain."""
 
     def __init__(self, start: dict[str, bytes]) -> None:
         self.names = {name: Content(data) for name, data in start.items()}
@@ -138,7 +138,7 @@ class Disk:
         self._renamed: list[tuple[str, Content | None]] = []
 
     def apply(self, call: Call) -> None:
-        """The next call of the record."""
+        """Replays the next operation of the record."""
         if call.what == "open":
             if call.name not in self.names:
                 self.names[call.name] = Content()
@@ -156,7 +156,7 @@ class Disk:
 
     @property
     def uncertain(self) -> bool:
-        """Whether there is more than one thing that a power cut may leave."""
+        """Whether a power cut now may have more than one result."""
         return bool(self._renamed) or any(content.pending for content in self.names.values())
 
     def image(self, rng: random.Random, choice: str) -> dict[str, bytes]:
@@ -171,7 +171,7 @@ class Disk:
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    """The files that outlive the machine."""
+    """The files that survive a power cut."""
     return {each.name: each.read_bytes() for each in folder.iterdir() if not each.name.endswith("-shm")}
 
 

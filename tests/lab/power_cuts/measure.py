@@ -1,22 +1,22 @@
-"""Cuts the power: replays what SQLite wrote under the real service, and looks at what a disk may have been left with.
+"""Cuts the power: replays SQLite's writes under the real service, and checks the states that a disk may be left in.
 
-    python -m tests.lab.power_cuts.measure --images 2000                 a look at it, in a minute
+    python -m tests.lab.power_cuts.measure --images 2000                 a sample, in a minute
     python -m tests.lab.power_cuts.measure --images 100000 --jobs 2      all of it
-    python -m tests.lab.power_cuts.measure --planted NORMAL              with a setting that loses moves: it must say so
+    python -m tests.lab.power_cuts.measure --planted NORMAL              with a setting that loses moves: must report it
 
-A record is made by the real application and store in this process, under several players at once: every write, sync,
-truncation, creation and deletion of the database's files is written down by a layer between SQLite and the system
-(tests/support/sqlite_files.py), and with each answer the place in that record at which it began to go out. A record
-has a first start, clean stops and starts, checkpoints, and a service that was never stopped; every second record goes
-on from what a power cut has left of the one before.
+A record is made by the real application and store in this process, under several players at once. A layer between
+SQLite and the system (tests/support/sqlite_files.py) records every write, sync, truncation, creation and deletion of
+the database's files, and for each answer the place in that record at which it began to go out. A record has a first
+start, clean stops and starts, checkpoints, and a service that was never stopped; every second record continues from an
+image of the one before.
 
-An image is a point of a record, and what may be on disk then: all that was synced, and of the rest nothing, all, some,
-sectors of it, in any order (disk.py). On each image the real store is opened. What had been acknowledged
-by that point must be there, to the byte; the rest must be whole: entries, openings, secrets and summaries of the same
-transactions. For one in --deep, SQLite's own integrity check runs, every game is read and refereed anew, and an
-entry that was sent later is appended.
+An image is a point of a record, and a possible state of the disk then: all that was synced, and of the rest nothing,
+all, some, or sectors of it, in any order (disk.py). The real store is opened on each image. Everything acknowledged by
+that point must be there, to the byte; the rest must consist of complete transactions: entries, openings, secrets and
+summaries that belong together. For one image in --deep, SQLite's own integrity check runs, every game is read and
+refereed anew, and an entry that was sent later is appended.
 
-Ends with 1 if anything was lost, half done or unreadable; with --planted if nothing was.
+Exits with 1 if anything was lost, incomplete or unreadable; with --planted, if nothing was.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PAIRS: Final = 5
 
 
 class Record(NamedTuple):
-    """What was written, from which files on, what was acknowledged where, and what was there in the end."""
+    """The recorded operations, the files at its start, what was acknowledged where, and the contents at its end."""
 
     start: dict[str, bytes]
     log: list[Call]
@@ -67,11 +67,11 @@ class Record(NamedTuple):
     sent: set[str]
     final: Dump
     seen: set[tuple[Any, ...]]
-    """Games as they stood in images that were found whole: game, summary, which entries, which openings."""
+    """Games as found in images without a fault: game, summary, which entries, which openings."""
 
 
 class Told(NamedTuple):
-    """What came of images: how many by choice, and what was wrong."""
+    """The results of images: how many by kind, and the faults."""
 
     counts: Counter[str]
     wrong: list[str]
@@ -79,7 +79,7 @@ class Told(NamedTuple):
 
 @contextmanager
 def planted(synchronous: str | None) -> Iterator[None]:
-    """Lets the store run with another `synchronous`, unnoticed."""
+    """Lets the store run with another `synchronous`, without its knowledge."""
     if synchronous is None:
         yield
         return
@@ -89,7 +89,7 @@ def planted(synchronous: str | None) -> Iterator[None]:
 
 
 def record(folder: Path, start: Record | None, steps: int, seed: int, files: dict[str, bytes] | None = None) -> Record:
-    """Makes a record of about `steps` requests. With `start`, it goes on from `files`, an image of that record."""
+    """Makes a record of about `steps` requests. With `start`, it continues from `files`, an image of that record."""
     rng = random.Random(seed)
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
@@ -112,7 +112,7 @@ def record(folder: Path, start: Record | None, steps: int, seed: int, files: dic
             _let_play(pairs, steps // 3)
             if life < 2:
                 service.stop()
-    # The last life ends in the middle: what is left open is closed, unrecorded.
+    # The last life ends in the middle: what is still open is closed, unrecorded.
     log = list(recorder.log)
     final = dumped(data / _FILE)
     service.stop()
@@ -136,7 +136,7 @@ def _let_play(pairs: list[Pair], steps: int) -> None:
 
 
 def cut(record: Record, images: int, seed: int, folder: Path, deep: int) -> Told:
-    """Makes so many images of a record, and looks at each."""
+    """Makes `images` images of a record, and checks each."""
     rng = random.Random(seed)
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -165,7 +165,7 @@ def cut(record: Record, images: int, seed: int, folder: Path, deep: int) -> Told
 
 
 def look(path: Path, record: Record, known: list[Fact], *, thorough: bool) -> Iterator[str]:
-    """What is wrong with an image."""
+    """The faults of an image."""
     try:
         store = SqliteStore(path)
     except HkojiError as error:
@@ -184,7 +184,7 @@ def look(path: Path, record: Record, known: list[Fact], *, thorough: bool) -> It
 
 
 def _halves(dump: Dump, record: Record) -> Iterator[str]:
-    """Whatever is not the beginning of what was there in the end, cut between two transactions."""
+    """Finds all differences from a prefix of the final contents that ends between two transactions."""
     whole = True
     for table in ("entry", "opening", "secret"):
         for key, _ in dump[table].items() - record.final[table].items():
@@ -194,7 +194,7 @@ def _halves(dump: Dump, record: Record) -> Iterator[str]:
     for table in ("entry", "opening"):
         for game, *place in dump[table]:
             places.setdefault(game, []).append(tuple(place))
-    # What is as it was written, and as much of it as in an image that was looked at, need not be looked at again.
+    # A game that equals one in an image already checked need not be checked again.
     standing = {(game, *found) for game, found in places.items()}
     if whole and len(places) == len(dump["game"]) == len(dump["secret"]) and standing <= record.seen:
         return
@@ -244,7 +244,7 @@ def _thorough(store: SqliteStore, path: Path, dump: Dump) -> Iterator[str]:
 
 
 def _task(given: tuple[int, int, int, int, str | None]) -> tuple[int, int, Told, list[str]]:
-    """Two records, the second from an image of the first, and so many images of each."""
+    """Makes two records, the second from an image of the first, and checks images of each."""
     seed, images, steps, deep, synchronous = given
     configure_logging("error")
     shared = Path("/dev/shm")
@@ -282,7 +282,7 @@ def _note(record: Record) -> str:
 
 
 def main() -> None:
-    """Records, cuts, and says what came of it."""
+    """Records, cuts, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -290,7 +290,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=2000)
     parser.add_argument("--each", type=int, default=2000, help="images of each pair of records")
     parser.add_argument("--steps", type=int, default=600, help="requests of a record; three of four have a third")
-    parser.add_argument("--deep", type=int, default=20, help="one image in so many is gone through thoroughly")
+    parser.add_argument("--deep", type=int, default=20, help="one image in this many is checked thoroughly")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--planted", choices=("NORMAL", "OFF"), help="run the store with this `synchronous`")
@@ -318,7 +318,7 @@ def main() -> None:
         print(f"{choice:12} {counts[choice]:8,}")
     print(
         f"{counts.total():,} images of {2 * len(tasks)} records ({writes:,} calls, {told:,} facts acknowledged) "
-        f"in {time.monotonic() - started:.0f} s: {len(wrong):,} with something lost, half done or unreadable"
+        f"in {time.monotonic() - started:.0f} s: {len(wrong):,} with something lost, incomplete or unreadable"
     )
     sys.exit(not wrong if given.planted else bool(wrong))
 

@@ -1,15 +1,15 @@
-"""Traces a service: does a completed sync of the write-ahead log precede every answer that acknowledges something?
+"""Traces a service, and checks that a completed sync of the write-ahead log precedes every acknowledgement.
 
     python -m tests.lab.power_cuts.measure_syncs --entries 300                 needs strace
     python -m tests.lab.power_cuts.measure_syncs --planted                     with `synchronous` NORMAL: must complain
 
 `hkoji serve` runs under `strace -f` with several players at once. For every 200 or 201 to a POST that stored something
-(registrations, challenges, logins, offers, entries), what identifies it (head, key or digest) is looked for in the
-writes to the write-ahead log. The first sync of that file that began after this write had ended must have ended before
-the first byte of the answer was written to the socket. The folder must have been synced after the log's file was made.
+(registrations, challenges, logins, offers, entries), its identifier (head, key or digest) is looked for in the writes
+to the write-ahead log. The first sync of that file that began after this write had ended must have ended before the
+first byte of the answer was written to the socket. The folder must have been synced after the log's file was created.
 
 Afterwards the layer that the power cuts rely on (tests/support/sqlite_files.py) is compared with strace on the same
-process: both must have seen the same writes, syncs and truncations, in the same order. Ends with 1 if not all is so.
+process: both must have seen the same writes, syncs and truncations, in the same order. Exits with 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def read_trace(path: Path) -> Iterator[Traced]:
 
 
 def _marks(text: str, *, fresh: bool) -> list[tuple[str, str]]:
-    """What an answer says that must be on disk: what sort it is, and what to look for. `fresh` for a 201."""
+    """The data behind an answer that must be on disk: its sort, and the bytes to look for. `fresh` for a 201."""
     text = text.replace('\\"', '"').replace("\\\\", "\\").replace('\\"', '"')
     if '"receipt":' in text and (heads := re.findall(r'"head":"([0-9a-f]{64})"', text)):
         sort = "offers" if '"line":{' in text else "entries" if fresh else "entries again"
@@ -105,12 +105,13 @@ def _marks(text: str, *, fresh: bool) -> list[tuple[str, str]]:
 
 
 def judge(calls: list[Traced]) -> tuple[Counter[str], list[str]]:
-    """How many answers there were of each sort, and what was wrong."""
+    """The number of answers of each sort, and the faults."""
     log = [call for call in calls if call.text.startswith("pwrite64(") and "-wal>" in call.text[:200]]
     syncs = [call for call in calls if call.text.startswith(("fdatasync(", "fsync(")) and "-wal>" in call.text]
     answers: Counter[str] = Counter()
     wrong = []
-    heads: dict[str, tuple[int, bool]] = {}  # by connection: where the answer began, and whether it is a 201
+    # By connection: the line at which the answer began, and whether it is a 201.
+    heads: dict[str, tuple[int, bool]] = {}
     for call in calls:
         found = re.match(r"(?:write|writev|sendto|sendmsg)\((\d+<(?:socket|TCP)[^>]*>)", call.text)
         if not found:
@@ -178,7 +179,10 @@ def _wait_for_port(log: Path, process: subprocess.Popen[bytes]) -> int:
 
 
 def compare(folder: Path) -> tuple[int, list[str]]:
-    """Lets the layer and strace watch the same process. How many calls both have seen, and what differs."""
+    """Lets the layer and strace watch the same process.
+
+    Returns the number of calls seen by both, and the differences.
+    """
     trace = folder / "trace"
     command = ["strace", "-f", "-yy", "-s", "0", "-e", f"trace={_CALLS}", "-o", str(trace)]
     done = subprocess.run(
@@ -201,7 +205,7 @@ def compare(folder: Path) -> tuple[int, list[str]]:
             seen.append(("truncate", found[2], numbers[0], 0))
         else:
             seen.append(("sync", found[2], 0, 0))
-    # The record ends with the last answer; strace has the tidying up after it too.
+    # The record ends with the last answer; strace also sees the clean-up that follows.
     wrong = [
         f"call {number}: the layer says {one}, strace {other}"
         for number, (one, other) in enumerate(zip(layer, seen, strict=False))
@@ -213,7 +217,7 @@ def compare(folder: Path) -> tuple[int, list[str]]:
 
 
 def main() -> None:
-    """Traces, and says what came of it."""
+    """Traces, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

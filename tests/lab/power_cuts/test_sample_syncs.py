@@ -1,6 +1,6 @@
-"""No answer begins to go out before the sync that covers its frames of the write-ahead log has come back.
+"""No answer begins to go out before the sync that covers its frames of the write-ahead log has returned.
 
-From the record of what SQLite does; measure_syncs.py traces the system calls of a whole service.
+This uses the record of SQLite's operations; measure_syncs.py traces the system calls of a complete service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 
 def _unsynced(kept: Record) -> list[Fact]:
-    """Entries that were acknowledged before a sync that followed the writing of them."""
+    """Entries that were acknowledged before a sync that followed their writing."""
     early = []
     for fact in kept.facts:
         if fact.table != "entry" or '"kind":"offer"' in fact.row[0] or fact.since == 0:

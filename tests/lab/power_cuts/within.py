@@ -19,7 +19,7 @@ from tests.support.service import Answer
 
 
 class Within:
-    """A running application. Each answer's header `x-position` is what `position` was when it began to go out."""
+    """A running application. Each answer's header `x-position` is the value of `position` when it began to go out."""
 
     def __init__(self, data: Path, ports: ClockAndEntropy, position: Callable[[], int]) -> None:
         self.loop = asyncio.new_event_loop()
@@ -31,20 +31,20 @@ class Within:
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
 
     def start(self) -> None:
-        """Raises what the application raises at its start."""
+        """Starts it. Raises what the application raises at its start."""
         self._thread.start()
-        with patch("gc.freeze"):  # there are many services in this process, one after another
+        with patch("gc.freeze"):  # several services run in this process, one after another
             asyncio.run_coroutine_threadsafe(self._lifespan.__aenter__(), self.loop).result()
 
     def stop(self) -> None:
-        """A clean stop."""
+        """Stops it cleanly."""
         try:
             asyncio.run_coroutine_threadsafe(self._lifespan.__aexit__(None, None, None), self.loop).result()
         finally:
             self.leave()
 
     def leave(self) -> None:
-        """Ends the thread and stops nothing."""
+        """Ends the thread without a shutdown, as a crash."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
@@ -72,7 +72,7 @@ class Within:
 def within(
     data: Path, *, seed: str = "one", clock: Callable[[], Any] | None = None, position: Callable[[], int] = int
 ) -> Iterator[Within]:  # Any: a time
-    """A service for the length of a block, stopped cleanly at its end."""
+    """A service for the duration of a block, stopped cleanly at its end."""
     service = Within(data, ClockAndEntropy(clock or Clock(), drawn(seed)), position)
     service.start()
     try:
