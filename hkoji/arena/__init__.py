@@ -1,4 +1,5 @@
 """Matches between bots over duplicate deals: every deal is played twice, with the seats exchanged.
 
-Knows bots, rules and the referee; no client, no service and no command line. Clock and folder are handed in.
+This package knows the bots, the rules and the referee, but no client, service or command line. Callers pass the clock
+and the folder.
 """

@@ -1,10 +1,10 @@
-"""A match as files that a stranger can check: a signed log for every game, the keys, and what all of it comes to.
+"""A match as files that anyone can check: a signed log of every game, the keys, and a summary.
 
     arena.json     bots, ruleset, seed, and each game with its file, head and result
-    keys.txt       a line for each signer, as `ssh-keygen -Y verify -f` takes it
+    keys.txt       a line for each signer, in the format of `ssh-keygen -Y verify -f`
     0001-a.jsonl   the first deal with the first bot as host; 0001-b.jsonl: with the seats exchanged
 
-The same match gives the same bytes: no clock and no time taken is in them.
+The same match gives the same bytes: the files hold no clock times and no durations.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ VERSION: Final = 1
 
 
 class Export:
-    """A folder that a match is written into as it is played.
+    """The folder into which a match is written while it is played.
 
-    Raises `StorageError` when it cannot be written, or has something in it already.
+    Raises `StorageError` if the folder cannot be written or is not empty.
     """
 
     def __init__(self, plan: MatchPlan, folder: Path) -> None:
@@ -60,9 +60,9 @@ class Export:
             self._write(name, text)
 
     def finish(self, tally: MatchTally) -> None:
-        """Writes the manifest, of a whole match or of as much as was played.
+        """Writes the manifest of the match, or of as much as was played.
 
-        What an interrupt has left of a deal that `tally` does not have is taken away.
+        Removes the files of a deal that is not in `tally`: an interrupt can leave some.
         """
         plan, games = self._plan, tally.games
         for place in set(self._facts) - {(game.deal, game.table) for game in games}:
@@ -103,7 +103,7 @@ class Export:
         }
 
     def _write(self, name: str, text: str) -> None:
-        """In whole or not at all."""
+        """Writes a file completely or not at all: a reader never sees half of it."""
         path, draft = self._folder / name, self._folder / f"{name}.part"
         try:
             draft.write_text(text, encoding="ascii", newline="\n")

@@ -1,9 +1,8 @@
-"""What a match says about two bots: scores, how sure they are, and how long decisions take.
+"""The figures of a match between two bots: scores, their confidence intervals, and the times of decisions.
 
-A shared win is half a win. Two intervals of 95 % are given, since they answer for different things: Wilson's takes
-every game as one trial (with halves it is too wide rather than too narrow); the one over deals takes each deal, played
-with both seatings, as one trial, so that the luck of the cards falls out of it. The second is the one to judge bots by.
-docs/arena.md.
+A shared win is half a win. There are two intervals of 95 %. Wilson's counts every game as one trial (with half wins it
+is too wide rather than too narrow). The interval over deals counts each deal, played with both seatings, as one trial,
+which removes the luck of the cards: judge bots by this one. docs/arena.md.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Interval(NamedTuple):
 
 
 class MatchSide(NamedTuple):
-    """What became of one bot. Times are in milliseconds a decision, None if it made none."""
+    """The results of one bot. Times are in milliseconds per decision, None if it made none."""
 
     wins: int
     score: float
@@ -39,36 +38,36 @@ class MatchSide(NamedTuple):
 
 
 class MatchFigures(NamedTuple):
-    """A match, or as much of it as was played."""
+    """The figures of a match, or of as much of it as was played."""
 
     deals: int
     shared: int
     sides: tuple[MatchSide, MatchSide]
     starter: float
-    """The score of whoever had the first turn."""
+    """The score of the bots that had the first turn."""
     sweeps: tuple[int, int]
-    """How many deals each bot won at both tables."""
+    """The number of deals that each bot won at both tables."""
 
     @property
     def games(self) -> int:
-        """How many games were played."""
+        """The number of games played."""
         return 2 * self.deals
 
     @property
     def moves(self) -> int:
-        """How many decisions were made."""
+        """The number of decisions made."""
         return self.sides[0].moves + self.sides[1].moves
 
 
 class MatchTally:
-    """Takes deals in as they are played, in any order; `figures` does not depend on it."""
+    """Collects the played deals of a match. The figures do not depend on the order of the deals."""
 
     def __init__(self) -> None:
         self._played: dict[int, tuple[MatchGame, MatchGame]] = {}
         self._times: tuple[array[float], array[float]] = (array("f"), array("f"))
 
     def add(self, played: PlayedGame) -> None:
-        """Takes a deal in."""
+        """Adds a deal."""
         self._played[played.games[0].deal] = played.games
         for times, more in zip(self._times, played.times, strict=True):
             times.extend(more)
@@ -79,7 +78,7 @@ class MatchTally:
         return tuple(game for number in sorted(self._played) for game in self._played[number])
 
     def figures(self) -> MatchFigures:
-        """The figures so far. Raises `ValueError` if nothing has been played."""
+        """Returns the figures so far. Raises `ValueError` if nothing has been played."""
         games = self.games
         if not games:
             raise ValueError("no deal has been played")
@@ -116,9 +115,9 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def student(scores: Sequence[float]) -> Interval | None:
-    """Student's interval for the mean of `scores`, each between 0 and 1; None for fewer than two.
+    """Returns Student's interval for the mean of `scores`, each between 0 and 1; None for fewer than two.
 
-    If all scores are equal it has no width: so few deals say nothing about how much they scatter.
+    If all scores are equal, the interval has no width: such deals say nothing about how much scores vary.
     """
     trials = len(scores)
     if trials < 2:
@@ -133,9 +132,10 @@ _EXACT: Final = (12.706205, 4.302653, 3.182446)
 
 
 def student_quantile(freedom: int) -> float:
-    """The two-sided quantile for 95 % of Student's distribution: a table to 3 degrees of freedom, then the expansion.
+    """Returns the two-sided 95 % quantile of Student's distribution.
 
-    Abramowitz and Stegun, 26.7.5; good to three digits from 4 degrees on.
+    A table gives it up to 3 degrees of freedom. Above, the expansion in Abramowitz and Stegun, 26.7.5, is accurate to
+    three digits.
     """
     if freedom <= len(_EXACT):
         return _EXACT[freedom - 1]
@@ -148,5 +148,5 @@ def student_quantile(freedom: int) -> float:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """The smallest of the sorted values that at least this share of them does not exceed; None if there are none."""
+    """Returns the smallest of the sorted values that at least `share` of them do not exceed; None if there are none."""
     return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else None

@@ -1,8 +1,8 @@
-"""A referee that writes what it referees down: a real log with signatures and receipts, made by `hkoji.referee`.
+"""A referee that writes a log: a real log with signatures and receipts, made by `hkoji.referee`.
 
 Both players and the service are this one program. Their keys, entropy and salts come from the match's seed, and the
 clock stands still, so that the same match makes the same bytes. Such a log proves that a game kept the rules and got
-the cards of its deal; who made it is as sure as its seed was secret.
+the cards of its deal. It proves who made it only as far as the seed was secret.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ AT: Final = "2000-01-01T00:00:00Z"
 
 
 def service_key(plan: MatchPlan) -> PrivateKey:
-    """The key that signs for the service."""
+    """Returns the key that signs for the service."""
     return PrivateKey.from_seed(plan.derive("key", SERVER_NAME))
 
 
 def bot_key(plan: MatchPlan, bot: int) -> PrivateKey:
-    """The key that signs for bot 0 or 1."""
+    """Returns the key that signs for bot 0 or 1."""
     return PrivateKey.from_seed(plan.derive("key", plan.labels[bot]))
 
 
 class LoggingReferee:
-    """A game of a match; see `hkoji.arena.referees.Referee`."""
+    """The referee of one game of a match, a `hkoji.arena.referees.MatchReferee`."""
 
     def __init__(self, plan: MatchPlan, number: int, table: str) -> None:
         self._plan = plan
@@ -55,7 +55,7 @@ class LoggingReferee:
         return self._hosted.course.state
 
     def begin(self) -> tuple[Event, ...]:
-        """Both take their seats and reveal their entropy."""
+        """Seats both players, reveals their entropy, and returns what happens up to the first decision."""
         entropy = [self._plan.derive("entropy", self._game, seat).hex() for seat in (0, 1)]
         commits = [entropy_commit(self._game, seat, entropy[seat]) for seat in (0, 1)]
         return (
@@ -66,12 +66,12 @@ class LoggingReferee:
         )
 
     def decide(self, action: str) -> tuple[Event, ...]:
-        """Commits to what the action hides, signs it and submits it."""
+        """Commits to the cards that the action hides, signs the action and submits it."""
         state, ruleset = self.state, self._plan.ruleset
         seat = state.actor
         assert seat is not None
         decision: Decision = DECISION_KINDS[state.due](seat, action)
-        state.apply(decision)  # what the rules refuse is refused in their words
+        state.apply(decision)  # so that an illegal action raises the error of the rules
         if state.due is not Due.ACT:
             return self._send(seat, entry_kinds.Move(action))
         seq = self._hosted.course.seq + 1
@@ -83,7 +83,7 @@ class LoggingReferee:
         return self._send(seat, entry_kinds.Move(ruleset.public(action), commits), openings)
 
     def unseal(self) -> str:
-        """Publishes the seed, after the end, and gives the whole log."""
+        """Publishes the seed, after the end, and returns the complete log."""
         accepted = referee.unseal(self._hosted, signer=self._server, at=AT)
         self._take(accepted)
         return format_log(self._lines)

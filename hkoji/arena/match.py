@@ -1,7 +1,7 @@
-"""Playing a match: deals, the two games of each, and every decision asked of a bot that sees its own seat's view.
+"""Playing a match: its deals, the two games of each deal, and the decisions of bots that see only their seat's view.
 
-A game takes its course with a referee (`hkoji.arena.referees`); which one makes no difference to it. Time is only
-measured here and decides nothing, so games come out the same on any machine.
+A referee (`hkoji.arena.referees`) runs each game; the game is the same with any referee. Time is measured but decides
+nothing, so games are the same on every machine.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hkoji.rules.events import SEATS, Draw, Event, Seat
 from hkoji.rules.transcript import format_rounds
 
 Clock = Callable[[], float]
-"""Seconds that only go forward."""
+"""A monotonic clock, in seconds."""
 
 
 class MatchGame(NamedTuple):
-    """One game as the figures need it. Bots are 0 and 1, as in the plan."""
+    """The facts of one game for the figures. Bots are 0 and 1, as in the plan."""
 
     deal: int
     table: str
@@ -40,7 +40,7 @@ class MatchGame(NamedTuple):
     """The bot that had the first turn."""
     rounds: int
     moves: tuple[int, int]
-    """How many decisions each bot has made."""
+    """The number of decisions that each bot made."""
 
 
 class PlayedGame(NamedTuple):
@@ -48,9 +48,9 @@ class PlayedGame(NamedTuple):
 
     games: tuple[MatchGame, MatchGame]
     times: tuple[array[float], array[float]]
-    """What each decision took, in milliseconds, by bot."""
+    """The time of each decision in milliseconds, by bot."""
     logs: tuple[str, ...] = ()
-    """The signed logs of both games, if they were to be kept."""
+    """The signed logs of both games, if requested."""
 
 
 def play_deal(plan: MatchPlan, number: int, clock: Clock, *, keep: bool = False) -> PlayedGame:
@@ -68,7 +68,7 @@ def play_deal(plan: MatchPlan, number: int, clock: Clock, *, keep: bool = False)
             assert dealer is not None
             referee = RulesReferee(plan.ruleset, dealer)
         games.append(_play(plan, number, table, referee, times, clock))
-    # All tables of the deal are done: only now may the seed be told.
+    # The logs may reveal the deal's seed only now, after the games at both tables have ended.
     return PlayedGame((games[0], games[1]), times, tuple(scribe.unseal() for scribe in scribes))
 
 
@@ -134,7 +134,7 @@ def _first_turn(events: tuple[Event, ...]) -> Seat | None:
 
 
 def _failed(plan: MatchPlan, number: int, table: str, watcher: Watcher, error: Exception) -> SeatedBotError:
-    """Whose bot failed, where, how, and the game as it saw it."""
+    """Makes the error that says which bot failed, where and how, and shows the game as it saw it."""
     seen = watcher.seen
     if isinstance(error, BotError):
         reason = error.reason

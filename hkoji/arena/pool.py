@@ -1,8 +1,9 @@
-"""Deals played by several processes, or by this one: the same games in any order, told apart by their number.
+"""A pool of processes that play the deals of a match. With one job, this process plays them itself.
 
-Each worker has a pipe and always one deal ahead of it. A worker ignores the interrupt of a terminal, which is for the
-process that asked; when that one stops listening, for whatever reason, its workers are ended. They are spawned, not
-forked, so that every system and every bot sees a fresh interpreter.
+The games are the same with any number of processes; they come in any order, identified by their deal's number. Each
+worker has a pipe and always one more deal waiting. A worker ignores the interrupt of a terminal, which the parent
+handles; when the parent stops listening, for whatever reason, its workers end. Workers are spawned, not forked, so that
+every bot gets a fresh interpreter on every system.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from hkoji.errors import HkojiError, SeatedBotError
 from hkoji.messages.text import tell
 
 AHEAD: Final = 2
-"""Deals that a worker has been given and not played yet, the one at hand included."""
+"""The number of deals that a worker has received but not yet played, including the current one."""
 
 FAREWELL: Final = 5.0
-"""Seconds that a worker has to end its bots' programs."""
+"""The time that a worker has to end its bots' programs, in seconds."""
 
 
 def play(plan: MatchPlan, *, jobs: int = 1, keep: bool = False) -> Generator[PlayedGame]:
     """Plays all deals of `plan`, in no particular order if `jobs` is more than 1.
 
-    Raises `SeatedBotError` where a bot fails, and `HkojiError` if a process dies. Closing the generator ends all
+    Raises `SeatedBotError` if a bot fails, and `HkojiError` if a process dies. Closing the generator ends all
     processes.
     """
     numbers = range(1, plan.deals + 1)
@@ -70,6 +71,7 @@ def _spread(plan: MatchPlan, numbers: Iterator[int], jobs: int, keep: bool) -> G
                 _give(pipe, numbers, waiting)
                 yield answer
     finally:
+        # All are terminated before any is joined, so that they close their bots at the same time.
         for worker in workers.values():
             worker.process.terminate()
         for worker in workers.values():
@@ -83,6 +85,7 @@ def _start(plan: MatchPlan, keep: bool) -> _Worker:
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, plan, keep), daemon=True)
     process.start()
+    # With a copy left open here, a worker's death would not end the pipe, and `_receive` would wait for ever.
     theirs.close()
     return _Worker(process, ours)
 
@@ -113,7 +116,7 @@ def _died() -> HkojiError:
 
 
 def _work(pipe: Connection, plan: MatchPlan, keep: bool) -> None:
-    """What a worker does until nobody listens."""
+    """Runs a worker until the parent closes its end of the pipe."""
     signal.signal(signal.SIGTERM, _leave)
     while True:
         try:
@@ -129,13 +132,14 @@ def _work(pipe: Connection, plan: MatchPlan, keep: bool) -> None:
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Ends a worker from within, so that its bots are closed."""
+    """Exits through `SystemExit`, so that a worker closes its bots before it ends."""
     sys.exit(0)
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ignores interrupts; processes started meanwhile go on ignoring them."""
+    """Ignores interrupts within a `with` block. Processes that are started there keep ignoring them."""
+    # Only the main thread may set signal handlers.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

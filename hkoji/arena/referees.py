@@ -1,7 +1,7 @@
-"""Who keeps a game going between the bots' decisions: the rules alone, for speed.
+"""The referee of a match's game: its protocol, and one that uses only the rules, for speed.
 
-A `MatchReferee` says what has happened, everything known, and takes decisions. It has dealt, drawn and revealed by
-itself whenever it waits. The one that writes a signed log is in `hkoji.arena.logging_referee`.
+A `MatchReferee` takes decisions and returns the events, with all cards known. It deals, draws and reveals by itself
+until the next decision is due. The referee that writes a signed log is in `hkoji.arena.logging_referee`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ class MatchReferee(Protocol):
 
     @property
     def state(self) -> State:
-        """The position, everything known."""
+        """The position, with all cards known."""
 
     def begin(self) -> tuple[Event, ...]:
-        """What happens up to the first decision."""
+        """Starts the game and returns the events up to the first decision."""
 
     def decide(self, action: str) -> tuple[Event, ...]:
-        """The actor's decision in canonical notation, and what happens up to the next one.
+        """Applies the actor's decision, in canonical notation, and returns the events up to the next decision.
 
-        Raises `HkojiError`, and changes nothing, if it cannot be made.
+        Raises `HkojiError`, and changes nothing, if the decision is not possible.
         """
 
 
@@ -45,7 +45,7 @@ class RulesReferee:
         return self._state
 
     def begin(self) -> tuple[Event, ...]:
-        """Chance, the first deal and the first draw."""
+        """Applies chance, the first deal and the first draw."""
         return self._go_on(())
 
     def decide(self, action: str) -> tuple[Event, ...]:
@@ -62,7 +62,7 @@ class RulesReferee:
         return self._go_on((event,))
 
     def _go_on(self, happened: tuple[Event, ...]) -> tuple[Event, ...]:
-        """All that nobody decides."""
+        """Applies the events that follow without a decision."""
         state, events = self._state, list(happened)
         width = self._ruleset.pack.width
         while True:
@@ -87,7 +87,7 @@ class RulesReferee:
         return tuple(events)
 
     def _deal(self, round_number: int) -> Deal:
-        """Hands as the log's replay has them: sorted."""
+        """Returns a deal with sorted hands, as in a log's replay."""
         raw, pack = self._dealer.deal(round_number), self._ruleset.pack
         hands = (pack.decode(pack.encode(raw.hands[0])), pack.decode(pack.encode(raw.hands[1])))
         return Deal(hands, raw.rest, raw.aside)

@@ -1,4 +1,4 @@
-"""A bot that knows several games: it finds out which one it sits at from the first view, and only then loads it."""
+"""A bot that plays several games: it loads the code for a game when it first sees a view of that game."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BRAINS: Final = {
     ("search", "hanamikoji"): ("hkoji.bots.hanamikoji.search", "HanamikojiSearch"),
     ("search", "geishas-road"): ("hkoji.bots.geishas_road.search", "GeishasRoadSearch"),
 }
-"""From a bot's name and a game's name to the module and class that plays it."""
+"""For a bot's name and a game's name, the module and class that plays the game."""
 
 
 class ByGame:
-    """Plays each game with what `BRAINS` names for it; `make` makes a bot of the class named there."""
+    """Plays each game with the class that `BRAINS` names for it; `make` makes a bot from that class."""
 
     def __init__(self, name: str, make: Callable[[Callable[..., Bot]], Bot]) -> None:
         self._name = name
@@ -28,7 +28,7 @@ class ByGame:
         self._bots: dict[str, Bot] = {}
 
     def decide(self, seen: Seen) -> str:
-        """What the bot for this game decides. Raises `UsageError` if it does not know the game."""
+        """Returns the decision of the bot for this game. Raises `UsageError` if there is none for the game."""
         game = seen.view.ruleset.name
         if game not in self._bots:
             if (self._name, game) not in BRAINS:
@@ -41,7 +41,7 @@ class ByGame:
         return self._bots[game].decide(seen)
 
     def close(self) -> None:
-        """Closes what has been loaded."""
+        """Closes the bots that have been loaded."""
         for bot in self._bots.values():
             bot.close()
         self._bots.clear()

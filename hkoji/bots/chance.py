@@ -1,4 +1,7 @@
-"""`random`: any legal action, first its kind and then which, lest the many competitions crowd out the rest."""
+"""`random`: chooses a kind of action at random, then an action of that kind.
+
+Otherwise competitions, which are the most numerous, would crowd out the other kinds.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ class RandomBot:
         self._random = random.Random(seed)
 
     def decide(self, seen: Seen) -> str:
-        """Any legal action."""
+        """Returns a random legal action."""
         actions = seen.view.legal_actions()
         kind = self._random.choice(sorted({action[0] for action in actions}))
         return self._random.choice([action for action in actions if action[0] == kind])
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Does nothing: the bot holds no resources."""

@@ -1,6 +1,6 @@
-"""Bots that are programs, as they are named where a bot is asked for: `./mybot`, `cmd:python3 mybot.py`, `keep:…`.
+"""The names of bots that are programs: `./mybot`, `cmd:python3 mybot.py`, `keep:…`.
 
-What loads processes is imported only when such a bot is made.
+The code that runs processes is imported only when such a bot is made.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
 WORDS: Final = ("cmd", "keep", "referee")
-"""What may stand before a command, joined by `+`: a program; one process for all decisions; the referees' interface."""
+"""The prefixes of a command, joined by `+`: a program; one process for all decisions; the referees' interface."""
 
 INTERFACES: Final = ("json", "referee")
-"""How a program can be asked, by name."""
+"""The names of the interfaces through which a program can be asked."""
 
 
 def named_program(name: str, seed: int) -> Bot | None:
-    """The program that `name` means; None if it means none. Raises `UsageError` if it cannot be run."""
+    """Returns the program that `name` denotes, or None if it denotes none.
+
+    Raises `UsageError` if the program cannot be run.
+    """
     words, colon, command = name.partition(":")
     kinds = words.split("+")
     if colon and all(kind in WORDS for kind in kinds):
@@ -34,7 +37,7 @@ def named_program(name: str, seed: int) -> Bot | None:
 def make_program(
     words: Sequence[str], seed: int, *, keep: bool = False, interface: str = "json", timeout: float | None = None
 ) -> Bot:
-    """A bot that is the program `words`; `interface` is one of `INTERFACES`, `timeout` in seconds a decision.
+    """Makes a bot of the program `words`; `interface` is one of `INTERFACES`, `timeout` is in seconds per decision.
 
     Raises `UsageError` if it cannot be run.
     """

@@ -1,7 +1,7 @@
-"""Sequential halving: which of some moves is worth most, by playing all of them out in the same sampled worlds.
+"""Sequential halving: finds the move that is worth most by playing all of them out in the same sampled worlds.
 
-After each of several passes the worse half goes, so that the last ones left are compared in the most worlds. That all
-see the same worlds takes most of the luck out of the comparison. It knows no game.
+After each of several passes the worse half is dropped, so that the last candidates are compared in the most worlds.
+Playing all moves in the same worlds removes most of the luck from the comparison. This module knows no game.
 
 Source: Karnin, Koren and Somekh, "Almost Optimal Exploration in Multi-Armed Bandits" (2013).
 """
@@ -18,14 +18,14 @@ World = TypeVar("World")
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much work a decision gets: it is counted, not timed, so that play is the same everywhere."""
+    """The amount of work for a decision. It is counted, not timed, so that play is the same on every machine."""
 
     turns: int
-    """Turns played in all playouts together; 0 to play the best move at a glance."""
+    """The turns played in all playouts together; 0 to play the best move at a glance."""
     enough: int
-    """Worlds that a pass needs at most, however short the playouts."""
+    """The most worlds for a pass, however short the playouts."""
     width: int = 16
-    """Moves that are tried at all, the best at a glance."""
+    """The number of moves that are tried: those that look best at a glance."""
 
 
 def halve(
@@ -35,9 +35,9 @@ def halve(
     sample: Callable[[], World],
     worth: Callable[[str, World], float],
 ) -> str:
-    """The best of `moves`, the likeliest first; a playout takes `length` turns.
+    """Returns the best of `moves`, which are given with the most promising first; a playout takes `length` turns.
 
-    `sample` gives a world, `worth` what a move brings in it.
+    `sample` returns a world, `worth` the value of a move in it.
     """
     tried = list(moves)
     won = dict.fromkeys(tried, 0.0)

@@ -1,6 +1,6 @@
-"""How a bot's program is asked: one decision as one line of JSON. Other interfaces are made like this one.
+"""The interface between hkoji and a bot's program, and its usual form: one line of JSON for each decision.
 
-The answer is one line in every interface: a move in any notation that people may type.
+In every interface the answer is one line: a move in any notation that people may type.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from hkoji.rules.information import information_json
 
 
 class Interface(Protocol):
-    """How to put a decision to a program."""
+    """A way to put a decision to a program."""
 
     def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """What to run for the command `words` of a bot."""
+        """Returns the command to run for a bot that was given as `words`."""
 
     def question(self, seen: Seen) -> str:
-        """What the program reads: whole lines. Raises `UsageError` for a game that cannot be put so."""
+        """Returns the text that the program reads: complete lines. Raises `UsageError` if it does not know the game."""
 
 
 class JsonLine:
-    """One JSON object on one line: what `hkoji show --json` says of the rules' side of a game. docs/cli.md, "JSON"."""
+    """One JSON object on one line: the fields of `hkoji show --json` that come from the rules. docs/cli.md, "JSON"."""
 
     def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The command as it stands."""
+        """Returns the command unchanged."""
         return words
 
     def question(self, seen: Seen) -> str:
-        """The information state."""
+        """Returns the information state."""
         value = information_json(seen.view, seen.seat, seen.events, seen.view.legal_actions())
         return json.dumps(value, sort_keys=True) + "\n"
 

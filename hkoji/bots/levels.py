@@ -1,4 +1,4 @@
-"""Which bot an opponent of a level is: the strongest of a short list that there is and that plays the game."""
+"""The bot for each level: the first of a short list that exists and plays the game."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LEVELS: Final[dict[str, tuple[str, ...]]] = {
     "normal": ("search:normal", "greedy", "random"),
     "hard": ("search:hard", "greedy", "random"),
 }
-"""From a level to bots, the wanted one first."""
+"""The bots of each level, in order of preference."""
 
 USUAL: Final = "easy"
-"""The level of whoever asks for none: it punishes carelessness, answers at once, and can be beaten."""
+"""The level if none is given: it punishes carelessness, answers at once, and can be beaten."""
 
 
 def bot_of_level(level: str, ruleset: str) -> str:
-    """The name of a bot of `level` that plays the game `ruleset`. Raises `UsageError` for an unknown level."""
+    """Returns the name of a bot of `level` that plays the game `ruleset`. Raises `UsageError` for an unknown level."""
     if level not in LEVELS:
         raise UsageError(
             tell("there is no level {name}", name=repr(shorten(level))),
@@ -32,7 +32,7 @@ def bot_of_level(level: str, ruleset: str) -> str:
 
 
 def plays(name: str, ruleset: str) -> bool:
-    """Whether there is a bot `name` that plays the game `ruleset`."""
+    """Reports whether there is a bot `name` that plays the game `ruleset`."""
     kind = name.partition(":")[0]
     every_game = not any(bot == kind for bot, _ in BRAINS)
     return name in BOTS and (every_game or (kind, ruleset) in BRAINS)

@@ -1,7 +1,7 @@
-"""A bot that is somebody's program: it reads a decision on its standard input and writes a move on its standard output.
+"""A bot that is a program: it reads a decision on its standard input and writes a move on its standard output.
 
-One process a decision, or one process that is kept and asked line by line. Its standard error is this process's own.
-Whatever it does instead of answering with a legal move, in time, is a `BotError`; nothing is guessed in its place.
+There is one process for each decision, or one process that is kept and asked line by line. Its standard error is that
+of this process. Anything but a legal move in time is a `BotError`; hkoji never guesses a move for the program.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError
 from hkoji.messages.text import shorten, tell
 
 TIMEOUT: Final = 60.0
-"""Seconds for a decision, unless others are given."""
+"""The default time for a decision, in seconds."""
 
 SEED_VARIABLE: Final = "HKOJI_BOT_SEED"
-"""Where a program finds its seed, if it wants to play the same again."""
+"""The environment variable with the seed, for programs that can repeat their play."""
 
 _MOST_BYTES: Final = 64 * 1024
+"""The longest output of a program for one decision."""
 _FAREWELL: Final = 2.0
+"""The time that a kept program has to end once its input is closed, in seconds."""
 
 
 class ProgramBot:
     """The program `words`, asked through `interface` within `timeout` seconds a decision.
 
-    With `keep` one process answers all decisions. Raises `UsageError` if there is no such program.
+    With `keep`, one process answers all decisions. Raises `UsageError` if there is no such program.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class ProgramBot:
         self._process: subprocess.Popen[bytes] | None = None
 
     def decide(self, seen: Seen) -> str:
-        """The program's move. Raises `BotError`; then the program has been ended."""
+        """Returns the program's move. Raises `BotError`, after ending the program."""
         question = self._interface.question(seen)
         try:
             answer = self._ask(question.encode())
@@ -74,7 +76,7 @@ class ProgramBot:
             raise
 
     def close(self) -> None:
-        """Ends the program: a kept one sees the end of its input, and has a moment to leave by itself."""
+        """Ends the program. A kept program sees the end of its input and has `_FAREWELL` seconds to exit by itself."""
         process = self._process
         if process is None:
             return
@@ -90,6 +92,7 @@ class ProgramBot:
         process = self._process or self._start()
         end = time.monotonic() + self._timeout
         if self._keep:
+            # Output before the question cannot be an answer to it: a late line would be taken for the next move.
             if select.select([_pipe(process.stdout)], [], [], 0)[0]:
                 raise self._failed(self._unasked(process))
             return self._one_line(self._exchange(process, question, end))
@@ -106,7 +109,7 @@ class ProgramBot:
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, SEED_VARIABLE: str(self._seed)}
         try:
-            # In a session of its own, so that what it starts can be ended with it.
+            # A session of its own makes it a process group: `_kill` ends the program and all that it has started.
             self._process = subprocess.Popen(  # noqa: S603 # to run what the user names is the purpose
                 self._words,
                 stdin=subprocess.PIPE,
@@ -120,11 +123,15 @@ class ProgramBot:
                 tell("{name} cannot be run: {reason}", name=self._name, reason=error.strerror or str(error)),
                 hint=tell("a script needs a first line like #!/usr/bin/env python3, or run it as cmd:python3 mybot.py"),
             ) from error
+        # A program that answers without reading its input must not block the write.
         os.set_blocking(_pipe(self._process.stdin).fileno(), False)
         return self._process
 
     def _exchange(self, process: subprocess.Popen[bytes], question: bytes, end: float) -> bytes:
-        """Writes the question and reads at the same time: a line of a kept program, else all it says."""
+        """Writes the question and reads the answer: one line of a kept program, else all of its output.
+
+        Both happen at once: a program may write before it has read everything, and full pipes would then deadlock.
+        """
         inlet, outlet = _pipe(process.stdin), _pipe(process.stdout)
         left, said = memoryview(question), b""
         with selectors.DefaultSelector() as selector:
@@ -153,7 +160,7 @@ class ProgramBot:
 
     @staticmethod
     def _write(inlet: IO[bytes], left: memoryview) -> memoryview:
-        """What is left to be written; nothing if the program does not read."""
+        """Writes what the pipe takes and returns the rest; nothing is left if the program has closed its input."""
         try:
             return left[os.write(inlet.fileno(), left) :]
         except BlockingIOError:
@@ -164,7 +171,7 @@ class ProgramBot:
     # --- answers --------------------------------------------------------------------------------------------------
 
     def _unasked(self, process: subprocess.Popen[bytes]) -> str:
-        """What a kept program has done since its last answer."""
+        """Describes what a kept program has done since its last answer."""
         said = os.read(_pipe(process.stdout).fileno(), _MOST_BYTES).decode("utf-8", "replace").strip()
         if said:
             return tell("it spoke without being asked: {text}", text=repr(shorten(said)))
@@ -179,7 +186,7 @@ class ProgramBot:
         return lines[0]
 
     def _read(self, seen: Seen, answer: str) -> str:
-        """The legal decision that an answer means."""
+        """Returns the legal decision that an answer denotes."""
         view = seen.view
         try:
             action = view.parse_action(answer)
@@ -199,7 +206,7 @@ class ProgramBot:
     # --- the end --------------------------------------------------------------------------------------------------
 
     def _kill(self) -> None:
-        """Ends the program and all that it has started, at once."""
+        """Ends the program and all processes that it has started, at once."""
         process = self._process
         if process is None:
             return

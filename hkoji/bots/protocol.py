@@ -1,7 +1,7 @@
-"""What a bot is, and all that it sees.
+"""The `Bot` protocol, and the information state that a bot sees.
 
-The information state is the events of a game as one seat has seen them; their fold is that seat's view. Both are
-handed over, so that a bot may reason from the history without folding it again.
+The information state is the events of a game as one seat has seen them; their fold is that seat's view. A bot gets
+both, so that it can use the history without folding it again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hkoji.rules.protocol import Ruleset, State
 
 
 class Seen(NamedTuple):
-    """An information state: what `seat` has seen of a game so far (`events`), and the view it makes (`view`)."""
+    """An information state: the events that `seat` has seen of a game so far, and the view that results."""
 
     seat: Seat
     events: tuple[Event, ...]
@@ -22,17 +22,17 @@ class Seen(NamedTuple):
 
 
 class Bot(Protocol):
-    """A player. A bot may keep what it likes between decisions; it plays one seat of one game at a time."""
+    """A player of one seat of one game at a time. A bot may keep any state between decisions."""
 
     def decide(self, seen: Seen) -> str:
-        """One of `seen.view.legal_actions()`, which are not empty: the seat's own decision is due."""
+        """Returns one of `seen.view.legal_actions()`, which is not empty: the seat's own decision is due."""
 
     def close(self) -> None:
-        """Gives back what the bot holds (processes, files); it is not asked again."""
+        """Releases the bot's resources (processes, files). `decide` is not called again."""
 
 
 def see(ruleset: Ruleset, events: Iterable[Event], seat: Seat) -> Seen:
-    """What `seat` sees of a game's events, be they the referee's or already the seat's own."""
+    """Returns what `seat` sees of a game's events, which are the referee's or already those that the seat sees."""
     seen = tuple(project(event, seat, ruleset.public) for event in events)
     view: State = ruleset.initial()
     for event in seen:

@@ -1,4 +1,4 @@
-"""Which bots there are, by name. The one place that names them all; adding a bot is adding a line here."""
+"""The table of all bots by name. A new bot is one more line here."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ BOTS: Final[dict[str, Callable[[int], Bot]]] = {
     "search:normal": partial(_by_game, "search", level="normal"),
     "search:hard": partial(_by_game, "search", level="hard"),
 }
-"""From a bot's name to what makes one from a seed (an int)."""
+"""For each bot's name, the function that makes the bot from a seed."""
 
 
 def make_bot(name: str, seed: int) -> Bot:
-    """A bot by its name, or somebody's program: `./mybot`, `cmd:python3 mybot.py`, `keep+referee:./theirs`.
+    """Makes a bot from its name, or from a program: `./mybot`, `cmd:python3 mybot.py`, `keep+referee:./theirs`.
 
-    The same name and seed give the same play, as far as a program keeps to it. Raises `UsageError` for a bot that
-    there is not.
+    The same name and seed give the same play, if a program honours its seed. Raises `UsageError` for an unknown bot.
     """
     if name in BOTS:
         return BOTS[name](seed)

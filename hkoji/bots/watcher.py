@@ -1,4 +1,4 @@
-"""What a seat sees of a game as it goes on: each event is projected and applied once, and never folded again."""
+"""A seat's information state of a game in progress: each event is projected and applied only once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hkoji.rules.protocol import Ruleset, State
 
 
 class Watcher:
-    """Watches a game from `seat`. After any events, `seen` is what `hkoji.bots.protocol.see` makes of all of them."""
+    """Watches a game from `seat`. At any time, `seen` equals what `hkoji.bots.protocol.see` returns for all events."""
 
     def __init__(self, ruleset: Ruleset, seat: Seat) -> None:
         self._hide = ruleset.public
         self.seen = Seen(seat, (), ruleset.initial())
 
     def watch(self, events: Iterable[Event]) -> None:
-        """Sees what has happened; `events` are the referee's. Raises what `State.apply` raises."""
+        """Adds the referee's `events`, as the seat sees them. Raises what `State.apply` raises."""
         seat, before, view = self.seen
         state: State = view
         seen = tuple(project(event, seat, self._hide) for event in events)

@@ -1,5 +1,5 @@
-"""Studying games: what each seat saw at the time, where to stop in a replay, and counts over many games.
+"""The study of games: what each seat saw at the time, the stops of a replay, and counts over many games.
 
-Pure, like the rules: files, terminals and processes are the command line's affair. It trusts signatures, as replay
-does; whether a log is genuine the audit says.
+This package does no I/O; the command line handles files, terminals and processes. It trusts signatures, as replay does.
+The audit checks whether a log is genuine.
 """

@@ -1,7 +1,7 @@
-"""A game through given eyes: what a seat saw at the time, what anybody could see, or all that is known.
+"""A game through given eyes: what a seat saw at the time, what a spectator could see, or all that is known.
 
-A seat's eyes are its projected events and the positions folded from these alone, so nothing that it could not know
-can show through. A log reveals a seat's cards once it has its end; until then it has no eyes but a spectator's.
+A seat's view is made only from its projected events and the positions folded from them, so it cannot show anything that
+the seat could not know. A log reveals a seat's cards with its end. Before that, only a spectator's view is possible.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hkoji.rules.protocol import Ruleset, State
 
 
 class Eyes(NamedTuple):
-    """Whose eyes: `seat` is None for a spectator, and for `open_`, which is all that is known, every seat's cards."""
+    """The observer of a game. `seat` is None for a spectator and for `open_`, which shows all known cards of all seats."""
 
     word: str
     seat: Seat | None
@@ -29,11 +29,11 @@ GUEST: Final = Eyes("guest", 1)
 ALL: Final = Eyes("all", None, True)
 SPECTATOR: Final = Eyes("spectator", None)
 EVERY: Final = (HOST, GUEST, ALL, SPECTATOR)
-"""In the order in which changing eyes goes through them."""
+"""All eyes, in the order in which a reader switches through them."""
 
 
 def parse_eyes(text: str, names: tuple[str | None, str | None]) -> Eyes:
-    """`host`, `guest`, `all`, `spectator`, or a player's name; the words come before the names.
+    """Parses `host`, `guest`, `all`, `spectator`, or a player's name; the four words take precedence over names.
 
     Raises `UsageError`.
     """
@@ -52,7 +52,7 @@ def parse_eyes(text: str, names: tuple[str | None, str | None]) -> Eyes:
 
 
 def knows(replay: Replay, seat: Seat) -> bool:
-    """Whether all that `seat` has seen is known here: every card it was dealt, has drawn and has played."""
+    """Reports whether the replay knows all that `seat` has seen: every card it was dealt, has drawn and has played."""
     return not any(UNKNOWN in _own(event, seat) for event in replay.events)
 
 
@@ -69,7 +69,7 @@ def _own(event: Event, seat: Seat) -> str:
 
 
 def see(replay: Replay, eyes: Eyes) -> Replay:
-    """The same game through `eyes`. Raises `IllegalError` for a seat whose cards are not known here."""
+    """Returns the same game through `eyes`. Raises `IllegalError` for a seat whose cards the replay does not know."""
     if eyes.open_ or not replay.steps:
         return replay
     if eyes.seat is not None and not knows(replay, eyes.seat):

@@ -1,7 +1,7 @@
-"""What counts of one game for statistics: a small value made from its replay, and nothing of any card.
+"""The facts of one game for statistics: a small value made from its replay, without any card.
 
-Generic over games: an action's kind is the first character of its notation, the starting player of a round whoever
-acts first in it, its winner the seat whose count of won rounds (`State.wins`) has grown.
+It works for every game: an action's kind is the first character of its notation, a round's starting player is the seat
+that acts first in it, and its winner is the seat whose count of won rounds (`State.wins`) has grown.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from hkoji.rules.protocol import Due, State
 
 
 class Round(NamedTuple):
-    """A round. Of a round that was broken off `scored` is False, and the rest is as far as it came."""
+    """A round. If it was broken off, `scored` is False and the other fields count what was played of it."""
 
     first: Seat | None = None
-    """Who acts first; None if nobody did."""
+    """The seat that acts first; None if no seat acted."""
     actions: tuple[str, str] = ("", "")
-    """For each seat its actions in the order in which it took them: `4132`."""
+    """Each seat's actions in the order in which it took them: `4132`."""
     decisions: int = 0
     offers: int = 0
-    """Offers that were answered."""
+    """The number of answered proposals."""
     orders: int = 0
-    """Answered offers after which the actor had to say an order."""
+    """The number of answered proposals after which the actor had to choose an order."""
     hand_overs: int = 0
-    """How often a decision was followed, in the same round, by one of the other seat."""
+    """The number of decisions that were followed, in the same round, by a decision of the other seat."""
     scored: bool = False
     winner: Seat | None = None
-    """In a game whose rounds are won: by whom."""
+    """The winner, in a game whose rounds are won."""
 
 
 class GameRecord(NamedTuple):
-    """A game. `seconds` are from the guest's joining to the last entry, by receipts; None without receipts."""
+    """A game. `seconds` is the time from the guest's joining to the last entry, by receipts; None without receipts."""
 
     game: str
     ruleset: str
@@ -54,7 +54,7 @@ class GameRecord(NamedTuple):
 
 
 def record(replay: Replay, ruleset: str, seconds: int | None = None) -> GameRecord:
-    """The record of a replay that has steps. `ruleset` names game and options."""
+    """Makes the record of a replay that has steps. `ruleset` names game and options."""
     course = replay.steps[-1].course
     outcome = course.outcome
     rounds: list[_Counting] = []
@@ -64,7 +64,7 @@ def record(replay: Replay, ruleset: str, seconds: int | None = None) -> GameReco
                 rounds.append(_Counting())
             elif rounds:
                 rounds[-1].count(event)
-    # A round that another one follows has been scored; the last one, if the rules ended it and nothing else did.
+    # A round followed by another has been scored. The last one has been scored only if the rules ended it.
     scored = course.state.due is Due.DEAL or (outcome is not None and outcome.reason in course.setup.ruleset.reasons)
     counted = [each.done(scored=scored or each is not rounds[-1]) for each in rounds]
     for number, winner in _round_winners(step.course.state for step in replay.steps).items():
@@ -84,7 +84,10 @@ def record(replay: Replay, ruleset: str, seconds: int | None = None) -> GameReco
 
 
 def _round_winners(states: Iterable[State]) -> dict[int, Seat]:
-    """Who won each round, by its number; without rounds that are shared, or that this game does not count as won."""
+    """Returns each round's winner by the round's number.
+
+    It leaves out shared rounds, and all rounds in a game that does not count them as won.
+    """
     found: dict[int, Seat] = {}
     before = (0, 0)
     for state in states:

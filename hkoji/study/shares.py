@@ -1,4 +1,4 @@
-"""Shares of a whole with how sure they are, and distributions of whole numbers. Plain arithmetic, no game in it."""
+"""Shares with their confidence intervals, and distributions of whole numbers. This module knows no game."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Z95: Final = 1.959963984540054
 
 
 def wilson(part: float, total: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of `part` in `total`, which is at least one."""
+    """Returns the 95 % Wilson score interval of `part` in `total`, which is at least one."""
     p, z = part / total, Z95
     middle = p + z * z / (2 * total)
     spread = z * sqrt(p * (1 - p) / total + z * z / (4 * total * total))
@@ -27,16 +27,16 @@ class Share(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The share from 0 to 1; None of nothing."""
+        """The share, from 0 to 1; None if the total is 0."""
         return self.part / self.total if self.total else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % Wilson score interval of the rate; None of nothing."""
+        """The 95 % Wilson score interval of the rate; None if the total is 0."""
         return wilson(self.part, self.total) if self.total else None
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """Count, total, rate and interval; rates to six digits."""
+        """Returns count, total, rate and interval; rates have six digits."""
         interval = self.interval
         return {
             "count": self.part,
@@ -56,7 +56,7 @@ class Spread(NamedTuple):
     median: int
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """The five numbers."""
+        """Returns the five numbers."""
         return {
             "count": self.number,
             "min": self.least,
@@ -67,7 +67,7 @@ class Spread(NamedTuple):
 
 
 def spread(numbers: Counter[int]) -> Spread | None:
-    """The distribution of counted numbers; None if there are none."""
+    """Returns the distribution of counted numbers; None if there are none."""
     count = numbers.total()
     if not count:
         return None
@@ -82,6 +82,6 @@ def spread(numbers: Counter[int]) -> Spread | None:
 
 
 def three_digits(number: int) -> int:
-    """`number` with all but its first three digits zero: a few thousand values however long games may last."""
+    """Returns `number` with all but its first three digits zero: few different values, however long games last."""
     unit: int = 10 ** max(0, len(str(abs(number))) - 3)
     return number // unit * unit

@@ -1,7 +1,7 @@
-"""Where a replay stops: as play begins, after every decision, when a round is scored, and after its next deal.
+"""The stops of a replay: the beginning of play, every decision, the scoring of a round, and the next deal.
 
-Knows entries, rounds and decisions, and nothing of any game. A stop's number counts decisions from 1; the beginning
-is 0, and what nobody decided (a round's end, a deal, the result) stands at the number of the decision before it.
+This module knows entries, rounds and decisions, but no game. A stop's number counts decisions from 1; the beginning is
+0. Stops without a decision (a round's end, a deal, the result) have the number of the decision before them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from hkoji.rules.events import DECISIONS, Deal
 
 
 class Stop(NamedTuple):
-    """A position to look at: the game up to `step`, of which the events may be only those before the next deal."""
+    """A position to look at: the game up to `step`, whose events may be cut before the next deal."""
 
     place: int
     """The step's place in the replay."""
     step: Step
     decision: int
-    """How many decisions have been made."""
+    """The number of decisions made so far."""
     made: bool
     """Whether this step made one."""
 
@@ -34,12 +34,15 @@ class Stop(NamedTuple):
         return self.step.course.state.round
 
     def until(self, replay: Replay) -> Replay:
-        """`replay`, to which this stop belongs, as far as this stop."""
+        """Returns `replay`, to which this stop belongs, up to this stop."""
         return Replay((*replay.steps[: self.place], self.step))
 
 
 def stops(replay: Replay) -> tuple[Stop, ...]:
-    """The stops of a replay that has steps, in order; a game that has not begun has one, after its last entry."""
+    """Returns the stops of a replay that has steps, in order.
+
+    A game that has not begun has one stop, after its last entry.
+    """
     found: list[Stop] = []
     decision = 0
     for index, step in enumerate(replay.steps):
@@ -55,7 +58,7 @@ def stops(replay: Replay) -> tuple[Stop, ...]:
 
 
 def _before(previous: Step, step: Step, length: int) -> Step:
-    """`step` with its first `length` events only."""
+    """Returns `step` with only its first `length` events."""
     events = step.events[:length]
     state = previous.course.state
     for event in events:
@@ -64,19 +67,19 @@ def _before(previous: Step, step: Step, length: int) -> Step:
 
 
 def at_entry(found: tuple[Stop, ...], seq: int) -> int | None:
-    """The index of the stop after entry `seq`; the first one if the entry comes before play; None if there is none."""
+    """Finds the index of the stop after entry `seq`: the first stop for an entry before play; None if there is none."""
     if 0 <= seq < found[0].seq:
         return 0
     return next((index for index, stop in reversed([*enumerate(found)]) if stop.seq == seq), None)
 
 
 def at_decision(found: tuple[Stop, ...], number: int) -> int | None:
-    """The index of the stop after decision `number`; 0 is the beginning. None if there is no such decision."""
+    """Finds the index of the stop after decision `number`; 0 is the beginning. None if there is no such decision."""
     if number == 0:
         return 0
     return next((index for index, stop in enumerate(found) if stop.made and stop.decision == number), None)
 
 
 def at_round(found: tuple[Stop, ...], number: int) -> int | None:
-    """The index of the stop at which round `number` begins; None if there is no such round."""
+    """Finds the index of the stop at which round `number` begins; None if there is no such round."""
     return next((index for index, stop in enumerate(found) if stop.round == number), None)

@@ -1,7 +1,7 @@
 """Counts over many games: a fold of records, by ruleset and by player.
 
-Its size depends on how many rulesets and players there are, not on how many games; the one exception are the games'
-ids, of which eight bytes each are kept so that no game is counted twice.
+Its size depends on the number of rulesets and players, not on the number of games, with one exception: it keeps eight
+bytes of each game's id, so that no game is counted twice.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from hkoji.study.shares import Share, Spread, spread, three_digits
 class Group:
     """The counts of the games of one ruleset with the same options.
 
-    A game that was won has a winner; a shared win and a cancelled game have none and count as decided by nobody.
+    A won game has a winner. A shared win and a cancelled game have none.
     """
 
     def __init__(self, name: str) -> None:
         self.name: Final = name
         self.games = 0
         self.reasons: Final[Counter[str]] = Counter()
-        """How the finished games ended."""
+        """The finished games, by the reason of their end."""
         self.seats: Final[Counter[int]] = Counter()
-        """How many of them each seat has won."""
+        """The won games, by the seat that has won."""
         self.decisions: Final[Counter[int]] = Counter()
         self.rounds: Final[Counter[int]] = Counter()
         self.seconds: Final[Counter[int]] = Counter()
         self.first: Final[Counter[bool]] = Counter()
-        """Won games by whether who acted first in round 1 won them."""
+        """Won games, by whether the seat that acted first in round 1 has won."""
         self.round_first: Final[Counter[bool]] = Counter()
-        """Won rounds by whether who acted first in them won them."""
+        """Won rounds, by whether the seat that acted first has won."""
         self.places: Final[Counter[tuple[str, int]]] = Counter()
-        """Actions by kind and place (0 to 3), in scored rounds of games that were won."""
+        """Actions by kind and place (0 to 3), in scored rounds of won games."""
         self.place_wins: Final[Counter[tuple[str, int]]] = Counter()
-        """Of these, those whose seat has won the game."""
+        """Those of these actions whose seat has won the game."""
         self.offers = 0
         self.orders = 0
         self.scored = 0
@@ -47,12 +47,12 @@ class Group:
 
     @property
     def finished(self) -> int:
-        """Games that have their end."""
+        """The number of finished games."""
         return self.reasons.total()
 
     @property
     def won(self) -> int:
-        """Finished games with a winner."""
+        """The number of finished games with a winner."""
         return self.seats.total()
 
     def add(self, game: GameRecord) -> None:
@@ -91,43 +91,46 @@ class Group:
     # --- what comes out -------------------------------------------------------------------------------------------
 
     def kinds(self) -> list[str]:
-        """The kinds of actions that were taken, sorted."""
+        """Returns the kinds of actions that were taken, sorted."""
         return sorted({kind for kind, _ in self.places})
 
     def most_places(self) -> int:
-        """How many actions a seat took in a round, at most: four in both games of the rulebooks."""
+        """Returns the most actions that a seat took in a round: four in both games of the rulebooks."""
         return max((place + 1 for _, place in self.places), default=0)
 
     def place(self, kind: str, place: int) -> Share:
-        """How many of all actions taken in a place were of this kind."""
+        """Returns the share of this kind among all actions taken in this place."""
         return Share(self.places[kind, place], sum(self.places[each, place] for each in self.kinds()))
 
     def wins(self, kind: str, place: int) -> Share:
-        """How many of the seats that took this kind of action in this place have won the game."""
+        """Returns how many of the seats that took this kind of action in this place have won the game."""
         return Share(self.place_wins[kind, place], self.places[kind, place])
 
     def seat_share(self, seat: int) -> Share:
-        """How many of the won games a seat has won."""
+        """Returns the share of the won games that a seat has won."""
         return Share(self.seats[seat], self.won)
 
     def first_share(self) -> Share:
-        """How many of the won games were won by who acted first in round 1."""
+        """Returns the share of the won games that the seat that acted first in round 1 has won."""
         return Share(self.first[True], self.first.total())
 
     def round_first_share(self) -> Share:
-        """How many of the won rounds were won by who acted first in them; of nothing where rounds are not won."""
+        """Returns the share of the won rounds that the seat that acted first has won.
+
+        Its total is 0 in a game whose rounds are not won.
+        """
         return Share(self.round_first[True], self.round_first.total())
 
     def order_share(self) -> Share:
-        """How many of the answered offers needed an order."""
+        """Returns the share of the answered proposals that needed an order."""
         return Share(self.orders, self.offers)
 
     def spreads(self) -> dict[str, Spread | None]:
-        """How long finished games were."""
+        """Returns the distributions of the length of finished games, in decisions, rounds and seconds."""
         return {"decisions": spread(self.decisions), "rounds": spread(self.rounds), "seconds": spread(self.seconds)}
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """All counts. docs/studying.md."""
+        """Returns all counts. docs/studying.md describes them."""
         return {
             "ruleset": self.name,
             "games": self.games,
@@ -157,7 +160,7 @@ class Group:
 
 
 class Standing:
-    """One name's games."""
+    """The results of one player, by name."""
 
     def __init__(self) -> None:
         self.games = 0
@@ -165,35 +168,35 @@ class Standing:
         self.won = 0
         self.lost = 0
         self.first = 0
-        """Finished games in which they acted first."""
+        """The finished games in which this player acted first."""
 
     @property
     def drawn(self) -> int:
-        """Finished games that nobody has won: shared, or cancelled."""
+        """The number of finished games without a winner: shared or cancelled."""
         return self.finished - self.won - self.lost
 
     def share(self) -> Share:
-        """How many of the games that were won they have won."""
+        """Returns the share of the won games that this player has won."""
         return Share(self.won, self.won + self.lost)
 
 
 class GameTally:
-    """Counts over games, which are added one by one. Of two logs of one game the first one counts."""
+    """Counts over games, which are added one by one. If a game is added twice, only the first log counts."""
 
     def __init__(self) -> None:
         self.groups: Final[dict[str, Group]] = {}
         self.players: Final[dict[str, Standing]] = {}
         self.repeated = 0
-        """Games that were there before."""
+        """The number of logs of games that had been counted before."""
         self._seen: Final[set[int]] = set()
 
     @property
     def games(self) -> int:
-        """All games, each once."""
+        """The number of games, each counted once."""
         return sum(group.games for group in self.groups.values())
 
     def add(self, game: GameRecord) -> None:
-        """Counts one game, unless it has been counted."""
+        """Counts one game, unless it has been counted before."""
         mark = int(game.game[:16], 16)
         if mark in self._seen:
             self.repeated += 1
@@ -214,11 +217,11 @@ class GameTally:
             standing.first += bool(game.rounds) and game.rounds[0].first == seat
 
     def ranking(self) -> list[tuple[str, Standing]]:
-        """All players: most wins first, then most games, then by name."""
+        """Returns all players: most wins first, then most games, then by name."""
         return sorted(self.players.items(), key=lambda pair: (-pair[1].won, -pair[1].games, pair[0]))
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """All counts. docs/studying.md."""
+        """Returns all counts. docs/studying.md describes them."""
         return {
             "games": self.games,
             "repeated": self.repeated,

@@ -1,1 +1,1 @@
-"""How bots think about Geisha's Road: a small model of a round, beliefs, play."""
+"""The bots for Geisha's Road: a small model of a round, the worth of a round, beliefs, and play."""

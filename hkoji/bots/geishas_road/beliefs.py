@@ -1,4 +1,4 @@
-"""What the cards that a seat cannot see may be: worlds that fit all it has seen."""
+"""The possible places of the cards that a seat cannot see: worlds that fit all it has seen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hkoji.rules.geishas_road.state import GeishasRoadState
 
 
 class GeishasRoadWorld(NamedTuple):
-    """The unseen cards: the opponent's hand, what it kept and discarded (sets, empty if not played), and the deck."""
+    """The unseen cards: the opponent's hand, its kept and its discarded card (empty if not played), and the deck."""
 
     hand: int
     kept: int
@@ -21,7 +21,7 @@ class GeishasRoadWorld(NamedTuple):
 
 
 class GeishasRoadBeliefs:
-    """The worlds that `seen` allows, all being as likely."""
+    """The worlds that `seen` allows; all are equally likely."""
 
     def __init__(self, seen: Seen, chance: random.Random) -> None:
         view = seen.view
@@ -35,7 +35,7 @@ class GeishasRoadBeliefs:
         self._intrigue = int(view.intrigues[other] != 0)
 
     def any(self) -> GeishasRoadWorld:
-        """A world."""
+        """Returns a random world."""
         unseen = self._unseen
         self._chance.shuffle(unseen)
         kept = self._size

@@ -1,7 +1,7 @@
-"""`greedy` at Geisha's Road: the decision after which its own view looks best, the opponent answering to its harm.
+"""`greedy` at Geisha's Road: chooses the decision after which its view looks best, given the opponent's worst answer.
 
-It looks no further than that answer and the order of the cards left, guesses no hidden card, and counts what it would
-have if the round ended now. It is the yardstick for stronger bots, so it is kept plain.
+It looks no further than that answer and the order of the cards left, guesses no hidden card, and rates a view as if the
+round ended now. Stronger bots are measured against it, so it stays simple.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
 
 MARKER: Final = 1.0
-"""What winning a geisha counts for beside her lanterns: her marker, and lanterns that she may yet bring."""
+"""The value of winning a geisha in addition to her lanterns: her marker, and lanterns that she may still bring."""
 
 POINT: Final = 0.05
-"""What a point of influence counts for, needed or not."""
+"""The value of a point of influence, needed or not."""
 
 
 class GeishasRoadGreedy:
     """Plays by `looks`; ties go to the first action in the order of the rules."""
 
     def __init__(self, seed: int) -> None:
-        del seed  # nothing is left to chance
+        del seed  # this bot uses no chance
 
     def decide(self, seen: Seen) -> str:
-        """The decision with the best worst case."""
+        """Returns the decision with the best worst case."""
         view = seen.view
         assert isinstance(view, GeishasRoadState)
         return max(view.legal_actions(), key=lambda action: _Table(view, seen.seat).worst(action))
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Does nothing: the bot holds no resources."""
 
 
 def looks(road: Road, lead: Lead, markers: str, seat: Seat) -> float:
-    """How a view looks: the prestige that `seat` would have the other player's less, were the round to end now."""
+    """Rates a view: the prestige of `seat` less that of the other player if the round ended now."""
     total = 0.0
     for points, ahead, marker in zip(lanterns(road), leads(lead), markers, strict=True):
         kept = 0 if marker == scoring.MIDDLE else 1 if marker == str(seat) else -1
@@ -66,7 +66,7 @@ def looks(road: Road, lead: Lead, markers: str, seat: Seat) -> float:
 
 
 def influence(cards: Cards) -> Lead:
-    """The influence of a set's known cards, as a lead over nothing."""
+    """Returns the influence of a set's known cards, in the form of a lead."""
     return _sum(in_mask(cards & KNOWN))
 
 
@@ -75,12 +75,12 @@ def _sum(cards: tuple[Card, ...]) -> Lead:
 
 
 def lead_of(view: GeishasRoadState, seat: Seat) -> Lead:
-    """The influence that `seat` sees itself ahead by, its own intrigue included."""
+    """Returns the lead of `seat` as that seat sees it, its own intrigue included."""
     return influence(view.tableaus[seat]) - influence(view.tableaus[1 - seat]) + influence(view.intrigues[seat])
 
 
 class _Table:
-    """What a decision leads to, in one view."""
+    """The outcomes of decisions in one view."""
 
     def __init__(self, view: GeishasRoadState, seat: Seat) -> None:
         self._view = view
@@ -89,12 +89,12 @@ class _Table:
         self._lead = lead_of(view, seat)
 
     def worst(self, action: str) -> float:
-        """How the view looks after `action` and the answer that is worst for it."""
+        """Rates the view after `action` and the worst answer to it."""
         match self._view.due:
             case Due.PICK:
                 return self._picked(action)
             case Due.ANSWER:
-                # Whoever offered plays what is left in the order that it likes best.
+                # The player who offered plays the cards left in the order that suits it best.
                 taken = cards_of(action[1:])
                 rest = tuple(card for card in cards_of(self._view.offer[1:]) if card not in taken)
                 road = self._walk(taken)
@@ -107,7 +107,7 @@ class _Table:
 
     def _acted(self, move: GeishasRoadMove) -> float:
         if move.bit == INTRIGUES:
-            # The card kept moves its geisha only when the round ends: its influence is certain, its lantern is not.
+            # The kept card moves its geisha only when the round ends: its influence is certain, a lantern is not.
             return self._look(self._road, self._lead + _sum(move.cards[:1]))
         if not move.shares:
             return self._look(self._walk(move.cards), self._lead + _sum(move.cards))

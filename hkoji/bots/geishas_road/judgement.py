@@ -1,8 +1,8 @@
-"""Judging a position of Geisha's Road at a glance: what each geisha is worth to a player, by what that player sees.
+"""A quick estimate of a position of Geisha's Road: the worth of each geisha to a player, from what that player sees.
 
-For each geisha the prestige that she may be expected to bring, times how far she seems won, between -1 and 1. The five
-add up. What a card would change is looked up per geisha and kept; two cards of one geisha in the same move are taken
-as if each were alone, which is wrong and quick.
+A geisha's worth is the prestige that she can be expected to bring, times how far she seems won, between -1 and 1. The
+worths of the five are added up. The effect of a card is computed once for each state of its geisha and kept. Two cards
+of one geisha in the same move count as if each were played alone: this is inaccurate, but fast.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from hkoji.bots.geishas_road.model import (
 )
 
 HELD: Final = 0.3
-"""What a point of influence in hand counts for, against one in a tableau."""
+"""The weight of a point of influence in hand, where one in a tableau is 1."""
 
 KEPT: Final = 0.5
-"""What the marker counts for: half a point of influence."""
+"""The weight of the marker: half a point of influence."""
 
 LIGHT: Final = 3.6
-"""Prestige expected of a first homecoming that is still to come."""
+"""The expected prestige of a first homecoming that is still to come."""
 
 DARK: Final = 2.2
-"""Prestige expected of a second one."""
+"""The expected prestige of a second homecoming that is still to come."""
 
 MARKER: Final = 0.5
-"""What the marker of a geisha counts for beside her lanterns, in points of prestige."""
+"""The value of a geisha's marker in addition to her lanterns, in points of prestige."""
 
 PLAYED: Final = 0.9
-"""How likely a card still to come is played at all: two of twenty are discarded."""
+"""The probability that a card still to come is played: two of twenty are discarded."""
 
 _SPREAD: Final = 0.3
 _LEVEL: Final = sum(64 << 8 * colour for colour in range(COLOURS))
@@ -53,7 +53,7 @@ _SQUARES: Final = tuple(sum(n * n for n in (1, 2, 3, 4) if mask >> n - 1 & 1) fo
 
 @cache
 def homecomings(place: int, mask: int) -> float:
-    """How often a geisha `place` steps from home may be expected to come home, the cards of `mask` still to come."""
+    """Returns the expected homecomings of a geisha `place` steps from home, with the cards of `mask` still to come."""
     numbers = [n for n in (1, 2, 3, 4) if mask >> n - 1 & 1]
     total = 0.0
     for size in range(len(numbers) + 1):
@@ -67,7 +67,7 @@ def homecomings(place: int, mask: int) -> float:
 
 @cache
 def prestige(geisha: int, mask: int) -> float:
-    """The prestige a geisha may be expected to end a round with; `geisha` is her part of a road."""
+    """Returns the expected prestige of a geisha at the end of the round; `geisha` is her part of a road."""
     place, homes, points = geisha & 7, geisha >> 3 & 3, geisha >> 5
     expected = homecomings(place, mask)
     if homes:
@@ -77,18 +77,18 @@ def prestige(geisha: int, mask: int) -> float:
 
 @cache
 def hope(ahead: int, held: int, coming: int, marker: int) -> float:
-    """How far a geisha seems won. `held` and `coming` are masks of her cards, `marker` 1, 0 or -1."""
+    """Estimates how far a geisha seems won. `held` and `coming` are masks of her cards, `marker` is 1, 0 or -1."""
     return tanh((ahead + HELD * _SUM[held] + KEPT * marker) / sqrt(_SQUARES[coming] + _SPREAD))
 
 
 @lru_cache(maxsize=1 << 16)
 def worth(geisha: int, ahead: int, held: int, coming: int, kept: int, marker: int) -> float:
-    """What a geisha is worth to a player: positive if she seems won."""
+    """Returns the worth of a geisha to a player: positive if she seems won."""
     return (prestige(geisha, coming | kept) + MARKER) * hope(ahead, held, coming, marker)
 
 
 class Change(NamedTuple):
-    """What a card in hand would change: played by oneself, by the other, kept, discarded."""
+    """The effect of a card in hand on the worth of a position: played by its holder, by the other, kept, discarded."""
 
     card: Card
     mine: float
@@ -111,7 +111,7 @@ _NEXT: Final = tuple(
 
 
 def _moved(geisha: int, number: int, light: int, dark: int) -> int:
-    """A geisha's part of the road after a card, the lantern that she would take being known."""
+    """Returns a geisha's part of the road after a card; `light` and `dark` are the lanterns that she could take."""
     after = _NEXT[geisha & 31][number] | geisha & 224
     if after & 24 == geisha & 24:
         return after
@@ -120,7 +120,7 @@ def _moved(geisha: int, number: int, light: int, dark: int) -> int:
 
 @lru_cache(maxsize=1 << 15)
 def _changes(colour: int, key: int, marker: int, light: int, dark: int) -> _Changes:
-    """What each held card of one colour would change; `key` is as made by `GeishasRoadJudgement`."""
+    """Returns the effect of each held card of one colour; `key` is packed by `GeishasRoadJudgement.best`."""
     geisha, ahead = key & 255, (key >> 8 & 255) - 64
     held, coming, kept = key >> 16 & 15, key >> 20 & 15, key >> 24 & 15
     now = worth(geisha, ahead, held, coming, kept, marker)
@@ -143,13 +143,13 @@ def _changes(colour: int, key: int, marker: int, light: int, dark: int) -> _Chan
 
 
 class GeishasRoadJudgement:
-    """Judges for one player; `markers` has 1 for a marker on its side, -1 on the other, 0 in the middle."""
+    """Judges for one player; `markers` has 1 for a marker on its side, -1 on the other side, 0 in the middle."""
 
     def __init__(self, markers: tuple[int, ...]) -> None:
         self._markers = markers
 
     def value(self, side: GeishasRoadSide, road: Road) -> float:
-        """What a position is worth to a player, in points of prestige."""
+        """Returns the worth of a position to the player, in points of prestige."""
         hand, _, lead, coming, kept = side
         lead += _LEVEL
         total = 0.0
@@ -163,7 +163,10 @@ class GeishasRoadJudgement:
         return total
 
     def best(self, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
-        """The move that seems best, cards taken one by one and the other player taking what seems best for it."""
+        """Returns the move that seems best, given the answer that seems best for the other player.
+
+        It judges cards one by one.
+        """
         hand, used, lead, coming, kept = side
         lead += _LEVEL
         light, dark = (3, 3, 4, 4, 4, 4)[road >> 40 & 7], (3, 2, 2, 2, 2)[road >> 43]
@@ -181,7 +184,7 @@ class GeishasRoadJudgement:
         return _best(cards, used)
 
     def reply(self, side: GeishasRoadSide, road: Road, move: GeishasRoadMove) -> tuple[Play, tuple[Card, ...]]:
-        """What a player takes of an offer, in what order, and what is left."""
+        """Returns the cards that the player takes of an offer, in order, and those that are left."""
         best, chosen = -1e9, None
         for share, rest in move.shares:
             for taken in plays(road, share):
@@ -193,7 +196,7 @@ class GeishasRoadJudgement:
         return chosen
 
     def order(self, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
-        """The order of what is left that a player likes best; its lead counts the cards already."""
+        """Returns the best order for the cards left of the player's offer; its lead counts them already."""
         return max(options, key=lambda play: self.value(side, play.road))
 
 
@@ -211,8 +214,8 @@ def _best(cards: list[Change], used: int) -> GeishasRoadMove:
             best, bit, chosen = keep[3] + drop[4], INTRIGUES, (keep[0], drop[0])
     if used & (GIFTS | COMPETITIONS) == GIFTS | COMPETITIONS:
         return make(bit, chosen)
-    # What the other player's taking a card costs, most first: of three the first is taken, and two pairs differ least
-    # when the first goes with the last.
+    # What it costs when the other player takes a card, highest first: of three cards it takes the first, and two pairs
+    # differ least when the first card goes with the last.
     swings = sorted(((card[1] - card[2], card[1], card[0]) for card in cards), reverse=True)
     if not used & GIFTS:
         for (swing, a, i), (_, b, j), (_, c, k) in combinations(swings, 3):
@@ -229,7 +232,7 @@ def _best(cards: list[Change], used: int) -> GeishasRoadMove:
 
 
 def tidy(bit: int, cards: tuple[Card, ...]) -> tuple[Card, ...]:
-    """Cards in the order of the canonical notation."""
+    """Sorts cards as the canonical notation does."""
     if bit == GIFTS:
         return tuple(sorted(cards))
     if bit == COMPETITIONS:
@@ -239,5 +242,5 @@ def tidy(bit: int, cards: tuple[Card, ...]) -> tuple[Card, ...]:
 
 
 def stakes(held: int, coming: int) -> float:
-    """What a marker changes for a geisha at the start of a round, by the cards held of her colour."""
+    """Returns the effect of a geisha's marker at the start of a round, by the cards held of her colour."""
     return sum(side * worth(0, 0, held, coming, 0, side) for side in (1, -1))

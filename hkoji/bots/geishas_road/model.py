@@ -1,10 +1,10 @@
-"""A round of Geisha's Road as small integers: where the geisha stand, who is ahead where, and what a play changes.
+"""A model of a round of Geisha's Road in small integers: positions of the geisha, leads, and the effects of plays.
 
-A card is a number from 0 to 19, a set of cards a bit mask as in the rules' pack. A *road* is one number too: eight
-bits a colour (steps from home, homecomings, prestige of her lanterns) and above them how many lanterns have been
-taken of either deck. A *lead* is one player's influence on each geisha less the other's, eight bits a colour, added
-up as signed numbers; a marker's half point is no part of it. Nobody referees with this: tests/bots/ holds it to the
-rules engine.
+A card is a number from 0 to 19; a set of cards is a bit mask, as in the rules' pack. A *road* is one number: eight bits
+for each colour (steps from home, homecomings, prestige of her lanterns), and above them the number of lanterns taken
+from each deck. A *lead* is one player's influence on each geisha less the other's: signed numbers, each shifted by
+eight bits a colour and summed. It does not include a marker's half point. This model never referees a game: tests/bots/
+compares it with the rules engine.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ _NAMES: Final = PACK.kinds
 
 
 def cards_of(text: str) -> tuple[Card, ...]:
-    """The cards named in `text`, in its order."""
+    """Returns the cards named in `text`, in its order."""
     return tuple(_INDEX[name] for name in PACK.split(text))
 
 
 def names_of(cards: Sequence[Card]) -> str:
-    """The cards' names, in the same order."""
+    """Returns the cards' names, in the same order."""
     return "".join(_NAMES[card] for card in cards)
 
 
 def in_mask(mask: int) -> tuple[Card, ...]:
-    """The known cards of a set."""
+    """Returns the known cards of a set."""
     return tuple(card for card in CARDS if mask >> card & 1)
 
 
 def mask_of(cards: Sequence[Card]) -> int:
-    """The set of some cards."""
+    """Returns the set of the given cards."""
     return sum(1 << card for card in cards)
 
 
 def from_road(road: rules.Road) -> Road:
-    """The rules' road as a number."""
+    """Converts the rules' road to a number."""
     value = 0
     for colour in range(COLOURS):
         value |= (road.places[colour] | road.homes[colour] << 3 | road.lanterns[colour] << 5) << 8 * colour
@@ -64,7 +64,7 @@ def from_road(road: rules.Road) -> Road:
 
 
 def step(road: Road, card: Card) -> Road:
-    """The road after one card."""
+    """Returns the road after one card."""
     shift, number = _SHIFT[card], NUMBER[card]
     geisha = road >> shift & 255
     place = (geisha & 7) + number
@@ -78,18 +78,18 @@ def step(road: Road, card: Card) -> Road:
 
 
 def lanterns(road: Road) -> tuple[int, ...]:
-    """The prestige of each geisha's lanterns."""
+    """Returns the prestige of each geisha's lanterns."""
     return tuple(road >> 8 * colour + 5 & 7 for colour in range(COLOURS))
 
 
 def leads(lead: Lead) -> tuple[int, ...]:
-    """The lead on each geisha, from -10 to 10."""
+    """Returns the lead on each geisha, from -10 to 10."""
     level = lead + _LEVEL
     return tuple((level >> 8 * colour & 255) - 64 for colour in range(COLOURS))
 
 
 class Play(NamedTuple):
-    """Cards played in one go by one player: the road after them, and their influence."""
+    """One or two cards that a player plays together, with the road after them and their influence."""
 
     cards: tuple[Card, ...]
     road: Road
@@ -97,14 +97,14 @@ class Play(NamedTuple):
 
 
 def plays(road: Road, cards: tuple[Card, ...]) -> tuple[Play, ...]:
-    """The ways to play one card or two: both orders only where they differ, the sorted one first."""
+    """Returns the ways to play one card or two: both orders only if their effects differ, the sorted one first."""
     if len(cards) == 1:
         return (Play(cards, step(road, cards[0]), INFLUENCE[cards[0]]),)
     first, second = cards if cards[0] < cards[1] else (cards[1], cards[0])
     between = step(road, first)
     forth = step(between, second)
     sorted_one = Play((first, second), forth, INFLUENCE[first] + INFLUENCE[second])
-    # Two geisha get in each other's way only if both come home: then it matters who is first.
+    # The order of two geisha matters only if both come home: the first takes the first lantern.
     taken = road >> 40, between >> 40, forth >> 40
     if _SHIFT[first] != _SHIFT[second] and not taken[0] < taken[1] < taken[2]:
         return (sorted_one,)
@@ -115,7 +115,8 @@ def plays(road: Road, cards: tuple[Card, ...]) -> tuple[Play, ...]:
 class GeishasRoadMove(NamedTuple):
     """An action: its bit in a mask of used actions, its cards in the order of its notation, and as a set.
 
-    `shares` are what the other player can take of an offer, each with what is left: both are empty for other actions.
+    `shares` are the cards that the other player can take of an offer, each with the cards left. It is empty for other
+    actions.
     """
 
     bit: int
@@ -129,7 +130,7 @@ REVEALS, INTRIGUES, GIFTS, COMPETITIONS = (BITS[code] for code in (REVEAL, INTRI
 
 @cache
 def make(bit: int, cards: tuple[Card, ...]) -> GeishasRoadMove:
-    """A move from its bit and its cards."""
+    """Makes a move from its bit and its cards."""
     shares: tuple[tuple[tuple[Card, ...], tuple[Card, ...]], ...] = ()
     if bit == GIFTS:
         shares = tuple(((card,), tuple(c for c in cards if c != card)) for card in cards)
@@ -139,20 +140,20 @@ def make(bit: int, cards: tuple[Card, ...]) -> GeishasRoadMove:
 
 
 def read(action: str) -> GeishasRoadMove:
-    """An action in canonical notation, all of its cards known, as a move."""
+    """Converts an action in canonical notation, with all of its cards known, to a move."""
     return make(BITS[action[0]], cards_of(action[1:]))
 
 
 def write(move: GeishasRoadMove) -> str:
-    """The canonical notation of a move."""
+    """Returns the canonical notation of a move."""
     return CODES[move.bit.bit_length() - 1] + names_of(move.cards)
 
 
 class GeishasRoadSide(NamedTuple):
     """What one player holds and sees: hand, mask of used actions, lead, cards still to come, and the card it keeps.
 
-    `lead` counts the player's own kept card and not the other's; `coming` are all cards that the player does not know
-    to be in a tableau, kept or discarded, so its own hand is among them. `kept` is a set of one card, or empty.
+    `lead` counts the player's own kept card but not the other's. `coming` are all cards except those that the player
+    knows to be in a tableau, kept or discarded, so they include its own hand. `kept` is a set of one card, or empty.
     """
 
     hand: int
@@ -162,41 +163,41 @@ class GeishasRoadSide(NamedTuple):
     kept: int = 0
 
     def shows(self, move: GeishasRoadMove, gain: Lead) -> GeishasRoadSide:
-        """This side after its own move, in which it gains `gain` of influence over the other."""
+        """Returns this side after its own move, which adds `gain` to its lead."""
         mask = move.mask
         return GeishasRoadSide(
             self.hand & ~mask, self.used | move.bit, self.lead + gain, self.coming & ~mask, self.kept
         )
 
     def hides(self, move: GeishasRoadMove) -> GeishasRoadSide:
-        """This side after its own intrigue."""
+        """Returns this side after its own intrigue."""
         mask, card = move.mask, move.cards[0]
         return GeishasRoadSide(
             self.hand & ~mask, self.used | move.bit, self.lead + INFLUENCE[card], self.coming & ~mask, 1 << card
         )
 
     def meets(self, move: GeishasRoadMove, gain: Lead) -> GeishasRoadSide:
-        """This side after the other's move, if it was not an intrigue."""
+        """Returns this side after a move of the other that is not an intrigue and adds `gain` to the other's lead."""
         return GeishasRoadSide(self.hand, self.used, self.lead - gain, self.coming & ~move.mask, self.kept)
 
 
 class GeishasRoadPlayers(Protocol):
-    """Who plays a round out. Seat 0 is whoever the round is about, whatever it is in the game."""
+    """The two players of a playout. Seat 0 is the player who decides, whatever its seat in the game."""
 
     def act(self, seat: int, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
-        """The move of `seat`."""
+        """Returns the move of `seat`."""
 
     def reply(
         self, seat: int, side: GeishasRoadSide, road: Road, move: GeishasRoadMove
     ) -> tuple[Play, tuple[Card, ...]]:
-        """What `seat` takes of an offer, in what order, and what is left of it."""
+        """Returns the cards that `seat` takes of an offer, in order, and those that are left."""
 
     def order(self, seat: int, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
-        """The order in which `seat` plays what is left of its offer, where it matters."""
+        """Returns the order in which `seat` plays the cards left of its offer, if the order matters."""
 
 
 class GeishasRoadRoundEnd(NamedTuple):
-    """A round's end: the road and seat 0's lead after both kept cards have been played."""
+    """The end of a round: the road and seat 0's lead after both kept cards have been played."""
 
     road: Road
     lead: Lead
@@ -209,7 +210,7 @@ def make_move(
     move: GeishasRoadMove,
     players: GeishasRoadPlayers,
 ) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
-    """Both sides and the road after `seat`'s move, any answer and any order of what is left."""
+    """Returns both sides and the road after `seat`'s move, with its answer and the order of the cards left, if any."""
     actor, other = sides[seat], sides[1 - seat]
     if move.bit == INTRIGUES:
         actor = actor.hides(move)
@@ -231,7 +232,7 @@ def finish(
     rest: tuple[Card, ...],
     players: GeishasRoadPlayers,
 ) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
-    """Both sides and the road after `seat`'s offer, of which `taken` has been taken."""
+    """Returns both sides and the road after `seat`'s offer, of which `taken` has been taken."""
     options = plays(taken.road, rest)
     gain = options[0].influence - taken.influence
     actor, other = sides[seat].shows(move, gain), sides[1 - seat].meets(move, gain)
@@ -247,7 +248,7 @@ def play_out(
     starter: int,
     players: GeishasRoadPlayers,
 ) -> GeishasRoadRoundEnd:
-    """Plays a round to its end. `seat` is to draw the first card of `deck`; `starter` has started the round."""
+    """Plays a round to its end. `seat` draws the first card of `deck`; `starter` is the seat that started the round."""
     first, second = sides
     for card in deck:
         hand, used, lead, coming, kept = second if seat else first

@@ -1,8 +1,9 @@
-"""`search` at Geisha's Road: plays rounds out in worlds that fit what it has seen, and keeps what wins most games.
+"""`search` at Geisha's Road: plays rounds out in worlds that fit what it has seen, and chooses the best on average.
 
-The decisions that look best are all tried in the same worlds, both sides playing on by `GeishasRoadJudgement`;
-after each of several passes the worse half goes. Which marker to pick and who is to start are judged at a glance.
-All randomness comes from the seed and the number of events seen, so a decision is a function of seed and `Seen`.
+The decisions that look best are all tried in the same worlds, where `GeishasRoadJudgement` plays on for both sides;
+after each of several passes the worse half is dropped. The choice of a marker or of the starting player is judged
+without playouts.
+All randomness comes from the seed and the number of events seen, so a decision is a function of the seed and `Seen`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
 
 ENOUGH: Final = 400
-"""Worlds that a pass needs at most, however short the playouts."""
+"""The most worlds for a pass, however short the playouts."""
 
 LEVELS: Final = {
     "easy": Effort(0, ENOUGH),
@@ -61,7 +62,7 @@ class GeishasRoadSearch:
         self._effort = LEVELS[level]
 
     def decide(self, seen: Seen) -> str:
-        """The decision that wins most of the games played out."""
+        """Returns the decision with the best chance to win the game over all playouts."""
         view = seen.view
         assert isinstance(view, GeishasRoadState)
         actions = view.legal_actions()
@@ -74,11 +75,11 @@ class GeishasRoadSearch:
         )
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Does nothing: the bot holds no resources."""
 
 
 def _pick(view: GeishasRoadState, seat: Seat, action: str) -> float:
-    """How good it looks to pick a marker, or a starter: whoever starts wins ties, and so it is better to start."""
+    """Rates the choice of a marker or of the starting player. The starting player wins ties, so starting is better."""
     if action[0] == "^":
         return float(action[1] == str(seat))
     colour = COLOURS.index(action[1])
@@ -86,7 +87,7 @@ def _pick(view: GeishasRoadState, seat: Seat, action: str) -> float:
 
 
 class _GeishasRoadSampling:
-    """One decision. Seat 0 is the deciding seat here, and 1 the other, whatever they are in the game."""
+    """One decision. Here seat 0 is the deciding seat and 1 the other, whatever their seats in the game."""
 
     def __init__(self, seen: Seen, view: GeishasRoadState, effort: Effort, chance: random.Random) -> None:
         me, other = seen.seat, 1 - seen.seat
@@ -106,24 +107,24 @@ class _GeishasRoadSampling:
     # --- the players of `play_out` --------------------------------------------------------------------------------
 
     def act(self, seat: int, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
-        """Both players move by their judgement."""
+        """Returns the move that the seat's judgement prefers."""
         return self._judges[seat].best(side, road)
 
     def reply(
         self, seat: int, side: GeishasRoadSide, road: Road, move: GeishasRoadMove
     ) -> tuple[Play, tuple[Card, ...]]:
-        """So they answer."""
+        """Returns the answer that the seat's judgement prefers."""
         return self._judges[seat].reply(side, road, move)
 
     def order(self, seat: int, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
-        """And so they order the cards left."""
+        """Returns the order of the cards left that the seat's judgement prefers."""
         return self._judges[seat].order(side, options)
 
     # --- the decision ---------------------------------------------------------------------------------------------
 
     def best(self, actions: tuple[str, ...]) -> str:
-        """The best of `actions`, all that are legal."""
-        own = GeishasRoadSide(0, 0, 0, 0)  # nothing of the other side's hand is known at a glance
+        """Returns the best of `actions`, which are all legal actions."""
+        own = GeishasRoadSide(0, 0, 0, 0)  # without a world, nothing of the other side's hand is known
         looks = {action: self._judges[0].value(*self._after(action, own)[::2]) for action in actions}
         tried = sorted(actions, key=lambda action: -looks[action])[: self._effort.width]
         if not self._effort.turns:
@@ -134,7 +135,7 @@ class _GeishasRoadSampling:
         return self._worth.of(*self._play(action, world))
 
     def _play(self, action: str, world: GeishasRoadWorld) -> GeishasRoadRoundEnd:
-        """The end of the round after `action`, in `world`."""
+        """Returns the end of the round after `action`, in `world`."""
         side = self._sides[1]
         kept = sum(INFLUENCE[card] for card in in_mask(world.kept))
         other = GeishasRoadSide(
@@ -145,7 +146,7 @@ class _GeishasRoadSampling:
         return play_out((first, second), seat, road, world.deck, self._starter, self)
 
     def _after(self, action: str, other: GeishasRoadSide) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
-        """Both sides and the road after `action` and what completes it."""
+        """Returns both sides and the road after `action`, with its answer and the order of the cards left, if any."""
         me, road = self._sides[0], self._road
         if self._due is Due.ORDER:
             cards = cards_of(action[1:])
@@ -165,7 +166,7 @@ class _GeishasRoadSampling:
 
 
 def _side(view: GeishasRoadState, seat: Seat) -> GeishasRoadSide:
-    """What the view shows of one side; of the deciding seat that is all there is."""
+    """Returns what the view shows of one side. For the deciding seat, that is complete."""
     placed = view.tableaus[0] | view.tableaus[1] | (view.intrigues[seat] | view.discards[seat]) & KNOWN
     return GeishasRoadSide(
         view.hands[seat] & KNOWN,

@@ -1,7 +1,7 @@
-"""What a round of Geisha's Road is worth: the chance to win the whole game with the round ended so.
+"""The worth of a round of Geisha's Road: the chance to win the whole game after that end of the round.
 
-Two rounds won are the game. Beside the round itself its markers count a little: they stay, and each is half a point
-in every round to come.
+The first player to win two rounds wins the game. The markers count a little too: they stay, and each is half a point in
+every round to come.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hkoji.rules.geishas_road import scoring
 from hkoji.rules.geishas_road.state import GeishasRoadState
 
 EDGE: Final = 0.02
-"""By how much each marker more than the other player's raises the chance to win a round."""
+"""How much each marker of lead over the other player raises the chance to win a round."""
 
 MARGIN: Final = 0.15
-"""How much of a round's worth is by how much it was won: more is safer, and tells more than the bare result."""
+"""The share of the margin in a round's worth: a larger margin is safer and carries more information than the result."""
 
 
 class GeishasRoadRoundWorth:
-    """By the road and a seat's lead at the end of the current round: that seat's chance to win the game."""
+    """A seat's chance to win the game, by the road and the seat's lead at the end of the current round."""
 
     def __init__(self, view: GeishasRoadState, seat: Seat) -> None:
         self._marks = tuple(0 if m == scoring.MIDDLE else 1 if m == str(seat) else -1 for m in view.markers)
@@ -30,7 +30,7 @@ class GeishasRoadRoundWorth:
         self._starts = view.first == seat
 
     def won(self, road: Road, lead: Lead) -> tuple[bool, int, int]:
-        """Whether the seat wins the round, by how much prestige, and by how many markers it is ahead then."""
+        """Returns whether the seat wins the round, and then its leads in prestige and in markers."""
         points, markers = 0, 0
         for prestige, ahead, mark in zip(lanterns(road), leads(lead), self._marks, strict=True):
             favor = 1 if ahead > 0 else -1 if ahead < 0 else mark
@@ -39,7 +39,7 @@ class GeishasRoadRoundWorth:
         return (points, markers) > (0, 0) or (points == markers == 0 and self._starts), points, markers
 
     def of(self, road: Road, lead: Lead) -> float:
-        """The seat's chance to win the game."""
+        """Returns the seat's chance to win the game."""
         won, points, markers = self.won(road, lead)
         mine, yours = self._wins
         ahead = EDGE * markers
@@ -48,7 +48,7 @@ class GeishasRoadRoundWorth:
 
 
 def game(mine: int, yours: int, edge: float) -> float:
-    """The chance to win a game with these rounds won, the chance to win each coming round being a half and `edge`."""
+    """Returns the chance to win a game with these rounds won, if each coming round is won with chance 0.5 + `edge`."""
     if scoring.ROUNDS_TO_WIN in (mine, yours):
         return float(mine > yours)
     chance = min(0.9, max(0.1, 0.5 + edge))

@@ -1,1 +1,1 @@
-"""How bots think about Hanamikoji: a small model of a round, what markers are worth, beliefs, play."""
+"""The bots for Hanamikoji: a small model of a round, the worth of markers, beliefs, and play."""

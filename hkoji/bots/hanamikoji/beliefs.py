@@ -1,7 +1,7 @@
-"""What the cards that a seat cannot see may be: worlds that fit all it has seen.
+"""The possible places of the cards that a seat cannot see: worlds that fit all it has seen.
 
-Every way to spread the unseen cards is as likely as another. What the opponent has chosen to do says something about
-its hand, but weighing worlds by that has not made play any stronger (docs/bots.md), so it is left out.
+Every distribution of the unseen cards counts as equally likely. The opponent's choices say something about its hand,
+but weighting worlds by them has not made play stronger (docs/bots.md), so this module ignores them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class HanamikojiWorld(NamedTuple):
     secret: Hand
     trade_off: Hand
     rest: tuple[Hand, ...]
-    """The cards to be drawn, in order, and behind them the card removed from the round."""
+    """The cards to be drawn, in order, then the card removed from the round."""
 
 
 class HanamikojiBeliefs:
@@ -43,7 +43,7 @@ class HanamikojiBeliefs:
         assert len(self._unseen) == self._rest_at + len(view.deck) + 1
 
     def any(self) -> HanamikojiWorld:
-        """A world, all being as likely."""
+        """Returns a random world; all are equally likely."""
         unseen = self._unseen
         self._chance.shuffle(unseen)
         return HanamikojiWorld(

@@ -1,7 +1,7 @@
-"""`greedy` at Hanamikoji: the action after which its own view looks best, the opponent answering to its harm.
+"""`greedy` at Hanamikoji: chooses the action after which its view looks best, given the opponent's worst answer.
 
-It looks no further than that answer, guesses no hidden card, and weighs geisha by their charm. It is the yardstick for
-stronger bots, so it is kept plain.
+It looks no further than that answer, guesses no hidden card, and weights geisha by their charm. Stronger bots are
+measured against it, so it stays simple.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.state import HanamikojiState
 
 CARD: Final = 0.1
-"""What a card more at a geisha counts for, as a share of her charm, beside the favor itself."""
+"""The value of one more card at a geisha, in addition to her favor, as a share of her charm."""
 
 
 class HanamikojiGreedy:
     """Plays by `looks`; ties go to the first action in the order of the rules."""
 
     def __init__(self, seed: int) -> None:
-        del seed  # nothing is left to chance
+        del seed  # this bot uses no chance
 
     def decide(self, seen: Seen) -> str:
-        """The action with the best worst case."""
+        """Returns the action with the best worst case."""
         view = seen.view
         assert isinstance(view, HanamikojiState)
         return max(view.legal_actions(), key=lambda action: _worst(view, seen.seat, action))
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Does nothing: the bot holds no resources."""
 
 
 def looks(lead: int, markers: str, seat: Seat) -> float:
-    """How a view looks: the charm that `seat` would have the other player's less, were the round to end now.
+    """Rates a view: the charm of `seat` less that of the other player if the round ended now.
 
-    `lead` is what `seat` has at the geisha more than the other. Cards more than are needed count a little too.
+    `lead` is the cards of `seat` at the geisha less the other's. Cards beyond those needed count a little too.
     """
     total = 0.0
     for ahead, charm, marker in zip(leads(lead), CHARM, markers, strict=True):
@@ -50,12 +50,12 @@ def looks(lead: int, markers: str, seat: Seat) -> float:
 
 
 def own(pair: tuple[Cards, Cards], seat: Seat) -> int:
-    """One seat's known cards of a pair of multisets."""
+    """Returns one seat's known cards of a pair of multisets."""
     return from_pack(pair[seat])
 
 
 def lead_of(view: HanamikojiState, seat: Seat) -> int:
-    """What `seat` sees that it has at the geisha more than the other seat, its own secret included."""
+    """Returns the lead of `seat` as that seat sees it, its own secret included."""
     return own(view.rows, seat) - own(view.rows, 1 - seat) + own(view.secrets, seat)
 
 

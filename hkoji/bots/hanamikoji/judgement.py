@@ -1,8 +1,9 @@
-"""Judging a position of Hanamikoji at a glance: what each geisha is worth to a player, by what that player sees.
+"""A quick estimate of a Hanamikoji position: the worth of each geisha to a player, from what that player sees.
 
-For each geisha a number between -1 and 1 says how far she seems won, from the lead, the cards held and the cards still
-to come; times what her marker decides, that adds up to the worth of a position. Moves are compared by how they change
-it. As only the geisha in a move change, each move is a lookup and a short sum, and what was looked up is kept.
+For each geisha a number between -1 and 1 says how far she seems won. It depends on the lead, the cards held and the
+cards still to come. This number times the stake of her marker, summed over all geisha, is the worth of a position.
+Moves are compared by how much they change it. A move changes only the geisha of its cards, so judging one takes a
+lookup and a short sum; the tables are kept.
 """
 
 from __future__ import annotations
@@ -16,23 +17,26 @@ from typing import Final, TypeAlias
 from hkoji.bots.hanamikoji.model import KINDS, LEVEL, HanamikojiMove, HanamikojiSide, Hand, Lead, counts, leads, moves
 
 HELD: Final = 0.3
-"""What a card in hand counts for, against one at a geisha: it may yet be given away or traded off."""
+"""The weight of a card in hand, where one at a geisha is 1: it may still be given away or traded off."""
 
 KEPT: Final = 0.5
-"""What having the marker already counts for: a tie is enough to keep it."""
+"""The weight of having the marker already: a tie is enough to keep it."""
 
 _AT: Final = {1: 1, 2: 5, 3: 11, 4: 19}
 _WIDTH: Final = 24
-"""Changes of one geisha: 1 to 4 of her cards placed (n), the lead changed by -n to n; `_AT[n]` is where that is 0."""
+"""The number of changes of one geisha: n (1 to 4) of her cards are placed, and the lead changes by -n to n.
+
+`_AT[n]` is the index at which the lead's change is 0.
+"""
 
 _Pick: TypeAlias = Callable[[Sequence[float]], tuple[float, ...]]
 
 
 @cache
 def _pick(cards: Hand, change: Lead) -> _Pick:
-    """Picks the changes of all geisha in a move out of the list that `HanamikojiJudgement` makes of a position."""
+    """Makes a function that picks the changes of a move's geisha out of the list that `HanamikojiJudgement` makes."""
     places = [i * _WIDTH + _AT[n] + c for i, (n, c) in enumerate(zip(counts(cards), leads(change), strict=True)) if n]
-    # A getter of one place would give no tuple; behind the last change there is a 0.
+    # An `itemgetter` of one place returns no tuple, so it also gets the 0 that stands after the last change.
     return itemgetter(*places, KINDS * _WIDTH) if len(places) == 1 else itemgetter(*places)
 
 
@@ -44,28 +48,31 @@ def _option(move: HanamikojiMove) -> tuple[HanamikojiMove, tuple[_Pick, ...]]:
     return move, tuple(_pick(move.cards, change) for change in move.changes)
 
 
-# There are many hands and each has many moves: those of the game at hand are enough to keep.
+# There are many hands, and each has many moves: the cache is bounded to about those of the current game.
 @lru_cache(maxsize=1 << 14)
 def _options(hand: Hand, used: int) -> _Options:
-    """All moves of a hand, each with what it may change."""
+    """Returns all moves of a hand, each with its possible changes."""
     return tuple(_option(move) for move in moves(hand, used))
 
 
 @cache
 def _replies(move: HanamikojiMove) -> tuple[tuple[Lead, _Pick], ...]:
-    """The changes of an offer, each with what it changes for the player who answers."""
+    """Returns the changes of an offer, each with its effect for the player who answers."""
     return tuple((change, _pick(move.cards, -change)) for change in move.changes)
 
 
 @cache
 def hope(ahead: int, held: int, coming: int, kept: int) -> float:
-    """How far a geisha seems won: 1 surely, -1 surely lost. `kept` is 1 or -1 for the side her marker is on, else 0."""
+    """Estimates how far a geisha seems won: 1 is won, -1 is lost.
+
+    `kept` is 1 or -1 for the side that her marker is on, else 0.
+    """
     return tanh((ahead + HELD * held + KEPT * kept) / sqrt(coming + 0.3))
 
 
 @cache
 def _changes(ahead: int, held: int, coming: int, kept: int, own: bool) -> tuple[float, ...]:
-    """How `hope` changes when cards of hers are placed, from the player's own hand or from the other's."""
+    """Returns how `hope` changes when cards of a geisha are placed, from the player's own hand or from the other's."""
     now = hope(ahead, held, coming, kept)
     return tuple(
         hope(ahead + c, held - n if own else held, coming - n, kept) - now
@@ -77,7 +84,10 @@ def _changes(ahead: int, held: int, coming: int, kept: int, own: bool) -> tuple[
 
 
 class HanamikojiJudgement:
-    """Judges for one player: `stakes` is what each marker decides, `kept` whose it is (1 the player's, -1, 0)."""
+    """Judges for one player. `stakes` are what the markers are worth.
+
+    `kept` says whose each marker is: 1 the player's, -1 the other's, 0 nobody's.
+    """
 
     def __init__(self, stakes: Sequence[float], kept: Sequence[int]) -> None:
         self._stakes = tuple(stakes)
@@ -105,12 +115,12 @@ class HanamikojiJudgement:
         return found
 
     def rank(self, side: HanamikojiSide) -> list[tuple[float, HanamikojiMove]]:
-        """Every move of a hand with its worst change of the position's worth, in no order."""
+        """Returns every move of a hand with its worst change of the position's worth, in no order."""
         changes = self._list(side, True)
         return [(min([sum(pick(changes)) for pick in picks]), move) for move, picks in _options(side.hand, side.used)]
 
     def best(self, side: HanamikojiSide) -> HanamikojiMove:
-        """The move with the best worst change; the first of equals."""
+        """Returns the move with the best worst change; among equals, the first."""
         found = self._best.get(side)
         if found is None:
             options = _options(side.hand, side.used)
@@ -130,11 +140,11 @@ class HanamikojiJudgement:
         return found
 
     def reply(self, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """The change of an offer that is best for the player, who answers it."""
+        """Returns the change of an offer that is best for the answering player."""
         changes = self._list(side, False)
         return max(_replies(move), key=lambda reply: sum(reply[1](changes)))[0]
 
     def replies(self, side: HanamikojiSide, move: HanamikojiMove) -> list[tuple[float, Lead]]:
-        """Every change of an offer with what it does to the answering player's position."""
+        """Returns every change of an offer with its effect on the worth of the answering player's position."""
         changes = self._list(side, False)
         return [(sum(pick(changes)), change) for change, pick in _replies(move)]

@@ -1,13 +1,13 @@
-"""A round of Hanamikoji with all cards known, as small integers: what search plays thousands of times a move.
+"""A model of a round of Hanamikoji in small integers, with all cards known: search plays it thousands of times a move.
 
-A multiset of cards is a number with four bits a geisha, and so is a *lead*: what one player has at the geisha more
-than the other, which may be negative in every digit. Everything that happens to the rows is then one addition, and
-whatever depends on a hand or a lead alone is remembered. Nobody referees with this: tests/bots/ holds it to the rules
-engine, move by move and lead by lead.
+A multiset of cards is a number with four bits for each geisha. So is a *lead*: one player's cards at each geisha less
+the other's; each of its digits may be negative. Every change of the rows is then one addition, and results that depend
+only on a hand or a lead are memoised. This model never referees a game: tests/bots/ compares it with the rules engine,
+move by move and lead by lead.
 
-A *move* is an action without its name: what it takes from the hand and how it can change the actor's lead. The answer
-to an offer is the choice of one of the changes, made by the other player. A secret is counted at once by its owner;
-a trade-off changes nothing but what is known to be out of play.
+A *move* is an action without its name: the cards it takes from the hand and the ways it can change the actor's lead.
+To answer an offer is to choose one of the changes. The owner of a secret counts it at once; a trade-off changes only
+which cards are known to be out of play.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Hand: TypeAlias = int
 """A multiset of known cards, four bits a geisha."""
 
 Lead: TypeAlias = int
-"""For each geisha one side's cards less the other's, four bits a geisha, added up as signed numbers."""
+"""One side's cards less the other's at each geisha: signed numbers, each shifted by four bits a geisha and summed."""
 
 KINDS: Final = 7
 WEIGHTS: Final = tuple(1 << 4 * i for i in range(KINDS))
 ALL_CARDS: Final[Hand] = sum(charm * weight for charm, weight in zip(CHARM, WEIGHTS, strict=True))
 LEVEL: Final = sum(8 << 4 * i for i in range(KINDS))
-"""Added to a lead it makes every digit eight more, so that none is negative."""
+"""Added to a lead, this raises every digit by eight, so that none is negative."""
 
 _INDEX: Final = {kind: i for i, kind in enumerate(PACK.kinds)}
 _SPLITS: Final = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
 
 
 class HanamikojiMove(NamedTuple):
-    """An action: its bit in a mask of used actions, its cards, and the changes of the actor's lead it may bring."""
+    """An action: its bit in a mask of used actions, its cards, and the possible changes of the actor's lead."""
 
     bit: int
     cards: Hand
@@ -45,36 +45,36 @@ class HanamikojiMove(NamedTuple):
 
 
 def hand_of(names: Iterable[str]) -> Hand:
-    """The multiset of known cards given by their letters."""
+    """Returns the multiset of known cards given by their letters."""
     return sum(WEIGHTS[_INDEX[name]] for name in names)
 
 
 def names_of(cards: Hand) -> str:
-    """The letters of a multiset, in the order of the row."""
+    """Returns the letters of a multiset, in the order of the row."""
     return "".join(kind * n for kind, n in zip(PACK.kinds, counts(cards), strict=True))
 
 
 @cache
 def counts(cards: Hand) -> tuple[int, ...]:
-    """How many cards of each geisha."""
+    """Returns the number of cards of each geisha."""
     return tuple(cards >> 4 * i & 15 for i in range(KINDS))
 
 
 def leads(lead: Lead) -> tuple[int, ...]:
-    """The lead at each geisha, from -5 to 5."""
+    """Returns the lead at each geisha, from -5 to 5."""
     level = lead + LEVEL
     return tuple((level >> 4 * i & 15) - 8 for i in range(KINDS))
 
 
 @cache
 def from_pack(cards: Cards) -> Hand:
-    """A multiset of the rules' pack; unknown cards are left out."""
+    """Converts a multiset of the rules' pack; unknown cards are left out."""
     return sum(n * weight for n, weight in zip(PACK.counts(cards), WEIGHTS, strict=False))
 
 
 @cache
 def read(action: str) -> HanamikojiMove:
-    """An action in canonical notation, all of its cards known, as a move."""
+    """Converts an action in canonical notation, with all of its cards known, to a move."""
     number, cards = int(action[0]), hand_of(action[1:])
     changes: tuple[Lead, ...] = (0,)
     if number == SECRET:
@@ -88,7 +88,7 @@ def read(action: str) -> HanamikojiMove:
 
 @lru_cache(maxsize=1 << 14)
 def choices(number: int, hand: Hand) -> tuple[HanamikojiMove, ...]:
-    """All moves of one number that a hand allows."""
+    """Returns all moves with one action number that a hand allows."""
     groups = sorted(set(combinations(names_of(hand), number)))
     if number != COMPETITION:
         return tuple(read(f"{number}{''.join(group)}") for group in groups)
@@ -98,15 +98,15 @@ def choices(number: int, hand: Hand) -> tuple[HanamikojiMove, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def moves(hand: Hand, used: int) -> tuple[HanamikojiMove, ...]:
-    """All moves open to a hand with the actions in the mask `used` gone."""
+    """Returns all moves open to a hand, without the actions in the mask `used`."""
     return tuple(move for number in (1, 2, 3, 4) if not used & bit(number) for move in choices(number, hand))
 
 
 class HanamikojiSide(NamedTuple):
     """What one player holds and sees: hand, mask of used actions, lead, and the cards still to come.
 
-    `lead` counts the player's own secret and not the other's; `coming` are all cards that the player does not know to
-    be at the geisha or out of play, so its own hand is among them.
+    `lead` counts the player's own secret but not the other's. `coming` are all cards except those that the player knows
+    to be at the geisha or out of play, so they include its own hand.
     """
 
     hand: Hand
@@ -115,13 +115,13 @@ class HanamikojiSide(NamedTuple):
     coming: Hand
 
     def plays(self, move: HanamikojiMove, change: Lead) -> HanamikojiSide:
-        """This side after its own move, answered so that its lead changes by `change`."""
+        """Returns this side after its own move, whose answer changes its lead by `change`."""
         return HanamikojiSide(
             self.hand - move.cards, self.used | move.bit, self.lead + change, self.coming - move.cards
         )
 
     def meets(self, move: HanamikojiMove, change: Lead) -> HanamikojiSide:
-        """This side after the other's move."""
+        """Returns this side after the other's move."""
         if move.bit in FACE_DOWN:
             return self
         return HanamikojiSide(self.hand, self.used, self.lead - change, self.coming - move.cards)
@@ -131,13 +131,13 @@ FACE_DOWN: Final = (bit(SECRET), bit(TRADE_OFF))
 
 
 class HanamikojiPlayers(Protocol):
-    """Who plays a round out."""
+    """The two players of a playout. Seat 0 is the player who decides, whatever its seat in the game."""
 
     def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
-        """The move of the player in seat `seat`, which is not the game's seat: 0 is whoever the round is about."""
+        """Returns the move of `seat`."""
 
     def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """The change of the other's lead that `seat` chooses of an offer with several."""
+        """Answers an offer that allows several changes of the other's lead: returns the one that `seat` chooses."""
 
 
 def play_out(
@@ -147,9 +147,9 @@ def play_out(
     secret: Hand,
     players: HanamikojiPlayers,
 ) -> Lead:
-    """Plays a round to its end; the lead of seat 0 once both secrets are turned up.
+    """Plays a round to its end and returns the lead of seat 0 once both secrets are turned up.
 
-    `seat` is to draw the first card of `deck`; `secret` is seat 1's secret if it has been played, else 0.
+    `seat` draws the first card of `deck`; `secret` is seat 1's secret if it has been played, else 0.
     """
     first, second = sides
     actor, other = (second, first) if seat else (first, second)

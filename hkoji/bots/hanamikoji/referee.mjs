@@ -1,5 +1,5 @@
-// Asks a JavaScript module's hanamikoji_action(history, cards, board) for each three lines of standard input.
-// See referee.py. What the module prints goes to standard error, so that standard output holds moves alone.
+// Calls a JavaScript module's hanamikoji_action(history, cards, board) for every three lines of standard input.
+// See referee_interface.py. Output of the module goes to standard error, so that standard output holds only moves.
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";

@@ -1,15 +1,15 @@
-"""The interface of the public Hanamikoji referees: a round's history, the own cards, the board; one move back.
+"""The interface of the public Hanamikoji referees: a round's history, the bot's cards and the board in; one move out.
 
 In those contests a bot is a function `hanamikoji_action(history, cards, board)` of text, text and seven numbers. Here
-a program reads the same three as three lines, `board` with spaces between its numbers, and writes the move as a line:
+a program reads these as three lines, with spaces between the numbers of `board`, and writes the move as one line:
 
     3EEG-E 1X 2AB
     BCCDFG
     1 0 0 0 0 -1 0
 
 `history` has a token for each action of the round so far, with its answer attached; the other's hidden cards are `X`.
-`board` is the favors before the round, A to G: 1 one's own, -1 the other's, 0 nobody's. A program that is a JavaScript
-module with such a function is run by node, as it is.
+`board` is the favors before the round, A to G: 1 is the bot's own, -1 the other's, 0 nobody's. A JavaScript module with
+such a function needs no changes: node runs it through `referee.mjs`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _RUNNER: Final = Path(__file__).with_name("referee.mjs")
 
 
 class RefereeInterface:
-    """The three lines, and node for modules."""
+    """The three lines, with node as the runner of JavaScript modules."""
 
     def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The command; for a JavaScript module node with what asks the module's function."""
+        """Returns the command; for a JavaScript module, node with `referee.mjs`, which calls the module's function."""
         return ("node", str(_RUNNER), *words) if words[0].endswith(_MODULES) else words
 
     def question(self, seen: Seen) -> str:
-        """History, cards and board. Raises `UsageError` for another game."""
+        """Returns history, cards and board. Raises `UsageError` for another game."""
         view = seen.view
         if not isinstance(view, HanamikojiState):
             raise UsageError(
@@ -49,7 +49,7 @@ class RefereeInterface:
 
 
 def history(events: tuple[Event, ...]) -> tuple[str, ...]:
-    """The tokens of the current round: `3BCC-C`, `2XX`, `4ACBD`."""
+    """Returns the tokens of the current round: `3BCC-C`, `2XX`, `4ACBD`."""
     tokens: list[str] = []
     for event in events:
         match event:

@@ -1,9 +1,9 @@
-"""`search` at Hanamikoji: plays rounds out in worlds that fit what it has seen, and keeps what wins most games.
+"""`search` at Hanamikoji: plays rounds out in worlds that fit what it has seen, and chooses the best move on average.
 
-The moves that look best are all tried in the same worlds, both sides playing on by `HanamikojiJudgement`;
-after each of several passes the worse half goes. What counts is the chance to win the whole game that the round
-leaves (`HanamikojiRoundWorth`).
-All randomness comes from the seed and the number of events seen, so a decision is a function of seed and `Seen`.
+The moves that look best are all tried in the same worlds, where `HanamikojiJudgement` plays on for both sides; after
+each of several passes the worse half is dropped. The value of a round's end is the chance to win the whole game from
+there (`HanamikojiRoundWorth`).
+All randomness comes from the seed and the number of events seen, so a decision is a function of the seed and `Seen`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.state import HanamikojiState
 
 ENOUGH: Final = 800
-"""Worlds that a pass needs at most, however short the playouts."""
+"""The most worlds for a pass, however short the playouts."""
 
 LEVELS: Final = {
     "easy": Effort(0, ENOUGH),
@@ -49,18 +49,18 @@ class HanamikojiSearch:
         self._effort = LEVELS[level]
 
     def decide(self, seen: Seen) -> str:
-        """The action that wins most of the games played out."""
+        """Returns the action with the best chance to win the game over all playouts."""
         actions = seen.view.legal_actions()
         if len(actions) == 1:
             return actions[0]
         return _HanamikojiSampling(seen, self._effort, random.Random(f"{self._seed}/{len(seen.events)}")).best(actions)
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Does nothing: the bot holds no resources."""
 
 
 class _HanamikojiSampling:
-    """One decision. Seat 0 is the deciding seat here, and 1 the other, whatever they are in the game."""
+    """One decision. Here seat 0 is the deciding seat and 1 the other, whatever their seats in the game."""
 
     def __init__(self, seen: Seen, effort: Effort, chance: random.Random) -> None:
         view = seen.view
@@ -79,17 +79,17 @@ class _HanamikojiSampling:
     # --- the players of `play_out` --------------------------------------------------------------------------------
 
     def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
-        """Both players move by their judgement."""
+        """Returns the move that the seat's judgement prefers."""
         return self._judges[seat].best(side)
 
     def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """And so they answer."""
+        """Returns the answer that the seat's judgement prefers."""
         return self._judges[seat].reply(side, move)
 
     # --- the decision ---------------------------------------------------------------------------------------------
 
     def best(self, actions: tuple[str, ...]) -> str:
-        """The best of `actions`, all that are legal."""
+        """Returns the best of `actions`, which are all legal actions."""
         side, offer = self._sides[0], self._offer
         if offer:
             answers = {offer.cards - 2 * hand_of(action[1:]): action for action in actions}
@@ -106,12 +106,12 @@ class _HanamikojiSampling:
         return self._worth[self._play(action, world)]
 
     def _play(self, action: str, world: HanamikojiWorld) -> Lead:
-        """The lead at the end of the round after `action`, in `world`."""
+        """Returns the lead at the end of the round after `action`, in `world`."""
         me, other = self._sides
         hidden = world.secret + world.trade_off
         other = HanamikojiSide(world.hand, other.used, other.lead + world.secret, other.coming - hidden)
         if self._offer:
-            # For whoever offered, an answer changes the lead by what is left less what is taken.
+            # For the player who offered, an answer changes the lead by the cards left less the cards taken.
             change = self._offer.cards - 2 * hand_of(action[1:])
             me = me.meets(self._offer, change)
             other = HanamikojiSide(other.hand, other.used, other.lead + change, other.coming - self._offer.cards)
@@ -124,7 +124,7 @@ class _HanamikojiSampling:
 
 
 def _side(view: HanamikojiState, seat: Seat) -> HanamikojiSide:
-    """What the view shows of one side; of the deciding seat that is all there is."""
+    """Returns what the view shows of one side. For the deciding seat, that is complete."""
     rows = from_pack(view.rows[seat]), from_pack(view.rows[1 - seat])
     hidden = from_pack(view.secrets[seat]) + from_pack(view.trade_offs[seat])
     lead = rows[0] - rows[1] + from_pack(view.secrets[seat])

@@ -1,9 +1,9 @@
-"""What favor markers are worth: the chance to win the whole game with the markers as they lie after a round.
+"""The worth of favor markers: the chance to win the whole game with the markers as they lie after a round.
 
-A game without a limit goes on until somebody has won, markers carried over, so a round is not won or lost: it leaves
-markers. Their worth is what a chain of rounds makes of them, each geisha's marker moving on its own with the chances
-in `MOVES`, which `scripts/bench/bots.py --markers` has measured. That the geisha are not independent of each other
-is left out; what ends a game is asked of the rules.
+A game without a limit goes on until a player has won, and markers stay from round to round. So a round is not won or
+lost: its result is its markers. Their worth follows from a chain of rounds, in which each geisha's marker moves on its
+own with the chances in `MOVES`, measured by `scripts/bench/bots.py --markers`. In truth the geisha depend on each
+other; the chain ignores that. The rules decide when a game ends.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.position import HanamikojiOptions
 
 MOVES: Final = {2: (0.31, 0.33), 3: (0.44, 0.37), 4: (0.32, 0.36), 5: (0.26, 0.29)}
-"""By charm: how often a round's starter has more of a geisha's items, and how often the other player."""
+"""For each charm, how often a round's starter has more of a geisha's items, and how often the other player."""
 
 SETTLED: Final = 12
-"""Rounds looked ahead in a game without a limit: hardly any lasts so long."""
+"""The number of rounds to look ahead in a game without a limit: hardly any game lasts that long."""
 
 Worths: TypeAlias = tuple[float, ...]
-"""By the markers as a number in base 3: 0 middle, 1 the starter's, 2 the other's; geisha A counts least."""
+"""Indexed by the markers as a number in base 3, geisha A the lowest digit: 0 middle, 1 the starter's, 2 the other's."""
 
 _SIZE: Final = 2187
 _POWERS: Final[tuple[int, ...]] = tuple(3**i for i in range(KINDS))
@@ -32,7 +32,7 @@ _POWERS: Final[tuple[int, ...]] = tuple(3**i for i in range(KINDS))
 
 @cache
 def _ends(goals_only: bool, tiebreak: str) -> tuple[float | None, ...]:
-    """The worth for the side whose markers are 1 where the rules decide, None elsewhere."""
+    """Returns the worth for the side whose markers are 1 where the rules end the game, and None elsewhere."""
     worths: list[float | None] = []
     for code in range(_SIZE):
         markers = "".join(".01"[code // power % 3] for power in _POWERS)
@@ -43,13 +43,13 @@ def _ends(goals_only: bool, tiebreak: str) -> tuple[float | None, ...]:
 
 @cache
 def _swap() -> tuple[int, ...]:
-    """Each position with the sides swapped."""
+    """Returns the index of each position with the sides swapped."""
     return tuple(sum((0, 2, 1)[code // power % 3] * power for power in _POWERS) for code in range(_SIZE))
 
 
 @cache
 def before_round(rounds: int, tiebreak: str) -> Worths:
-    """For whoever starts a round: the chance to win, with so many rounds at most to go, this one included."""
+    """Returns the chance to win of the player who starts a round, with at most `rounds` to go, this one included."""
     values = list(after_round(rounds - 1, tiebreak))
     for power, charm in zip(_POWERS, CHARM, strict=True):
         more, less = MOVES[charm]
@@ -66,7 +66,7 @@ def before_round(rounds: int, tiebreak: str) -> Worths:
 
 @cache
 def after_round(rounds: int, tiebreak: str) -> Worths:
-    """For whoever started the round just scored: the chance to win, with so many rounds at most to go."""
+    """Returns the chance to win of the player who started the round just scored, with at most `rounds` to go."""
     swap = _swap()
     if rounds == 0:
         return tuple(worth if worth is not None else 0.0 for worth in _ends(False, tiebreak))
@@ -77,16 +77,16 @@ def after_round(rounds: int, tiebreak: str) -> Worths:
 
 
 def code_of(markers: str, seat: Seat) -> int:
-    """The markers' number as `seat` sees them: 1 for its own side."""
+    """Returns the markers as a number from the side of `seat`: its own have the digit 1."""
     digits = {scoring.NEUTRAL: 0, str(seat): 1, str(1 - seat): 2}
     return sum(digits[marker] * power for marker, power in zip(markers, _POWERS, strict=True))
 
 
 class HanamikojiRoundWorth(dict[Lead, float]):
-    """By a seat's lead at the end of the current round: its chance to win the game. Filled as it is asked."""
+    """A seat's chance to win the game, by its lead at the end of the current round. Entries are computed on demand."""
 
     def __init__(self, ruleset: HanamikojiOptions, markers: str, seat: Seat, first: Seat, number: int) -> None:
-        """`markers` as they lie before round `number`, which seat `first` has started, is scored."""
+        """`markers` are those before the scoring of round `number`, which seat `first` has started."""
         super().__init__()
         to_go = ruleset.max_rounds - number if ruleset.max_rounds else SETTLED
         after = after_round(to_go, ruleset.tiebreak)
