@@ -17,7 +17,7 @@ from hkoji.rules.protocol import Ruleset, State
 
 
 class Eyes(NamedTuple):
-    """The observer of a game. `seat` is None for a spectator and for `open_`, which shows the known cards of all seats."""
+    """The observer of a game. `seat` is None for a spectator and for `open_`, which shows all seats' known cards."""
 
     word: str
     seat: Seat | None
