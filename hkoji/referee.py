@@ -24,8 +24,7 @@ from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.openings import Opening, verify_openings
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
-from hkoji.log.chain import GENESIS
-from hkoji.log.entry import SERVER_NAME, Entry, make_entry
+from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, sign_entry
 from hkoji.log.private_key import Signer
 from hkoji.log.receipt import make_receipt

@@ -9,7 +9,7 @@ and which moves are legal. They cannot import this module, which stands above th
 the audit stand below it, also once each:
 
     Canonical text, Files     hkoji/log/canonical.py, text_form.py, line.py
-    Entries (the chain)       hkoji/log/chain.py
+    Entries (the chain)       hkoji/log/entry.py
     Keys (weak keys)          hkoji/log/public_key.py
     Signatures (their form)   hkoji/log/sshsig.py
     Kinds (bodies)            hkoji/game/entry_kinds/

@@ -10,8 +10,7 @@ from typing import Final
 
 from hkoji.errors import HkojiError
 from hkoji.game.entry_kinds import EntryBody, parse_body
-from hkoji.log.chain import GENESIS
-from hkoji.log.entry import Entry
+from hkoji.log.entry import GENESIS, Entry
 from hkoji.log.line import Line
 
 

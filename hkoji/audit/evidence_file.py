@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import MalformedError, NotUnderstoodError
-from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, encode_base64, is_hex
+from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, encode_base64, is_hex, is_name
 from hkoji.log.line import Line, SignedEntry, format_line, parse_line
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import View, parse_view
-from hkoji.log.text_form import is_name
 from hkoji.messages.text import tell
 
 VERSION: Final = 1

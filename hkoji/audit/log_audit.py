@@ -30,8 +30,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
 from hkoji.game.replay import revealed
-from hkoji.log.chain import verify_link, verify_start
-from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.entry import SERVER_NAME, Entry, verify_link, verify_start
 from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Outcome

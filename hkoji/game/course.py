@@ -15,8 +15,7 @@ from hkoji.game.knowledge import Knowledge
 from hkoji.game.openings import Opening, verify_openings
 from hkoji.game.setup import FaceDown, Setup
 from hkoji.log.canonical import JsonValue
-from hkoji.log.chain import verify_link
-from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.entry import SERVER_NAME, Entry, verify_link
 from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Close, Deal, Draw, Event, Outcome, Seat

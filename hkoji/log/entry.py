@@ -1,6 +1,7 @@
-"""Entries: the links of the chain, as exact text.
+"""Entries: the links of the chain, as exact text. Each names its game, its place and the head before it.
 
 docs/spec/log.md, "Entries". Here a body is any canonical object. The kinds and their bodies are in `hkoji.game`.
+Signatures are not part of the chain, because a signer can make many for one text.
 """
 
 from __future__ import annotations
@@ -8,12 +9,44 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.log.canonical import MAX_DEPTH, VERSION, JsonValue, decode, encode, message
-from hkoji.log.text_form import GAME, HASH, KIND, NAME, NUMBER, OBJECT, TIME, TextForm, is_name, is_time
+from hkoji.errors import MalformedError
+from hkoji.log.canonical import (
+    GAME,
+    HASH,
+    KIND,
+    MAX_DEPTH,
+    NAME,
+    NUMBER,
+    OBJECT,
+    TIME,
+    VERSION,
+    JsonValue,
+    TextForm,
+    decode,
+    encode,
+    is_name,
+    is_time,
+    message,
+)
+from hkoji.messages.text import tell
 
-__all__ = ["MAX_ENTRY_BYTES", "SERVER_NAME", "Entry", "is_name", "is_time", "make_entry", "parse_entry"]
+__all__ = [
+    "GENESIS",
+    "MAX_ENTRY_BYTES",
+    "SERVER_NAME",
+    "Entry",
+    "is_name",
+    "is_time",
+    "make_entry",
+    "parse_entry",
+    "verify_link",
+    "verify_start",
+]
 
 SERVER_NAME: Final = "server"
+
+GENESIS: Final = "0" * 64
+"""What the first entry names as the head before it."""
 
 MAX_ENTRY_BYTES: Final = 2**20
 """The limit. The longest entry is an `end`, with an opening for each card that a long game kept hidden."""
@@ -66,3 +99,27 @@ def make_entry(*, at: str, body: dict[str, JsonValue], by: str, game: str, kind:
         "v": VERSION,
     }
     return parse_entry(encode(value))
+
+
+def verify_start(entry: Entry) -> None:
+    """Checks that `entry` can be a log's first. Raises `MalformedError`."""
+    if entry.seq != 0:
+        raise MalformedError(tell("chain"), tell("it begins with entry {seq}, not with entry 0", seq=entry.seq))
+    if entry.prev != GENESIS:
+        raise MalformedError(tell("chain"), tell("prev of entry 0 is not 64 zeros"))
+
+
+def verify_link(entry: Entry, seq: int, head: str, game: str) -> None:
+    """Checks that `entry` comes right after entry `seq` of `game`, which has that `head`. Raises `MalformedError`."""
+    if entry.game != game:
+        raise MalformedError(
+            tell("chain"), tell("entry {seq} after entry {before} belongs to another game", seq=entry.seq, before=seq)
+        )
+    if entry.seq != seq + 1:
+        raise MalformedError(
+            tell("chain"), tell("entry {seq} does not follow entry {before}", seq=entry.seq, before=seq)
+        )
+    if entry.prev != head:
+        raise MalformedError(
+            tell("chain"), tell("prev of entry {seq} is not the hash of entry {before}", seq=entry.seq, before=seq)
+        )

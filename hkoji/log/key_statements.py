@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hkoji.log.canonical import VERSION, JsonValue, encode, message
+from hkoji.log.canonical import NAME, ORIGIN, TEXT, TIME, VERSION, JsonValue, TextForm, encode, message
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.text_form import NAME, ORIGIN, TEXT, TIME, TextForm
 
 MAX_BYTES: Final = 1024
 

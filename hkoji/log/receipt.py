@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hkoji.log.canonical import VERSION, message
-from hkoji.log.text_form import GAME, HASH, NUMBER, TIME, TextForm
+from hkoji.log.canonical import GAME, HASH, NUMBER, TIME, VERSION, TextForm, message
 
 MAX_RECEIPT_BYTES: Final = 1024
 

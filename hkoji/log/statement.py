@@ -11,10 +11,27 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hkoji.errors import MalformedError
-from hkoji.log.canonical import MAX_DEPTH, VERSION, JsonValue, decode, encode, fields, message
+from hkoji.log.canonical import (
+    GAME,
+    HASH,
+    LIST,
+    MAX_DEPTH,
+    NAME,
+    NUMBER,
+    ORIGIN,
+    SEAT,
+    TEXT,
+    TIME,
+    VERSION,
+    JsonValue,
+    TextForm,
+    decode,
+    encode,
+    fields,
+    message,
+)
 from hkoji.log.entry import MAX_ENTRY_BYTES
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.text_form import GAME, HASH, LIST, NAME, NUMBER, ORIGIN, SEAT, TEXT, TIME, TextForm
 from hkoji.messages.text import tell
 
 MAX_STATEMENT_BYTES: Final = MAX_ENTRY_BYTES

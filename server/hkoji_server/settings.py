@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError
-from hkoji.log.text_form import is_origin
+from hkoji.log.canonical import is_origin
 from hkoji.messages.text import shorten, tell
 
 PREFIX: Final = "HKOJI_SERVER_"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, decode, encode
-from hkoji.log.chain import GENESIS
-from hkoji.log.entry import MAX_ENTRY_BYTES, Entry, is_name, is_time, make_entry, parse_entry
+from hkoji.log.entry import GENESIS, MAX_ENTRY_BYTES, Entry, is_name, is_time, make_entry, parse_entry
 from hkoji.log.receipt import make_receipt, parse_receipt
 from tests.log.samples import AT, GAME, LOG, MOVE, attempt, edits, reason, texts, values
 

@@ -12,8 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import MalformedError, NotUnderstoodError
-from hkoji.log.canonical import MAX_INTEGER, JsonValue, decode, encode
-from hkoji.log.text_form import LIST, NUMBER, OBJECT, TEXT, TIME, TextForm, is_name, is_time
+from hkoji.log.canonical import (
+    LIST,
+    MAX_INTEGER,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TIME,
+    JsonValue,
+    TextForm,
+    decode,
+    encode,
+    is_name,
+    is_time,
+)
 from tests.log.samples import attempt, edits, reason, values
 
 FORM = TextForm("thing", 200, {"at": TIME, "n": NUMBER, "of": OBJECT, "x": TEXT})

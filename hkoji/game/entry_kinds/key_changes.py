@@ -13,11 +13,10 @@ from hkoji.game.course import Applied, Author, Course, EntryBody
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, is_origin
 from hkoji.log.entry import Entry, is_name, is_time
 from hkoji.log.key_statements import Proof, make_revocation, proof_message
 from hkoji.log.private_key import PublicKey
-from hkoji.log.text_form import is_origin
 from hkoji.messages.text import tell
 
 

@@ -17,8 +17,7 @@ from hkoji.game.knowledge import Knowledge
 from hkoji.game.openings import verify_entropy
 from hkoji.game.setup import Invite, Setup
 from hkoji.log.canonical import JsonValue
-from hkoji.log.chain import verify_start
-from hkoji.log.entry import SERVER_NAME, Entry, is_name
+from hkoji.log.entry import SERVER_NAME, Entry, is_name, verify_start
 from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Chance

@@ -6,7 +6,7 @@ import socket
 from typing import Final
 
 from hkoji.errors import StorageError
-from hkoji.log.text_form import is_origin
+from hkoji.log.canonical import is_origin
 from hkoji.messages.text import tell
 
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
