@@ -1,10 +1,12 @@
-"""Each name has one meaning: a class of the product, a term of the glossary."""
+"""Each name has one meaning: a class of the product, a term of the glossary. No files import each other in a circle."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +23,24 @@ def modules() -> dict[str, ast.Module]:
 
 
 MODULES = modules()
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """The product's modules that a module imports anywhere in it, in functions and for type checking too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    try:
+        TopologicalSorter({module: set(imported(tree)) for module, tree in MODULES.items()}).prepare()
+    except CycleError as error:
+        raise AssertionError(f"a circle of imports: {' <- '.join(error.args[1])}") from None
 
 
 def test_a_class_name_is_defined_once() -> None:

@@ -87,3 +87,8 @@ def attempt(read: Callable[[], T]) -> T | None:
     except InvalidError as error:
         reason(error)
         return None
+
+
+def node_id(value: object) -> str:
+    """Returns a test's id without backslashes: pytest escapes them again in each run within one process."""
+    return ascii(value).replace("\\", "/")

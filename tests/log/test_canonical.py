@@ -25,7 +25,7 @@ from hkoji.log.canonical import (
     is_hex,
     message,
 )
-from tests.log.samples import MOVE, PLAIN, attempt, edits, reason, values
+from tests.log.samples import MOVE, PLAIN, attempt, edits, node_id, reason, values
 
 MALFORMED = [
     ("", "not JSON"),
@@ -87,7 +87,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), MALFORMED, ids=lambda value: ascii(value)[:24])
+@pytest.mark.parametrize(("text", "why"), MALFORMED, ids=lambda value: node_id(value)[:24])
 def test_what_is_not_canonical_is_malformed(text: str, why: str) -> None:
     with pytest.raises(MalformedError) as error:
         decode(text, "thing")
@@ -176,7 +176,7 @@ class _Text(str):
         (_Text("a"), "_Text"),
         ([[1, {"a": 0.5}]], "float"),
     ],
-    ids=lambda value: ascii(value)[:24] if not isinstance(value, int) else hex(value)[:24],
+    ids=lambda value: node_id(value)[:24] if not isinstance(value, int) else hex(value)[:24],
 )
 def test_what_has_no_canonical_text_is_malformed(value: Any, why: str) -> None:
     with pytest.raises(MalformedError) as error:
@@ -277,7 +277,7 @@ def test_base64_is_undone(data: bytes) -> None:
         "\u0661AAA",
         "AAAA\x00",
     ],
-    ids=ascii,
+    ids=node_id,
 )
 def test_base64_has_one_spelling(text: str) -> None:
     with pytest.raises(MalformedError, match="base64"):

@@ -9,7 +9,7 @@ import pytest
 from hkoji.errors import MalformedError
 from hkoji.log.canonical import encode
 from hkoji.log.entry import GENESIS, Entry, make_entry, verify_link, verify_start
-from tests.log.samples import AT, LOG
+from tests.log.samples import AT, LOG, node_id
 
 ENTRIES = [line.entry for line in LOG]
 
@@ -61,7 +61,7 @@ def test_the_head_of_genesis_is_64_zeros() -> None:
         ([ENTRIES[0], _with(ENTRIES[1], seq=2)], "entry 2 does not follow entry 0"),
         ([ENTRIES[0], _with(ENTRIES[1], game="0" * 32)], "another game"),
     ],
-    ids=str,
+    ids=node_id,
 )
 def test_a_broken_chain(entries: list[Entry], why: str) -> None:
     with pytest.raises(MalformedError, match=why) as error:

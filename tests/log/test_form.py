@@ -26,7 +26,7 @@ from hkoji.log.canonical import (
     is_name,
     is_time,
 )
-from tests.log.samples import attempt, edits, reason, values
+from tests.log.samples import attempt, edits, node_id, reason, values
 
 FORM = TextForm("thing", 200, {"at": TIME, "n": NUMBER, "of": OBJECT, "x": TEXT})
 WHOLE: dict[str, JsonValue] = {"at": "2026-11-20T12:00:00Z", "n": 7, "of": {"a": [1]}, "v": 1, "x": "a,b"}
@@ -88,7 +88,7 @@ def test_any_moment_is_a_time(moment: datetime) -> None:
         "-026-11-20T12:00:00Z",
         "2026-11-2\u0660T12:00:00Z",
     ],
-    ids=ascii,
+    ids=node_id,
 )
 def test_what_is_no_time(text: str) -> None:
     assert not is_time(text)
@@ -124,7 +124,7 @@ def test_a_form_reads_its_values() -> None:
         ({"v": None}, "v is not a number"),
         ({"v": [1]}, "v is not a number"),
     ],
-    ids=repr,
+    ids=node_id,
 )
 def test_what_has_another_form_is_malformed(change: dict[str, JsonValue], why: str) -> None:
     with pytest.raises(MalformedError) as error:

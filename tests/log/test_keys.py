@@ -21,7 +21,7 @@ from hkoji.errors import InvalidError, LoginError, MalformedError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.public_key import decode_public_key
-from tests.log.samples import ALICE, attempt, edits, reason
+from tests.log.samples import ALICE, attempt, edits, node_id, reason
 from tests.support.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, point_at, small_order, times
 
 SMALL = sorted(encode_point(point) for point in small_order())
@@ -143,7 +143,7 @@ def test_every_edit_of_a_key_is_refused_or_the_text_of_another() -> None:
         "ssh-ed25519 " + base64.urlsafe_b64encode(b"\xff" * 51).decode(),
         "ssh-ed25519 \u0661",
     ],
-    ids=ascii,
+    ids=node_id,
 )
 def test_malformed_key_texts(text: str) -> None:
     with pytest.raises(MalformedError) as error:

@@ -29,7 +29,7 @@ from hkoji.log.line import (
     read_signed_receipt,
 )
 from hkoji.log.receipt import MAX_RECEIPT_BYTES
-from tests.log.samples import AT, GAME, LOG, MOVE, attempt, edits, make_line, reason, texts, values
+from tests.log.samples import AT, GAME, LOG, MOVE, attempt, edits, make_line, node_id, reason, texts, values
 from tests.support.docs import DOCS
 
 LINE = LOG[3]
@@ -111,7 +111,7 @@ MALFORMED: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), MALFORMED, ids=lambda value: ascii(value)[:40])
+@pytest.mark.parametrize(("text", "why"), MALFORMED, ids=lambda value: node_id(value)[:40])
 def test_malformed_lines(text: str, why: str) -> None:
     with pytest.raises(MalformedError) as error:
         parse_line(text)
@@ -137,7 +137,7 @@ def test_malformed_lines(text: str, why: str) -> None:
         ({"entry": MOVE.text, "receipt": {"sig": "A", "text": ""}, "sig": ""}, "signature"),
         ({"entry": MOVE.text, "receipt": {"sig": "", "text": "{}"}, "sig": ""}, "receipt"),
     ],
-    ids=ascii,
+    ids=node_id,
 )
 def test_it_is_said_which_part_is_malformed(value: object, what: str) -> None:
     with pytest.raises(MalformedError) as error:
@@ -228,7 +228,7 @@ def test_a_log_is_read_line_by_line() -> None:
         (WHOLE.replace("bob", "bOb", 1), 3, "its entry: by is not a name"),
         (WHOLE.replace('"text":"{\\"at\\":\\"2', '"text":"{\\"at\\":\\"x', 1), 1, "its receipt: at is not a time"),
     ],
-    ids=lambda value: ascii(value)[-30:],
+    ids=lambda value: node_id(value)[-30:],
 )
 def test_a_bad_line_is_counted(log: str, number: int, why: str) -> None:
     for given_log in (log, log.encode()):
