@@ -47,11 +47,11 @@ class RefereedGame(NamedTuple):
 class Accepted(NamedTuple):
     """The result of an accepted submission: the lines to append, the player's and then those that the service owes.
 
-    `hosted` is the game after them, with the openings to keep; `events` are what has happened, with all cards known.
+    `refereed` is the game after them, with the openings to keep; `events` are what has happened, with all cards known.
     """
 
     lines: tuple[Line, ...]
-    hosted: RefereedGame
+    refereed: RefereedGame
     events: tuple[Event, ...] = ()
 
 
@@ -73,27 +73,27 @@ def resume(lines: Iterable[Line], seed: str, openings: tuple[Opening, ...]) -> R
     iterator = iter(lines)
     first = next(iterator)
     course = begin(first.entry, parse_body(first.entry.kind, first.entry.body))
-    hosted = RefereedGame(course, require_receipt(first).receipt.at, seed, openings)
-    return catch_up(hosted, iterator, openings)
+    refereed = RefereedGame(course, require_receipt(first).receipt.at, seed, openings)
+    return catch_up(refereed, iterator, openings)
 
 
-def catch_up(hosted: RefereedGame, lines: Iterable[Line], openings: tuple[Opening, ...]) -> RefereedGame:
-    """`hosted` with further stored lines; `openings` are all that are stored now."""
-    course, at = hosted.course, hosted.at
-    knowledge = _knowledge(hosted.seed, openings)
+def catch_up(refereed: RefereedGame, lines: Iterable[Line], openings: tuple[Opening, ...]) -> RefereedGame:
+    """`refereed` with further stored lines; `openings` are all that are stored now."""
+    course, at = refereed.course, refereed.at
+    knowledge = _knowledge(refereed.seed, openings)
     for line in lines:
         course, _ = course.apply(line.entry, parse_body(line.entry.kind, line.entry.body), knowledge)
         at = require_receipt(line).receipt.at
-    return RefereedGame(course, at, hosted.seed, openings)
+    return RefereedGame(course, at, refereed.seed, openings)
 
 
-def accept(hosted: RefereedGame, submission: Submission, *, signer: Signer, at: str) -> Accepted:
+def accept(refereed: RefereedGame, submission: Submission, *, signer: Signer, at: str) -> Accepted:
     """Referees one submission.
 
     Raises `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head; the caller decides whether it is a
     repetition), `ForbiddenError`, `NotYourTurnError`, `SignatureError`, `CommitmentError`, `IllegalError`.
     """
-    course, entry = hosted.course, submission.entry
+    course, entry = refereed.course, submission.entry
     if entry.by == SERVER_NAME:
         raise MalformedError(tell("submission"), tell("{server_name} is not a player's name", server_name=SERVER_NAME))
     body = parse_body(entry.kind, entry.body)
@@ -105,12 +105,12 @@ def accept(hosted: RefereedGame, submission: Submission, *, signer: Signer, at: 
         raise GameOverError(entry.game)
     key = course.signer(entry, body)
     verify_signatures(entry, submission.sig, key, body)
-    openings = _keep(hosted, submission, body)
-    at = max(at, hosted.at)
-    knowledge = _knowledge(hosted.seed, openings)
+    openings = _keep(refereed, submission, body)
+    at = max(at, refereed.at)
+    knowledge = _knowledge(refereed.seed, openings)
     after, events = course.apply(entry, body, knowledge)
     lines = [_receipted(entry, submission.sig, signer, at)]
-    result = RefereedGame(after, at, hosted.seed, openings)
+    result = RefereedGame(after, at, refereed.seed, openings)
     while (owed := _owed(result)) is not None:
         line = _server_line(result, owed, signer)
         lines.append(line)
@@ -119,44 +119,44 @@ def accept(hosted: RefereedGame, submission: Submission, *, signer: Signer, at: 
     return Accepted(tuple(lines), result, events)
 
 
-def unseal(hosted: RefereedGame, *, signer: Signer, at: str) -> Accepted:
+def unseal(refereed: RefereedGame, *, signer: Signer, at: str) -> Accepted:
     """Publishes the seed that the end has left sealed. The caller knows that all tables of the deal have ended.
 
     Raises `IllegalError` before the end, `GameOverError` if nothing is sealed, `CommitmentError` for a wrong seed.
     """
-    if hosted.course.stage is Stage.OVER:
-        raise GameOverError(hosted.course.setup.game)
-    at = max(at, hosted.at)
-    line = _server_line(hosted._replace(at=at), entry_kinds.Unseal(hosted.seed), signer)
-    return Accepted((line,), catch_up(hosted, (line,), hosted.openings))
+    if refereed.course.stage is Stage.OVER:
+        raise GameOverError(refereed.course.setup.game)
+    at = max(at, refereed.at)
+    line = _server_line(refereed._replace(at=at), entry_kinds.Unseal(refereed.seed), signer)
+    return Accepted((line,), catch_up(refereed, (line,), refereed.openings))
 
 
-def revoke(hosted: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> Accepted:
+def revoke(refereed: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> Accepted:
     """Puts a player's new key in the place of a lost one. The caller has checked who the player is.
 
     Raises `GameOverError`, `IllegalError` when the seat does not owe the next entry, or for a key that cannot be its
     next one; `SignatureError` for a proof that does not verify.
     """
-    if hosted.course.finished:
-        raise GameOverError(hosted.course.setup.game)
-    at = max(at, hosted.at)
-    line = _server_line(hosted._replace(at=at), body, signer)
-    accepted = Accepted((line,), catch_up(hosted, (line,), hosted.openings))
+    if refereed.course.finished:
+        raise GameOverError(refereed.course.setup.game)
+    at = max(at, refereed.at)
+    line = _server_line(refereed._replace(at=at), body, signer)
+    accepted = Accepted((line,), catch_up(refereed, (line,), refereed.openings))
     verify_signatures(line.entry, line.sig, signer.public, body)
     return accepted
 
 
-def view(hosted: RefereedGame, seat: Seat) -> View:
+def view(refereed: RefereedGame, seat: Seat) -> View:
     """What the service shows `seat` of its own cards, to be signed in namespace `hkoji.view.v1`."""
-    course = hosted.course
+    course = refereed.course
     dealt = tuple(Dealt(cards[seat], number) for number, cards in enumerate(course.dealt, 1))
     return make_view(dealt=dealt, game=course.setup.game, head=course.head, seat=seat, seq=course.seq)
 
 
-def own_openings(hosted: RefereedGame, seat: Seat) -> tuple[Opening, ...]:
+def own_openings(refereed: RefereedGame, seat: Seat) -> tuple[Opening, ...]:
     """The openings that `seat` itself has sent and the log has not published."""
-    mine = {(card.seq, card.part) for card in hosted.course.face_down if card.seat == seat}
-    return tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in mine)
+    mine = {(card.seq, card.part) for card in refereed.course.face_down if card.seat == seat}
+    return tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in mine)
 
 
 def _knowledge(seed: str, openings: tuple[Opening, ...]) -> FullKnowledge:
@@ -166,7 +166,7 @@ def _knowledge(seed: str, openings: tuple[Opening, ...]) -> FullKnowledge:
     return FullKnowledge(seed, by_seq)
 
 
-def _keep(hosted: RefereedGame, submission: Submission, body: entry_kinds.EntryBody) -> tuple[Opening, ...]:
+def _keep(refereed: RefereedGame, submission: Submission, body: entry_kinds.EntryBody) -> tuple[Opening, ...]:
     """All openings with those of `submission`, which must be exactly those its commitments need."""
     entry = submission.entry
     commit = body.commit if isinstance(body, entry_kinds.Move) else ()
@@ -178,41 +178,41 @@ def _keep(hosted: RefereedGame, submission: Submission, body: entry_kinds.EntryB
             hint=_OPENING_HINT,
         )
     verify_openings(entry.game, submission.opening, commit)
-    salts = {opening.salt for opening in hosted.openings}
+    salts = {opening.salt for opening in refereed.openings}
     for opening in submission.opening:
         verify_new_salt(opening, salts)
-    return hosted.openings + submission.opening
+    return refereed.openings + submission.opening
 
 
 _OPENING_HINT = tell("send cards and salt of each commitment in `opening`")
 
 
-def _owed(hosted: RefereedGame) -> entry_kinds.EntryBody | None:
-    course = hosted.course
+def _owed(refereed: RefereedGame) -> entry_kinds.EntryBody | None:
+    course = refereed.course
     match course.server_owes():
         case "chance":
-            dealer = course.setup.dealer(hosted.seed)
+            dealer = course.setup.dealer(refereed.seed)
             decided = dealer.chance() if dealer else None
             return entry_kinds.ChanceBody(decided.first, decided.markers) if decided else None
         case "reveal":
-            return entry_kinds.RevealBody(_due(hosted))
+            return entry_kinds.RevealBody(_due(refereed))
         case "end":
             assert course.outcome is not None
             sealed = course.setup.terms.seals
-            return entry_kinds.End(_due(hosted), course.outcome, None if sealed else hosted.seed)
+            return entry_kinds.End(_due(refereed), course.outcome, None if sealed else refereed.seed)
         case _:
             return None
 
 
-def _due(hosted: RefereedGame) -> tuple[Opening, ...]:
-    due = {(card.seq, card.part) for card in hosted.course.due_openings()}
-    return tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
+def _due(refereed: RefereedGame) -> tuple[Opening, ...]:
+    due = {(card.seq, card.part) for card in refereed.course.due_openings()}
+    return tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in due)
 
 
-def _server_line(hosted: RefereedGame, body: entry_kinds.EntryBody, signer: Signer) -> Line:
-    course = hosted.course
+def _server_line(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer) -> Line:
+    course = refereed.course
     entry = make_entry(
-        at=hosted.at,
+        at=refereed.at,
         body=body.to_json(),
         by=SERVER_NAME,
         game=course.setup.game,
@@ -220,7 +220,7 @@ def _server_line(hosted: RefereedGame, body: entry_kinds.EntryBody, signer: Sign
         prev=course.head,
         seq=course.seq + 1,
     )
-    return _receipted(entry, sign_entry(entry, signer), signer, hosted.at)
+    return _receipted(entry, sign_entry(entry, signer), signer, refereed.at)
 
 
 def _receipted(entry: Entry, sig: bytes, signer: Signer, at: str) -> Line:

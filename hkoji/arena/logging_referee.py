@@ -46,13 +46,13 @@ class LoggingReferee:
         self._game = plan.game(number, table)
         terms, seed = plan.deal(number)
         offered = referee.offer(self._game, plan.ruleset, seed, signer=self._server, at=AT, terms=terms)
-        self._hosted = offered.hosted
+        self._refereed = offered.refereed
         self._lines: list[Line] = list(offered.lines)
 
     @property
     def state(self) -> State:
         """The position."""
-        return self._hosted.course.state
+        return self._refereed.course.state
 
     def begin(self) -> tuple[Event, ...]:
         """Seats both players, reveals their entropy, and returns what happens up to the first decision."""
@@ -74,7 +74,7 @@ class LoggingReferee:
         state.apply(decision)  # so that an illegal action raises the error of the rules
         if state.due is not Due.ACT:
             return self._send(seat, entry_kinds.Move(action))
-        seq = self._hosted.course.seq + 1
+        seq = self._refereed.course.seq + 1
         openings = tuple(
             Opening(seq, part, hidden.cards, self._plan.derive("salt", self._game, seq, part).hex())
             for part, hidden in enumerate(ruleset.hidden(action))
@@ -84,12 +84,12 @@ class LoggingReferee:
 
     def unseal(self) -> str:
         """Publishes the seed, after the end, and returns the complete log."""
-        accepted = referee.unseal(self._hosted, signer=self._server, at=AT)
+        accepted = referee.unseal(self._refereed, signer=self._server, at=AT)
         self._take(accepted)
         return format_log(self._lines)
 
     def _send(self, seat: int, body: entry_kinds.EntryBody, openings: tuple[Opening, ...] = ()) -> tuple[Event, ...]:
-        course = self._hosted.course
+        course = self._refereed.course
         entry = make_entry(
             at=AT,
             body=body.to_json(),
@@ -100,9 +100,9 @@ class LoggingReferee:
             seq=course.seq + 1,
         )
         submission = Submission(entry, sign_entry(entry, self._keys[seat]), openings)
-        return self._take(referee.accept(self._hosted, submission, signer=self._server, at=AT))
+        return self._take(referee.accept(self._refereed, submission, signer=self._server, at=AT))
 
     def _take(self, accepted: referee.Accepted) -> tuple[Event, ...]:
-        self._hosted = accepted.hosted
+        self._refereed = accepted.refereed
         self._lines.extend(accepted.lines)
         return accepted.events

@@ -123,7 +123,7 @@ class LocalGames:
             kept = self.store.load(game)
         if kept is None:
             raise NotFoundError(tell("local game"), game)
-        return kept.hosted.course
+        return kept.refereed.course
 
     def lock_file(self, game: str) -> Path:
         """Returns the file that a terminal locks while it plays a game."""

@@ -145,7 +145,7 @@ class LocalService:
     def _offer(self, options: Any) -> tuple[int, Any]:  # Any: JSON
         game, seed = self._entropy(16).hex(), self._entropy(32).hex()
         accepted = referee.offer(game, parse_ruleset(options), seed, signer=self._key, at=self._now())
-        self.store.keep(game, LocalGameFiles(accepted.hosted, accepted.lines))
+        self.store.keep(game, LocalGameFiles(accepted.refereed, accepted.lines))
         return 201, {"game": game, "line": line_to_json(accepted.lines[0])}
 
     def _submit(self, game: str, body: bytes) -> tuple[int, Any]:
@@ -154,17 +154,17 @@ class LocalService:
         seq = submission.entry.seq
         if seq < len(kept.lines) and kept.lines[seq].entry.text == submission.entry.text:
             return 200, _brought(kept.lines[seq:])
-        accepted = referee.accept(kept.hosted, submission, signer=self._key, at=self._now())
-        self.store.keep(game, LocalGameFiles(accepted.hosted, (*kept.lines, *accepted.lines)))
+        accepted = referee.accept(kept.refereed, submission, signer=self._key, at=self._now())
+        self.store.keep(game, LocalGameFiles(accepted.refereed, (*kept.lines, *accepted.lines)))
         return 201, _brought(accepted.lines)
 
     def _view(self, game: str, player: str, after: int) -> dict[str, Any]:  # Any: JSON
-        hosted, lines = self._game(game)
-        course = hosted.course
+        refereed, lines = self._game(game)
+        course = refereed.course
         seat = course.setup.seat_of(player)
         if seat is None:
             raise errors.ForbiddenError(tell("only those who play in a game have a view of it"))
-        view = referee.view(hosted, seat)
+        view = referee.view(refereed, seat)
         return {
             "game": game,
             "seat": seat,
@@ -173,7 +173,7 @@ class LocalService:
             "status": course.status,
             "actor": course.actor,
             "view": {"text": view.text, "sig": encode_base64(self._key.sign(sshsig.VIEW, view.message))},
-            "openings": [opening.to_json() for opening in referee.own_openings(hosted, seat)],
+            "openings": [opening.to_json() for opening in referee.own_openings(refereed, seat)],
             "lines": [line_to_json(line) for line in lines if line.entry.seq > after],
         }
 
@@ -182,8 +182,8 @@ class LocalService:
         only_waiting = query.get("waiting") == ["true"]
         found = []
         for game in self.store.games():
-            hosted, lines = self._game(game)
-            course = hosted.course
+            refereed, lines = self._game(game)
+            course = refereed.course
             summary = _summary(course, lines)
             owes = player in (summary["to_move"], summary["invite"] if course.stage is Stage.JOIN else "")
             if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):

@@ -25,7 +25,7 @@ from hkoji.referee import RefereedGame
 class LocalGameFiles(NamedTuple):
     """A game as it is kept: the referee's state, and the lines of its log, receipts included."""
 
-    hosted: RefereedGame
+    refereed: RefereedGame
     lines: tuple[Line, ...]
 
 
@@ -111,16 +111,16 @@ class FolderLocalStore:
             last = lines[-1].entry.seq
             # Openings are written before their entry: a crash in between leaves some of an entry that never came.
             openings = (parse_opening(value) for value in secrets["openings"])
-            hosted = referee.resume(lines, secrets["seed"], tuple(each for each in openings if each.seq <= last))
+            refereed = referee.resume(lines, secrets["seed"], tuple(each for each in openings if each.seq <= last))
         except (OSError, HkojiError, KeyError, TypeError, IndexError) as error:
             raise unreadable(file, error) from error
-        return LocalGameFiles(hosted, lines)
+        return LocalGameFiles(refereed, lines)
 
     def keep(self, game: str, kept: LocalGameFiles) -> None:
         """Keeps a game as it stands now, durably: first what is secret, then the log, which makes it count."""
         secrets: dict[str, Any] = {  # Any: JSON
-            "openings": [opening.to_json() for opening in kept.hosted.openings],
-            "seed": kept.hosted.seed,
+            "openings": [opening.to_json() for opening in kept.refereed.openings],
+            "seed": kept.refereed.seed,
         }
         if read_json(self._secrets(game)) != secrets:
             write_json(self._secrets(game), secrets)

@@ -74,23 +74,23 @@ class _Noted(Table):
         super().__post_init__()
         # All games of a service are offered with one key.
         self.server = PrivateKey.from_seed(b"large" + bytes(27))
-        offered = referee.offer(self.game, self.ruleset, self.hosted.seed, signer=self.server, at=AT)
-        self.lines, self.hosted = list(offered.lines), offered.hosted
-        self.steps = [_step(offered.lines, offered.hosted, 0)]
+        offered = referee.offer(self.game, self.ruleset, self.refereed.seed, signer=self.server, at=AT)
+        self.lines, self.refereed = list(offered.lines), offered.refereed
+        self.steps = [_step(offered.lines, offered.refereed, 0)]
 
     def _keep(self, accepted: referee.Accepted) -> None:
-        known = len(self.hosted.openings)
+        known = len(self.refereed.openings)
         super()._keep(accepted)
-        self.steps.append(_step(accepted.lines, accepted.hosted, known))
+        self.steps.append(_step(accepted.lines, accepted.refereed, known))
 
 
-def _step(lines: list[Line] | tuple[Line, ...], hosted: referee.RefereedGame, known: int) -> Step:
+def _step(lines: list[Line] | tuple[Line, ...], refereed: referee.RefereedGame, known: int) -> Step:
     rows = []
     for line in lines:
         assert line.receipt is not None
         rows.append((line.entry.text, line.sig, line.receipt.receipt.text, line.receipt.sig))
-    openings = tuple((each.seq, each.part, each.cards, each.salt) for each in hosted.openings[known:])
-    return Step(tuple(rows), openings, summarise(hosted, created=AT))
+    openings = tuple((each.seq, each.part, each.cards, each.salt) for each in refereed.openings[known:])
+    return Step(tuple(rows), openings, summarise(refereed, created=AT))
 
 
 def stock(count: int, seed: int = 0) -> list[Stock]:
@@ -99,7 +99,7 @@ def stock(count: int, seed: int = 0) -> list[Stock]:
     for number in range(count):
         table = _Noted((Hanamikoji(), GeishasRoad())[number % 2], seed * 1_000_003 + number, names=NAMES)
         table.begin().play()
-        made.append(Stock(table.game, table.hosted.seed, tuple(table.steps)))
+        made.append(Stock(table.game, table.refereed.seed, tuple(table.steps)))
     return made
 
 

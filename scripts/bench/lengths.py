@@ -30,12 +30,12 @@ def long_game(entries: int, seed: int = 1) -> Table:
     """A running game of at least so many entries: a round that ends it is played again, otherwise."""
     table = new_game(seed)
     while len(table.lines) < entries:
-        hosted, count = table.hosted, len(table.lines)
+        refereed, count = table.refereed, len(table.lines)
         number = table.course.state.round
         while table.course.stage is Stage.PLAY and table.course.state.round == number and len(table.lines) < entries:
             table.play(1)
         if table.course.stage is not Stage.PLAY:
-            table.hosted, table.lines = hosted, table.lines[:count]
+            table.refereed, table.lines = refereed, table.lines[:count]
     return table
 
 
@@ -80,11 +80,11 @@ async def _measure(folder: Path) -> None:
 
 async def _keep(store: SqliteStore, table: Table) -> None:
     """Puts a game into the store as it stands."""
-    summary = summarise(table.hosted, created=AT)
+    summary = summarise(table.refereed, created=AT)
     first, last = table.lines[0], table.lines[-1].entry
-    await store.add_game(NewGame(summary, first, table.hosted.seed, table.names[0]))
+    await store.add_game(NewGame(summary, first, table.refereed.seed, table.names[0]))
     await store.append(
-        Append(table.game, last.seq, last.head, tuple(table.lines[1:]), table.hosted.openings, summary, outline=True)
+        Append(table.game, last.seq, last.head, tuple(table.lines[1:]), table.refereed.openings, summary, outline=True)
     )
 
 
@@ -92,18 +92,18 @@ async def _moves(games: Games, table: Table) -> float | None:
     """A move: refereed, stored, acknowledged. Those to which the service adds entries are made and not counted."""
     took = []
     for _ in range(_MOVES):
-        hosted, count = table.hosted, len(table.lines)
+        refereed, count = table.refereed, len(table.lines)
         move = table.move(table.random.choice(table.course.state.legal_actions()))
         brought = table.send(move)
         over = table.course.stage is not Stage.PLAY
-        table.hosted, table.lines = hosted, table.lines[:count]
+        table.refereed, table.lines = refereed, table.lines[:count]
         if over:
             break
         started = time.process_time()
         accepted = await games.submit(table.game, move)
         if len(brought) == 1:
             took.append(time.process_time() - started)
-        table.hosted = await games._current(table.game)
+        table.refereed = await games._current(table.game)
         table.lines += accepted.lines
     return median(took) if took else None
 

@@ -16,14 +16,14 @@ def plan(service: Service, host: Player, guest: Player, game: str) -> list[tuple
     ((seed,),) = ask("SELECT seed FROM secret WHERE game = ?", (game,))
     ((text,),) = ask("SELECT private_key FROM service", ())
     signer = PrivateKey.from_openssh(text.encode())
-    hosted = referee.resume(host.lines(game), seed, ())
+    refereed = referee.resume(host.lines(game), seed, ())
     bodies: list[tuple[str, bytes]] = []
-    while hosted.course.state.round == 1 and hosted.course.actor is not None:
-        mover = (host, guest)[hosted.course.actor]
-        move = mover.make_move(hosted.course, hosted.course.state.legal_actions()[0])
+    while refereed.course.state.round == 1 and refereed.course.actor is not None:
+        mover = (host, guest)[refereed.course.actor]
+        move = mover.make_move(refereed.course, refereed.course.state.legal_actions()[0])
         bodies.append((f"/v1/games/{game}/entries", json.dumps(move.to_json()).encode()))
-        accepted = referee.accept(hosted, move, signer=signer, at=hosted.at)
+        accepted = referee.accept(refereed, move, signer=signer, at=refereed.at)
         if len(accepted.lines) > 1:
             break  # the service's own entries carry its own time: later moves cannot be signed ahead
-        hosted = accepted.hosted
+        refereed = accepted.refereed
     return bodies

@@ -46,7 +46,9 @@ def prepare(number: int, signer: PrivateKey, *, first: int = 0) -> list[Prepared
 
 def _prepare(seed: int, signer: PrivateKey) -> Prepared:
     table = Table(seed=seed, names=(f"host-{seed}", f"guest-{seed}"), host_key=signer)
-    new = NewGame(summarise(table.hosted, created=table.hosted.at), table.lines[0], table.hosted.seed, table.names[0])
+    new = NewGame(
+        summarise(table.refereed, created=table.refereed.at), table.lines[0], table.refereed.seed, table.names[0]
+    )
     begun = [
         _append(table, table.open),
         _append(table, table.join),
@@ -62,10 +64,10 @@ def _prepare(seed: int, signer: PrivateKey) -> Prepared:
 
 def _append(table: Table, step: Callable[[], object]) -> Append:
     """What the store is given for a step of the table."""
-    before = table.hosted
+    before = table.refereed
     step()
-    after = table.hosted
-    old, new = (summarise(hosted, created="") for hosted in (before, after))
+    after = table.refereed
+    old, new = (summarise(refereed, created="") for refereed in (before, after))
     return Append(
         game=table.game,
         seq=old.seq,

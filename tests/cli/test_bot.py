@@ -92,7 +92,7 @@ def test_a_bot_plays_a_seat_to_the_end(
     assert done.code == 0
     moves = re.findall(r"Entry \d+ is on record: (\S+)\.", done.err)
     assert 5 <= len(moves) <= 6
-    assert desk.games[game].hosted.course.outcome is not None
+    assert desk.games[game].refereed.course.outcome is not None
     if words[0] != "--":
         assert done.json["status"] == "finished"
     else:
@@ -123,10 +123,10 @@ def test_once_plays_what_is_due(alice: Shell, bob: Shell, desk: Desk, game: str)
 
 
 def test_the_same_seed_plays_the_same(alice: Shell, game: str, desk: Desk) -> None:
-    kept = desk.games[game].hosted, list(desk.games[game].lines)
+    kept = desk.games[game].refereed, list(desk.games[game].lines)
     moves = set()
     for home in ("one", "two"):
-        desk.games[game].hosted, desk.games[game].lines = kept[0], list(kept[1])
+        desk.games[game].refereed, desk.games[game].lines = kept[0], list(kept[1])
         path = alice.seat.path.with_name(home)
         shutil.copytree(alice.seat.path, path)
         copy = Shell(type(alice.seat)(desk, "alice", path))

@@ -195,14 +195,14 @@ def data(made: Player, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def hosted(data: Path, now: float = NOW, **given: Any) -> dict[str, HealthCheck]:
+def refereed(data: Path, now: float = NOW, **given: Any) -> dict[str, HealthCheck]:
     return {check.name: check for check in examine_host(data, clock=lambda: now, **given)}
 
 
 def test_a_host_who_is_well(data: Path, tmp_path: Path) -> None:
     (tmp_path / "copies").mkdir()
     (tmp_path / "copies" / "one").touch()
-    found = hosted(data, time.time(), backups=tmp_path / "copies")
+    found = refereed(data, time.time(), backups=tmp_path / "copies")
     assert {name for name, verdict in verdicts(found).items() if name not in ("open files", "disk")} == set()
     assert {
         "database",
@@ -231,7 +231,7 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(hosts, "_FILES", 0)
 
     def wrong(**given: Any) -> dict[str, str]:
-        return {name: verdict for name, verdict in verdicts(hosted(data, **given)).items() if name != "disk"}
+        return {name: verdict for name, verdict in verdicts(refereed(data, **given)).items() if name != "disk"}
 
     assert wrong() == {"backups": "warn"}
     assert wrong(backups=tmp_path / "none") == {"backups": "fail"}
@@ -251,7 +251,7 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
     assert wrong() == {"backups": "warn", "origin": "warn", "durability": "fail"}
     broken(data, "UPDATE alembic_version SET version_num = '9999'")
     assert wrong() == {"database": "fail"}
-    assert {name: check.verdict for name, check in hosted(tmp_path / "nowhere").items()} == {"database": "fail"}
+    assert {name: check.verdict for name, check in refereed(tmp_path / "nowhere").items()} == {"database": "fail"}
     monkeypatch.setattr(hosts, "_FILES", 10**9)
     assert hosts._open_files().verdict in ("warn", "ok")  # without a limit it is well
 

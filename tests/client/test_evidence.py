@@ -116,7 +116,7 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(desk: HostileDesk, alice
     with lying(desk, added(entry_kinds.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
         bob.position(game)
     assert f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in other.value.hint
-    with lying(desk, ends_at(3), hand(desk.games[game].hosted.course.dealt[0][1])), pytest.raises(TrustError):
+    with lying(desk, ends_at(3), hand(desk.games[game].refereed.course.dealt[0][1])), pytest.raises(TrustError):
         bob.position(game)
 
 

@@ -112,7 +112,7 @@ def test_join(alice: Seat, bob: Seat, desk: Desk) -> None:
         text = _outbox(bob.folder(game))
         position = bob.join(game)
         assert position.seat == 1
-        assert desk.games[game].hosted.course.stage is Stage.HOST_SEED
+        assert desk.games[game].refereed.course.stage is Stage.HOST_SEED
         for kind in ("join", "seed"):
             assert len(entries(desk, game, kind)) == 1
         if text:
@@ -217,12 +217,12 @@ def test_after_a_refusal_another_entry_may_be_signed_and_it_is_said(alice: Seat,
         return answer
 
     real = desk.games[game]
-    kept = (real.hosted, list(real.lines))
+    kept = (real.refereed, list(real.lines))
     desk.tamper = refuse
     with pytest.raises(HkojiError, match="no"):
         alice.move(game, legal[0])
     desk.tamper = lambda _m, _p, answer: answer
-    real.hosted, real.lines = kept  # it was not taken
+    real.refereed, real.lines = kept  # it was not taken
     alice.said.clear()
     alice.move(game, legal[-1])
     assert any("either of them may become the one that counts" in remark for remark in alice.said)
@@ -285,7 +285,7 @@ def test_a_service_that_is_gone_once_it_has_taken_a_move(ruleset: Ruleset, alice
         if method == "GET" and len(entries(desk, game, "move")) > taken:
             raise NetworkError(URL, "it is gone")
 
-    while not desk.games[game].hosted.course.finished:
+    while not desk.games[game].refereed.course.finished:
         player = next(each for each in (alice, bob) if each.position(game).legal)
         taken = len(entries(desk, game, "move"))
         notation = chance.choice(player.position(game).legal)

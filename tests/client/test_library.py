@@ -67,7 +67,7 @@ def test_a_position_says_its_game_and_the_players_own_hand(alice: Seat, bob: Sea
     for number, seat in enumerate((alice, bob)):
         position = seat.position(game)
         assert position.game == game
-        state = alice.desk.games[game].hosted.course.state
+        state = alice.desk.games[game].refereed.course.state
         assert position.hand == state.ruleset.pack.decode(state.hands[number]) != ""
     spectator = seated(alice.desk, "carol", tmp_path / "carol")
     assert spectator.position(game).hand == ""

@@ -60,7 +60,7 @@ def test_a_whole_game_is_the_same_for_both_and_for_the_audit(alice: Seat, bob: S
 def test_each_player_sees_their_own_hand_and_not_the_other(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 5)
-    true = desk.games[game].hosted.course.state
+    true = desk.games[game].refereed.course.state
     for seat, player in enumerate((alice, bob)):
         position = player.position(game)
         assert position.seat == seat
@@ -153,7 +153,7 @@ def test_the_guest_reveals_in_the_same_call_and_the_host_on_the_next_one(
 ) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     bob.join(game)
-    assert desk.games[game].hosted.course.stage is Stage.HOST_SEED
+    assert desk.games[game].refereed.course.stage is Stage.HOST_SEED
     calls: dict[str, Callable[[], object]] = {
         "position": lambda: alice.position(game),
         "games": alice.client.games,
@@ -167,7 +167,7 @@ def test_the_guest_reveals_in_the_same_call_and_the_host_on_the_next_one(
         calls[command]()
     except NotationError:
         assert command in ("move", "sign")  # no hand was known when this move was typed
-    assert desk.games[game].hosted.course.stage is Stage.PLAY
+    assert desk.games[game].refereed.course.stage is Stage.PLAY
 
 
 def test_random_start_is_chosen_by_chance_and_followed(alice: Seat, bob: Seat, desk: Desk) -> None:
@@ -248,7 +248,7 @@ def test_a_spectator_follows_without_cards(alice: Seat, bob: Seat, tmp_path: Pat
     position = carol.position(game)
     assert position.seat is None
     assert position.legal == ()
-    assert position.course.state == alice.desk.games[game].hosted.course.state.project(None)
+    assert position.course.state == alice.desk.games[game].refereed.course.state.project(None)
     play_on((alice, bob), game, 2)
     assert carol.position(game).course.seq > position.course.seq
 

@@ -64,7 +64,7 @@ def on_view(desk: Desk, change: Callable[[dict[str, Any]], None]) -> None:
 
 def signed_view(desk: Desk, table: str, *, key: PrivateKey | None = None, **changes: Any) -> dict[str, str]:
     """A signed view of the game `table` for its host, like the honest one but for `changes`."""
-    honest = referee.view(desk.games[table].hosted, 0)
+    honest = referee.view(desk.games[table].refereed, 0)
     fields = {name: getattr(honest, name) for name in ("dealt", "game", "head", "seat", "seq")}
     view = make_view(**{**fields, **changes})
     return {"text": view.text, "sig": encode_base64((key or desk.key).sign(sshsig.VIEW, view.message))}
@@ -109,11 +109,11 @@ def test_nor_is_it_joined(alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytes
 def test_a_shorter_log_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
     game = begin(alice, bob)
     carol = seated(desk, "carol", tmp_path / "carol")
-    early = desk.games[game].hosted, list(desk.games[game].lines)
+    early = desk.games[game].refereed, list(desk.games[game].lines)
     play_on((alice, bob), game, 3)
     alice.position(game)
     carol.position(game)
-    desk.games[game].hosted, desk.games[game].lines = early
+    desk.games[game].refereed, desk.games[game].lines = early
     refused(alice, game, "log ends at entry 4, and you have seen entry 7")
     refused(carol, game, "log ends at entry -1")
 
@@ -122,12 +122,12 @@ def test_another_log_of_the_same_length_is_refused(alice: Seat, bob: Seat, desk:
     """The service signs a second history: every signature in it is good."""
     game = begin(alice, bob)
     carol = seated(desk, "carol", tmp_path / "carol")
-    early = desk.games[game].hosted, list(desk.games[game].lines)
+    early = desk.games[game].refereed, list(desk.games[game].lines)
     position = alice.position(game)
     alice.move(game, position.legal[0])
     alice.position(game)
     carol.position(game)
-    desk.games[game].hosted, desk.games[game].lines = early
+    desk.games[game].refereed, desk.games[game].lines = early
     # The player's own second signature: by a client elsewhere that knows nothing of the first.
     twin = Seat(desk, "alice", tmp_path / "twin")
     create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
@@ -139,10 +139,10 @@ def test_another_log_of_the_same_length_is_refused(alice: Seat, bob: Seat, desk:
 
 def test_a_log_that_goes_on_from_another_past_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
     game = begin(alice, bob)
-    early = desk.games[game].hosted, list(desk.games[game].lines)
+    early = desk.games[game].refereed, list(desk.games[game].lines)
     position = alice.position(game)
     alice.move(game, position.legal[0])
-    desk.games[game].hosted, desk.games[game].lines = early
+    desk.games[game].refereed, desk.games[game].lines = early
     twin = Seat(desk, "alice", tmp_path / "twin")
     create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
     twin.client.register(URL)
@@ -227,7 +227,7 @@ def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
     game = begin(alice, bob)
     alice.move(game, alice.position(game).legal[0])
     alice.position(game)
-    course = desk.games[game].hosted.course
+    course = desk.games[game].refereed.course
     key = PrivateKey.from_openssh((bob.path / "id_ed25519").read_bytes())
     body = entry_kinds.Move("-A").to_json()
     entry = make_entry(at=AT, body=body, by="bob", game=game, kind="move", prev=course.head, seq=course.seq + 1)
@@ -246,7 +246,7 @@ def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
 def test_a_later_kind_is_not_understood_rather_than_distrusted(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
     alice.position(game)
-    course = desk.games[game].hosted.course
+    course = desk.games[game].refereed.course
     entry = make_entry(at=AT, body={}, by="alice", game=game, kind="plan", prev=course.head, seq=course.seq + 1)
     receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
     key = PrivateKey.from_openssh((alice.path / "id_ed25519").read_bytes())
@@ -386,7 +386,7 @@ def test_wrong_views_are_refused(
 
 def test_a_hand_that_changes_at_the_same_head_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
     game = begin(alice, bob)
-    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     other = next(card for card in "ABCDEFG" if card != cards[-1] and cards.count(card) < 2)
     on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
     refused(alice, game, "other cards in round 1 before")
@@ -397,7 +397,7 @@ def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(alice: Seat, bob:
     game = begin(alice, bob)
     for name in ("view.json", "views.signed", "log.jsonl"):
         (alice.folder(game) / name).unlink()
-    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     other = next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
     on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
     assert alice.position(game).course.state.round == 1
@@ -414,7 +414,7 @@ def test_openings_that_are_not_the_own_are_not_kept(alice: Seat, bob: Seat, desk
     strange = [{"cards": "G", "part": 0, "salt": "0" * 64, "seq": 5}]
     on_view(desk, lambda value: value.update(openings=strange))
     position = alice.position(game)
-    assert position.course.state.project(0) == desk.games[game].hosted.course.state.project(0)
+    assert position.course.state.project(0) == desk.games[game].refereed.course.state.project(0)
     assert json.loads((alice.folder(game) / "secrets.json").read_text())["openings"] == true
 
 

@@ -176,7 +176,7 @@ def test_one_missing_receipt_is_found_and_none_at_all_is_allowed() -> None:
 
 def test_a_salt_that_comes_twice_is_found_where_it_comes_again() -> None:
     table = whole_game(3)
-    one, other, *_ = (o for o in table.hosted.openings if table.lines[o.seq].entry.body["action"] == "1X")
+    one, other, *_ = (o for o in table.refereed.openings if table.lines[o.seq].entry.body["action"] == "1X")
     forged = other._replace(salt=one.salt)
     changes = changed_body(table, other.seq, commit=[forged.commitment(table.game)])
     result = audit(rewrite(table, {**changes, **reopened(table, forged)}), pins(table))
@@ -225,7 +225,7 @@ def test_a_false_result_convicts_the_server() -> None:
 
 def test_an_end_before_the_game_has_ended_convicts_the_server() -> None:
     table = new_game(3).play(6)
-    body = entry_kinds.End(table.hosted.openings, Outcome("charm", 0), table.hosted.seed)
+    body = entry_kinds.End(table.refereed.openings, Outcome("charm", 0), table.refereed.seed)
     append(table, body)
     step, number, signer = only(audit(table.text, pins(table)))
     assert number == len(table.lines) - 1
@@ -239,7 +239,7 @@ def test_a_card_that_was_not_in_the_hand_convicts_its_player() -> None:
     number = next(
         line.entry.seq for line in table.lines if line.entry.body.get("action") == "1X" and line.entry.by == "alice"
     )
-    opening = next(o for o in table.hosted.openings if o.seq == number)
+    opening = next(o for o in table.refereed.openings if o.seq == number)
     seat = table.course.setup.seat_of(table.lines[number].entry.by)
     assert seat is not None
     dealt = table.course.dealt[0][seat]

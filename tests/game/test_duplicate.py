@@ -67,7 +67,7 @@ def test_tables_of_a_deal_get_the_same_cards_whoever_plays(
     common = min(len(here), len(there))
     assert common >= 1
     assert here[:common] == there[:common]
-    dealers = [table.course.setup.dealer(table.hosted.seed) for table in tables]
+    dealers = [table.course.setup.dealer(table.refereed.seed) for table in tables]
     assert dealers[0] is not None
     assert dealers[0] == dealers[1]
     for number in range(1, 12):
@@ -170,12 +170,12 @@ def test_a_sealed_replay_opens_what_was_face_down_and_no_hand() -> None:
 
 def test_a_player_of_a_sealed_game_still_knows_the_own_cards_only() -> None:
     table = sealed(5)
-    own = replay_own(table.lines, 0, referee.view(table.hosted, 0), referee.own_openings(table.hosted, 0)).course
+    own = replay_own(table.lines, 0, referee.view(table.refereed, 0), referee.own_openings(table.refereed, 0)).course
     assert own is not None
     assert own.stage is Stage.UNSEAL
     assert all("X" not in mine for mine, _ in own.dealt)
     assert all(set(theirs) == {"X"} for _, theirs in own.dealt)
-    view = referee.view(table.hosted, 0)
+    view = referee.view(table.refereed, 0)
     table.unseal()
     known = replay_own(table.lines, 0, view, ()).course
     assert known is not None
@@ -201,15 +201,15 @@ def test_games_that_end_early_are_sealed_and_unsealed_too() -> None:
 @pytest.mark.parametrize("deal", [DEAL, None])
 def test_a_stored_game_resumes_where_it_was(deal: tuple[str, str] | None) -> None:
     table = whole_game(6, None, deal)
-    assert referee.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
+    assert referee.resume(table.lines, table.refereed.seed, table.refereed.openings) == table.refereed
     if deal:
         table.unseal(at="2026-11-20T13:00:00Z")
-        assert referee.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
-        assert table.hosted.at == "2026-11-20T13:00:00Z"
+        assert referee.resume(table.lines, table.refereed.seed, table.refereed.openings) == table.refereed
+        assert table.refereed.at == "2026-11-20T13:00:00Z"
 
 
 def test_the_time_of_an_unseal_does_not_go_back() -> None:
-    assert sealed().unseal(at="2020-01-01T00:00:00Z").hosted.at == "2026-11-20T12:00:00Z"
+    assert sealed().unseal(at="2020-01-01T00:00:00Z").refereed.at == "2026-11-20T12:00:00Z"
 
 
 # --- refused by the referee -------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_nothing_to_unseal_where_the_end_has_published_the_seed() -> None:
 
 def test_no_unseal_with_another_seed() -> None:
     table = sealed()
-    table.hosted = table.hosted._replace(seed=OTHER_SEED)
+    table.refereed = table.refereed._replace(seed=OTHER_SEED)
     refused(table, table.unseal, errors.CommitmentError)
 
 
@@ -323,7 +323,7 @@ def test_a_further_unseal_convicts_the_server(deal: tuple[str, str] | None) -> N
     table = whole_game(1, None, deal)
     if deal:
         table.unseal()
-    append(table, entry_kinds.Unseal(table.hosted.seed))
+    append(table, entry_kinds.Unseal(table.refereed.seed))
     assert only(audit(table.text, pins(table))) == (AuditStep.REPLAY, len(table.lines) - 1, "server")
 
 

@@ -259,8 +259,8 @@ def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
     for body, reason in (
         (entry_kinds.Timeout(1 - actor, AT), "does not owe an entry"),
         (entry_kinds.Timeout(actor, EARLIER), "the timeout counts from"),
-        (entry_kinds.End((), Outcome("resign", 0), table.hosted.seed), "the service has no end to write now"),
-        (entry_kinds.RevealBody(table.hosted.openings), "the service has no reveal to write now"),
+        (entry_kinds.End((), Outcome("resign", 0), table.refereed.seed), "the service has no end to write now"),
+        (entry_kinds.RevealBody(table.refereed.openings), "the service has no reveal to write now"),
     ):
         line = follow(table.server, table.lines[-1], body)
         for refused in (line, line._replace(receipt=None)):
@@ -298,7 +298,7 @@ def test_a_player_who_was_shown_another_hand_is_excused_by_the_view() -> None:
     while len(before.lines) < number:
         before.play(1)
     true = before.course.dealt[0][0]
-    opened = next(opening.cards for opening in table.hosted.openings if opening.seq == number)
+    opened = next(opening.cards for opening in table.refereed.openings if opening.seq == number)
     forged = true.replace(opened, card, 1)
     wrong = shown(before, 0, dealt=(Dealt(forged, 1),))
     result = judged(bare._replace(views=(wrong,)), table)

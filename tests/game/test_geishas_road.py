@@ -43,7 +43,7 @@ def test_a_players_replay_is_the_projection_of_the_referees(
 ) -> None:
     table = new_game(seed, ruleset).play(moves)
     state = table.course.state
-    own = replay_own(table.lines, seat, referee.view(table.hosted, seat), referee.own_openings(table.hosted, seat))
+    own = replay_own(table.lines, seat, referee.view(table.refereed, seat), referee.own_openings(table.refereed, seat))
     assert own.course is not None
     assert own.course.state == (state if table.course.finished else state.project(seat))
     public = replay(table.lines)

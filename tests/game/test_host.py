@@ -63,10 +63,10 @@ def test_what_is_accepted_says_what_has_happened() -> None:
 @given(st.integers(0, 10**6), st.integers(0, 40))
 def test_a_stored_game_resumes_where_it_was(seed: int, moves: int) -> None:
     table = new_game(seed).play(moves)
-    assert referee.resume(table.lines, table.hosted.seed, table.hosted.openings) == table.hosted
+    assert referee.resume(table.lines, table.refereed.seed, table.refereed.openings) == table.refereed
     half = len(table.lines) // 2
-    earlier = referee.resume(table.lines[:half], table.hosted.seed, table.hosted.openings)
-    assert referee.catch_up(earlier, table.lines[half:], table.hosted.openings) == table.hosted
+    earlier = referee.resume(table.lines[:half], table.refereed.seed, table.refereed.openings)
+    assert referee.catch_up(earlier, table.lines[half:], table.refereed.openings) == table.refereed
 
 
 def test_a_reveal_follows_the_rounds_last_decision_at_once() -> None:
@@ -195,10 +195,10 @@ def test_only_canonical_notation_is_an_entry(text: str) -> None:
         with pytest.raises(errors.MalformedError):
             table.send(table.entry(0, entry_kinds.Move(text)))
         return
-    before = table.hosted
+    before = table.refereed
     with pytest.raises(errors.InvalidError):
         table.send(table.entry(0, entry_kinds.Move(text)))
-    assert table.hosted == before
+    assert table.refereed == before
 
 
 def test_hidden_cards_are_never_written_openly() -> None:
@@ -236,10 +236,10 @@ def test_two_cards_cannot_hide_behind_a_secret() -> None:
     seq = table.course.seq + 1
     opening = Opening(seq, 0, hand[:2], "ab" * 32)
     entry = table.entry(0, entry_kinds.Move("1X", (opening.commitment(table.game),)))
-    before = table.hosted
+    before = table.refereed
     with pytest.raises(errors.InvalidError):
         table.send(Submission(entry.entry, entry.sig, (opening,)))
-    assert table.hosted == before
+    assert table.refereed == before
 
 
 def test_an_unsorted_trade_off_is_no_opening() -> None:
@@ -375,9 +375,9 @@ def test_receipt_times_never_go_back() -> None:
 
 def test_a_log_of_a_running_game_hides_what_is_hidden() -> None:
     table = new_game(21).play(9)
-    for opening in table.hosted.openings:
+    for opening in table.refereed.openings:
         assert opening.salt not in table.text
-    assert table.hosted.seed not in table.text
+    assert table.refereed.seed not in table.text
     seen = replay(parse_log(table.text))
     assert seen.stop is None
     assert seen.course is not None

@@ -132,7 +132,7 @@ def test_a_view_that_excuses_counts_whatever_stands_before_it() -> None:
     table, number, card, log = accused()
     game = before(table, number)
     true = game.course.dealt[0][0]
-    opened = next(opening.cards for opening in table.hosted.openings if opening.seq == number)
+    opened = next(opening.cards for opening in table.refereed.openings if opening.seq == number)
     excuse = shown(game, 0, dealt=(Dealt(true.replace(opened, card, 1), 1),))
     first = before(table, number - 1)
     others: list[SignedView] = [

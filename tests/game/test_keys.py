@@ -343,7 +343,7 @@ def _taken_over() -> tuple[Table, int]:
 
 
 def _take(table: Table, body: Revoke) -> None:
-    referee.revoke(table.hosted, body, signer=table.server, at=AT)
+    referee.revoke(table.refereed, body, signer=table.server, at=AT)
 
 
 def _signed(table: Table, seat: int, content: entry_kinds.EntryBody, key: PrivateKey) -> Submission:

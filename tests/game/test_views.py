@@ -19,10 +19,10 @@ from tests.support.table import new_game, whole_game
 @given(st.integers(0, 10**6), st.integers(0, 30), st.sampled_from([0, 1]))
 def test_a_players_replay_is_the_projection_of_the_referees(seed: int, moves: int, seat: int) -> None:
     table = new_game(seed, Hanamikoji(first="random", max_rounds=3)).play(moves)
-    view = referee.view(table.hosted, seat)
+    view = referee.view(table.refereed, seat)
     verify_view(view, table.course, seat)
     assert parse_view(view.text) == view
-    mine = tuple(o for o in table.hosted.openings if table.lines[o.seq].entry.by == ("alice", "bob")[seat])
+    mine = tuple(o for o in table.refereed.openings if table.lines[o.seq].entry.by == ("alice", "bob")[seat])
     own = replay_own(table.lines, seat, view, mine)
     assert own.course is not None
     finished = table.course.status == "finished"
@@ -35,17 +35,19 @@ def test_a_players_replay_is_the_projection_of_the_referees(seed: int, moves: in
 def test_the_services_own_openings_are_enough_for_a_new_machine(seed: int, moves: int) -> None:
     table = new_game(seed).play(moves)
     for seat in (0, 1):
-        own = replay_own(table.lines, seat, referee.view(table.hosted, seat), referee.own_openings(table.hosted, seat))
+        own = replay_own(
+            table.lines, seat, referee.view(table.refereed, seat), referee.own_openings(table.refereed, seat)
+        )
         assert own.course is not None
         assert own.course.head == table.course.head
 
 
 def test_a_view_holds_only_the_own_cards_in_dealing_order() -> None:
     table = new_game(3).play(5)
-    dealt = table.course.setup.dealer(table.hosted.seed)
+    dealt = table.course.setup.dealer(table.refereed.seed)
     assert dealt is not None
     deal = dealt.deal(1)
-    views = [referee.view(table.hosted, seat).dealt for seat in (0, 1)]
+    views = [referee.view(table.refereed, seat).dealt for seat in (0, 1)]
     assert views[0][0].cards.startswith(deal.hands[0])
     assert views[1][0].cards.startswith(deal.hands[1])
     drawn = views[0][0].cards[6:] + views[1][0].cards[6:]
@@ -54,7 +56,7 @@ def test_a_view_holds_only_the_own_cards_in_dealing_order() -> None:
 
 def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:
     table = new_game(3).play(5)
-    view = referee.view(table.hosted, 0)
+    view = referee.view(table.refereed, 0)
     with pytest.raises(TrustError, match="another seat, game or moment") as of_another:
         verify_view(view, table.course, 1)
     assert of_another.value.hint
@@ -71,10 +73,10 @@ def test_a_view_of_another_seat_or_moment_is_not_believed() -> None:
 
 def test_a_later_view_shows_what_earlier_ones_did() -> None:
     table = new_game(3, Hanamikoji(max_rounds=2))
-    views = [referee.view(table.hosted, 0)]
+    views = [referee.view(table.refereed, 0)]
     while table.course.status == "playing":
         table.play(1)
-        views.append(referee.view(table.hosted, 0))
+        views.append(referee.view(table.refereed, 0))
     assert len(views[-1].dealt) == 2
     for number, before in enumerate(views):
         for after in views[number:]:
@@ -101,7 +103,7 @@ def test_a_game_is_replayed_without_a_view_once_all_is_known(moves: int | None) 
 
 def test_a_hand_that_was_not_dealt_is_found_at_the_end() -> None:
     table = whole_game(4)
-    view = referee.view(table.hosted, 0)
+    view = referee.view(table.refereed, 0)
     assert replay_own(table.lines, 0, view, ()).stop is None
     first = view.dealt[0].cards
     swapped = {"A": "B"}.get(first[0], "A") + first[1:]
@@ -112,10 +114,10 @@ def test_a_hand_that_was_not_dealt_is_found_at_the_end() -> None:
 
 def test_missing_cards_are_said() -> None:
     table = new_game(4).play(3)
-    view = referee.view(table.hosted, 0)
+    view = referee.view(table.refereed, 0)
     short = make_view(dealt=(Dealt(view.dealt[0].cards[:6], 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
     with pytest.raises(TrustError, match="not shown all your cards"):
-        replay_own(table.lines, 0, short, referee.own_openings(table.hosted, 0))
+        replay_own(table.lines, 0, short, referee.own_openings(table.refereed, 0))
 
 
 @pytest.mark.parametrize("ruleset", [Hanamikoji("random"), GeishasRoad("random", "random")], ids=["one", "other"])
@@ -126,22 +128,22 @@ def test_a_replay_that_is_continued_is_the_replay_of_the_whole(
     table = new_game(5, ruleset).play(7)
     replays: list[Replay] = []
     for count in range(1, len(table.lines) + 1):
-        then = referee.resume(table.lines[:count], table.hosted.seed, table.hosted.openings)
+        then = referee.resume(table.lines[:count], table.refereed.seed, table.refereed.openings)
         if seat is None:
             known = replay(table.lines[:count])
         else:
-            known = replay_own(table.lines[:count], seat, referee.view(then, seat), table.hosted.openings)
+            known = replay_own(table.lines[:count], seat, referee.view(then, seat), table.refereed.openings)
         replays.append(known)
-    shown = None if seat is None else referee.view(table.hosted, seat)
+    shown = None if seat is None else referee.view(table.refereed, seat)
     for count, before in enumerate(replays, 1):
-        after = continue_own(before, table.lines[count:], seat, shown, table.hosted.openings)
+        after = continue_own(before, table.lines[count:], seat, shown, table.refereed.openings)
         assert after == replays[-1]
     with pytest.raises(ValueError, match="nothing to continue"):
         continue_own(Replay(()), table.lines, seat, shown, ())
     torn = [*table.lines[:-2], table.lines[-1]]
     for count in (1, len(torn) - 2):
         with pytest.raises(TrustError, match=f"entry {len(torn) - 1} of the log does not hold") as error:
-            continue_own(replays[count - 1], torn[count:], seat, shown, table.hosted.openings)
+            continue_own(replays[count - 1], torn[count:], seat, shown, table.refereed.openings)
         assert error.value.hint
 
 
@@ -150,7 +152,7 @@ def test_a_replay_that_is_continued_is_the_replay_of_the_whole(
 )
 def test_what_are_no_cards_is_not_believed(cards: str, why: str) -> None:
     table = new_game(4)
-    view = referee.view(table.hosted, 0)
+    view = referee.view(table.refereed, 0)
     wrong = make_view(dealt=(Dealt(cards, 1),), game=view.game, head=view.head, seat=0, seq=view.seq)
     with pytest.raises(TrustError, match=why) as error:
         replay_own(table.lines, 0, wrong, ())

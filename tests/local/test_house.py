@@ -202,7 +202,7 @@ def test_openings_of_an_entry_that_never_came_are_forgotten(tmp_path: Path) -> N
     file.write_bytes(before)
     kept = LocalGames(tmp_path).store.load(seating.game)
     assert kept is not None
-    assert kept.hosted.openings == ()
+    assert kept.refereed.openings == ()
 
 
 def test_damaged_files_are_said_to_be_so(tmp_path: Path) -> None:

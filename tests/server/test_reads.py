@@ -192,9 +192,9 @@ def counted() -> Iterator[list[object]]:
     made: list[object] = []
     real = referee.view
 
-    def view(hosted: referee.RefereedGame, seat: int) -> View:
-        made.append((hosted.course.head, seat))
-        return real(hosted, seat)
+    def view(refereed: referee.RefereedGame, seat: int) -> View:
+        made.append((refereed.course.head, seat))
+        return real(refereed, seat)
 
     with patch.object(referee, "view", view):
         yield made

@@ -32,8 +32,8 @@ def test_a_seat_sees_afterwards_what_it_saw_then(ruleset: Ruleset, seat: int) ->
     table = new_game(7, ruleset)
     then = {}
     while table.course.status == "playing":
-        mine = tuple(o for o in table.hosted.openings if table.lines[o.seq].entry.by == NAMES[seat])
-        own = replay_own(table.lines, seat, referee.view(table.hosted, seat), mine).course
+        mine = tuple(o for o in table.refereed.openings if table.lines[o.seq].entry.by == NAMES[seat])
+        own = replay_own(table.lines, seat, referee.view(table.refereed, seat), mine).course
         assert own is not None
         then[own.seq] = own
         table.play(1)
@@ -80,7 +80,7 @@ def test_what_is_not_known_is_not_shown() -> None:
         with pytest.raises(IllegalError, match=f"what the {eyes.word} saw is not known"):
             see(public, eyes)
     assert see(public, SPECTATOR).events == public.events
-    own = replay_own(table.lines, 0, referee.view(table.hosted, 0), referee.own_openings(table.hosted, 0))
+    own = replay_own(table.lines, 0, referee.view(table.refereed, 0), referee.own_openings(table.refereed, 0))
     assert see(own, HOST).events == own.events
     with pytest.raises(IllegalError, match="the guest saw is not known"):
         see(own, GUEST)

@@ -118,7 +118,7 @@ class HostileDesk(Desk):
             self._lie(telling)
             return format_log(line for line in telling.lines if line.entry.seq > after).encode()
         value = answer.json()
-        telling.dealt = referee.view(kept.hosted, value["seat"]).dealt
+        telling.dealt = referee.view(kept.refereed, value["seat"]).dealt
         self._lie(telling)
         last = telling.lines[-1].entry
         fields = {"dealt": telling.dealt, "game": game, "head": last.head, "seat": value["seat"], "seq": last.seq}
@@ -286,7 +286,7 @@ def key_of(player: Seat) -> PrivateKey:
 
 def other_cards(table: Table, number: int, cards: str) -> dict[int, dict[str, object]]:
     """The changes to a log, for `forgery.rewrite`, that make `cards` a move's first hidden group from the start."""
-    old = next(opening for opening in table.hosted.openings if (opening.seq, opening.part) == (number, 0))
+    old = next(opening for opening in table.refereed.openings if (opening.seq, opening.part) == (number, 0))
     forged = Opening(number, 0, cards, old.salt)
     commit = [forged.commitment(table.game), *table.lines[number].entry.body["commit"][1:]]  # type: ignore[index, misc]
     return {**forgery.changed_body(table, number, commit=commit), **reopened(table, forged)}

@@ -25,8 +25,8 @@ def position(table: Table, seat: Seat | None) -> Position:
     """A game as `seat` (None: a spectator) knows it, made as the client makes it from log and view."""
     if seat is None:
         return read_position(replay(table.lines), None)
-    openings = referee.own_openings(table.hosted, seat)
-    return read_position(replay_own(table.lines, seat, referee.view(table.hosted, seat), openings), seat)
+    openings = referee.own_openings(table.refereed, seat)
+    return read_position(replay_own(table.lines, seat, referee.view(table.refereed, seat), openings), seat)
 
 
 def stages(ruleset: Ruleset, seed: int, names: tuple[str, str] = LONG) -> Iterator[Table]:

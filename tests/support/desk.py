@@ -35,7 +35,7 @@ AT = "2026-11-20T12:00:00Z"
 class Game:
     """A game: its referee's state, its lines, and how many entries were accepted."""
 
-    hosted: RefereedGame
+    refereed: RefereedGame
     lines: list[Line]
     receipts: int = 0
 
@@ -65,15 +65,15 @@ class Memory:
 
     def load(self, game: str) -> LocalGameFiles | None:
         found = self.tables.get(game)
-        return LocalGameFiles(found.hosted, tuple(found.lines)) if found else None
+        return LocalGameFiles(found.refereed, tuple(found.lines)) if found else None
 
     def keep(self, game: str, kept: LocalGameFiles) -> None:
         if game not in self.tables:
-            self.tables[game] = Game(kept.hosted, list(kept.lines))
+            self.tables[game] = Game(kept.refereed, list(kept.lines))
             return
         found = self.tables[game]
         found.receipts += 1
-        found.hosted, found.lines = kept.hosted, list(kept.lines)
+        found.refereed, found.lines = kept.refereed, list(kept.lines)
 
 
 class Desk(local.LocalService):

@@ -80,7 +80,7 @@ def story(
 
 def shown(table: Table, of: int, **changes: object) -> SignedView:
     """A seat's view now, with `changes`, signed by the service."""
-    view = changed(referee.view(table.hosted, of), **changes)
+    view = changed(referee.view(table.refereed, of), **changes)
     return SignedView(view, table.server.sign(sshsig.VIEW, view.message))
 
 
@@ -109,7 +109,7 @@ def stories() -> tuple[tuple[Story, Story], ...]:
         other.random.seed(f"another {seed}")
         other.game = other.bytes(16).hex()
         offered = referee.offer(other.game, ruleset, other.bytes(32).hex(), signer=other.server, at=AT)
-        other.lines, other.hosted = list(offered.lines), offered.hosted
+        other.lines, other.refereed = list(offered.lines), offered.refereed
         other.entropy = (other.bytes(32).hex(), other.bytes(32).hex())
         other.begin().play(4)
         made.append((one, Story(other, _shown(other))))
@@ -226,8 +226,8 @@ def _receipt(rng: random.Random, file: File, entry: Entry) -> SignedReceipt | No
 
 def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
     """Bodies of entries, true and false; the seed of the game is among them."""
-    seed = rng.choice([table.hosted.seed, "77" * 32])
-    openings = tuple(sorted(rng.sample(table.hosted.openings, min(2, len(table.hosted.openings)))))
+    seed = rng.choice([table.refereed.seed, "77" * 32])
+    openings = tuple(sorted(rng.sample(table.refereed.openings, min(2, len(table.refereed.openings)))))
     salt = Opening(rng.randrange(20), 0, "A", "ab" * 32)
     return [
         entry_kinds.Resign(),

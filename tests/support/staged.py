@@ -30,11 +30,11 @@ def staged(table: Table, folder: Path) -> tuple[HostileDesk, tuple[Seat, Seat, S
     """
     desk = HostileDesk()
     desk.key = table.server
-    desk.games[table.game] = Game(table.hosted, list(table.lines))
+    desk.games[table.game] = Game(table.refereed, list(table.lines))
     folder.mkdir(parents=True)
     seats = tuple(Seat(desk, name, folder / name) for name in (*table.names, "carol"))
     for number, seat in enumerate(seats):
-        own = [each for each in table.hosted.openings if table.lines[each.seq].entry.by == seat.name]
+        own = [each for each in table.refereed.openings if table.lines[each.seq].entry.by == seat.name]
         Vault(seat.folder(table.game)).keep_openings(own)
         key = folder / f"{seat.name}.key"
         if number < 2:

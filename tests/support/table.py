@@ -34,7 +34,7 @@ ORIGIN = "http://127.0.0.1:9"
 
 @dataclass
 class Table:
-    """A game in progress. `keys` are (host, guest); `hosted` changes only when a submission is accepted."""
+    """A game in progress. `keys` are (host, guest); `refereed` changes only when a submission is accepted."""
 
     ruleset: Ruleset = field(default_factory=Hanamikoji)
     seed: int = 0
@@ -55,7 +55,7 @@ class Table:
             seed, terms = self.deal[1], DuplicateTerms.bind(*self.deal)
         offered = referee.offer(self.game, self.ruleset, seed, signer=self.server, at=AT, terms=terms)
         self.lines: list[Line] = list(offered.lines)
-        self.hosted = offered.hosted
+        self.refereed = offered.refereed
         self.entropy = (self.bytes(32).hex(), self.bytes(32).hex())
 
     def bytes(self, count: int) -> bytes:
@@ -63,7 +63,7 @@ class Table:
 
     @property
     def course(self) -> Course:
-        return self.hosted.course
+        return self.refereed.course
 
     @property
     def text(self) -> str:
@@ -110,7 +110,7 @@ class Table:
     def revoke(self, seat: int, *, signed: bool = False) -> PrivateKey:
         """Gives a seat a new key by an entry of the service; `signed` adds the old key's own revocation."""
         new = PrivateKey.from_seed(self.bytes(32))
-        self._keep(referee.revoke(self.hosted, self.revoking(seat, new, signed=signed), signer=self.server, at=AT))
+        self._keep(referee.revoke(self.refereed, self.revoking(seat, new, signed=signed), signer=self.server, at=AT))
         self._change(seat, new)
         return new
 
@@ -135,7 +135,7 @@ class Table:
         return next(key for key in self.every_key if key.public == public)
 
     def _keep(self, accepted: referee.Accepted) -> None:
-        self.hosted = accepted.hosted
+        self.refereed = accepted.refereed
         self.lines.extend(accepted.lines)
 
     def move(self, action: str, seat: int | None = None, salt: str | None = None) -> Submission:
@@ -151,13 +151,13 @@ class Table:
 
     def send(self, submission: Submission, at: str = AT) -> tuple[Line, ...]:
         """Gives a submission to the host and keeps the resulting lines."""
-        accepted = referee.accept(self.hosted, submission, signer=self.server, at=at)
+        accepted = referee.accept(self.refereed, submission, signer=self.server, at=at)
         self._keep(accepted)
         return accepted.lines
 
     def unseal(self, at: str = AT) -> Table:
         """Publishes the seed that stays sealed at the end of a duplicate game."""
-        self._keep(referee.unseal(self.hosted, signer=self.server, at=at))
+        self._keep(referee.unseal(self.refereed, signer=self.server, at=at))
         return self
 
     def open(self, invite: entry_kinds.Invite | None = None) -> None:
@@ -205,11 +205,11 @@ def refused(
     table: Table, attempt: Submission | Callable[[], object], error: type[errors.HkojiError], at: str = AT
 ) -> errors.HkojiError:
     """Makes a call or sends a submission that must be refused with exactly this error; the game does not change."""
-    before, lines = table.hosted, list(table.lines)
+    before, lines = table.refereed, list(table.lines)
     act = (lambda: table.send(attempt, at)) if isinstance(attempt, Submission) else attempt
     with pytest.raises(errors.HkojiError) as caught:
         act()
     assert type(caught.value) is error
-    assert table.hosted == before
+    assert table.refereed == before
     assert table.lines == lines
     return caught.value

@@ -122,7 +122,7 @@ def not_held(table: Table) -> str:
 def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
     alice.position(game)
-    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     reason = "the service's log ends at entry 5, and you have seen entry 7"
     lies = (ends_at(5), hand(cards[:-1]))  # she has drawn at entry 7
     caught(desk, alice, lambda: alice.position(game), reason, *lies)
@@ -153,7 +153,7 @@ def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> N
 def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     """Each log holds by itself; held against one another they convict the service, and each client keeps to its own."""
     game = unseen(alice, bob)
-    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     with lying(desk, instead_of(7, entry_kinds.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
         hers = alice.log(game)
     his = bob.log(game)
@@ -219,7 +219,7 @@ def test_an_entry_left_out(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 @attack("entries in another order", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}", file=NOBODY)
 def test_entries_in_another_order(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     reason = "entry 6 of the log does not hold"
     lies = (exchanged(6), hand(cards[:-1]))  # the view is one after entry 6, and she has drawn at entry 7
     caught(desk, alice, lambda: alice.position(game), reason, *lies)
@@ -327,7 +327,7 @@ def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
 @attack("a timeout of a seat that owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    actor = desk.games[game].hosted.course.actor
+    actor = desk.games[game].refereed.course.actor
     assert actor is not None
     lie = added(entry_kinds.Timeout(1 - actor, AT))
     caught(desk, alice, lambda: alice.position(game), "entry 8 of the log does not hold", lie)
@@ -348,7 +348,7 @@ def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat
 )
 def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = unseen(alice, bob)
-    actor = desk.games[game].hosted.course.actor
+    actor = desk.games[game].refereed.course.actor
     assert actor is not None
     caught(
         desk,
@@ -393,7 +393,7 @@ def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 @attack("a hand that changes after it was shown", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE)
 def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
-    cards = referee.view(desk.games[game].hosted, 0).dealt[0].cards
+    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     reason = "the service has shown you other cards in round 1 before"
     caught(desk, alice, lambda: alice.position(game), reason, hand(another_card(cards)))
     assert proven(desk, alice, game) == {"server"}
@@ -409,7 +409,7 @@ def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 @pytest.mark.parametrize("others", [False, True])
 def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, others: bool) -> None:
     game = forgotten(alice, begin(alice, bob))
-    dealt = desk.games[game].hosted.course.dealt[0]
+    dealt = desk.games[game].refereed.course.dealt[0]
     cards = dealt[1] + "DEFG"[0] if others else another_card(dealt[0])
     if others and cards.count("D") > 3:
         cards = dealt[1] + "G"
@@ -427,7 +427,7 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
     assert proven(desk, alice, game) == {"server"}
     assert bob.position(game).over
     honest = forgotten(alice, begin(alice, bob))
-    assert alice.position(honest).course.dealt[0][0] == desk.games[honest].hosted.course.dealt[0][0]
+    assert alice.position(honest).course.dealt[0][0] == desk.games[honest].refereed.course.dealt[0][0]
     bob.resign(honest)
     assert alice.position(honest).over
 
@@ -461,13 +461,13 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
     for stacks in (True, False):
         game = alice.client.new(Hanamikoji()).course.setup.game
         kept = desk.games[game]
-        committed[game] = kept.hosted.seed
+        committed[game] = kept.refereed.seed
         if stacks:
-            kept.hosted = kept.hosted._replace(seed="77" * 32)
+            kept.refereed = kept.refereed._replace(seed="77" * 32)
         bob.join(game)
         alice.position(game)
         before = on_disk(alice)
-        seed = kept.hosted.seed if owns_up else committed[game]
+        seed = kept.refereed.seed if owns_up else committed[game]
         resigned = added(entry_kinds.Resign(), by="bob", key=key_of(bob))
         with lying(desk, resigned, added(entry_kinds.End((), Outcome("resign", 0), seed))):
             if stacks:
@@ -514,7 +514,7 @@ def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     lies = (
         instead_of(5, entry_kinds.ChanceBody(1 - chance.first, None)),
         added(entry_kinds.Resign(), by="bob", key=key_of(bob)),
-        added(entry_kinds.End((), Outcome("resign", 0), desk.games[game].hosted.seed)),
+        added(entry_kinds.End((), Outcome("resign", 0), desk.games[game].refereed.seed)),
     )
     reason = "entry 5 of the log does not hold: .* chance is not what the committed seed gives"
     caught(desk, alice, lambda: alice.position(game), reason, *lies)
@@ -532,13 +532,13 @@ def test_an_early_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     game = begin(alice, bob)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
     alice.position(game)
-    lie = added(entry_kinds.RevealBody(desk.games[game].hosted.openings))
+    lie = added(entry_kinds.RevealBody(desk.games[game].refereed.openings))
     caught(desk, alice, lambda: alice.position(game), "entry 6 of the log does not hold", lie)
     caught(desk, bob, lambda: bob.position(game), "entry 6 of the log does not hold", lie)
     assert proven(desk, alice, game) == {"server"}
     assert proven(desk, bob, game) == {"server"}
     honest, table = _after_a_secret(), _after_a_secret()
-    append(table, entry_kinds.RevealBody(table.hosted.openings))
+    append(table, entry_kinds.RevealBody(table.refereed.openings))
     convicted(honest, table.text, AuditStep.REPLAY, 6, "server")
 
 
@@ -577,7 +577,7 @@ def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     assert proven(desk, alice, game) == {"server"}
     table = whole_game(3)
     secret = first_secret(table)
-    old = next(opening for opening in table.hosted.openings if opening.seq == secret)
+    old = next(opening for opening in table.refereed.openings if opening.seq == secret)
     changes = reopened(table, old._replace(cards="A" if old.cards != "A" else "B"))
     convicted(table, rewrite(table, changes), AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
 
@@ -837,7 +837,7 @@ def test_an_entry_played_again() -> None:
 )
 def test_an_entry_in_the_services_name() -> None:
     table = new_game(3)
-    end = entry_kinds.End((), Outcome("resign", 0), table.hosted.seed)
+    end = entry_kinds.End((), Outcome("resign", 0), table.refereed.seed)
     refused(table, table.entry(0, end), errors.ForbiddenError)
     refused(table, table.entry(0, entry_kinds.Timeout(1, AT)), errors.ForbiddenError)
     refused(table, table.entry(0, entry_kinds.Timeout(1, AT), by="server"), errors.MalformedError)
@@ -887,7 +887,7 @@ def test_entropy_withheld(seat: int) -> None:
     assert audit(table.text, pins(table)).findings[0].signer == "server"
     table.lines = list(parse_log(honest))
     append(table, entry_kinds.Timeout(seat, AT))
-    append(table, entry_kinds.End((), Outcome("timeout", 1 - seat), table.hosted.seed))
+    append(table, entry_kinds.End((), Outcome("timeout", 1 - seat), table.refereed.seed))
     result = audit(table.text, pins(table))
     assert result.ok
     assert result.outcome == Outcome("timeout", 1 - seat)
@@ -993,7 +993,7 @@ def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 @attack("a salt used twice, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_salt_used_twice_and_taken(tmp_path: Path) -> None:
     table = whole_game(17)
-    one, other = table.hosted.openings[:2]
+    one, other = table.refereed.openings[:2]
     forged = other._replace(salt=one.salt)
     commit = list(table.lines[other.seq].entry.body["commit"])  # type: ignore[arg-type]
     commit[other.part] = forged.commitment(table.game)

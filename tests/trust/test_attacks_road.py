@@ -116,7 +116,7 @@ def test_the_discarded_card_opened_for_the_kept(tmp_path: Path) -> None:
     """As the kept one's opening, which gives no commitment; or as what it is, which is not due."""
     table = whole_game(2, ROAD)
     number, reveal, end = intrigue(table), entry_number(table, "reveal"), len(table.lines) - 1
-    kept, discarded = (each for each in table.hosted.openings if each.seq == number)
+    kept, discarded = (each for each in table.refereed.openings if each.seq == number)
     others = [each for each in opened_by(table, reveal) if each.seq != number]
     forged = rewritten(table, with_openings(table, {reveal: [*others, discarded._replace(part=0)]}))
     reason = f"entry {reveal} of the log does not hold: "
@@ -307,7 +307,7 @@ def test_a_round_too_few_or_too_many(tmp_path: Path, ruleset: Ruleset, seed: int
     assert early < end
     closed = tuple(each for each in opened_by(table, end) if each.seq < early)
     for number, winner in enumerate((0, 1)):
-        over = entry_kinds.End(closed, Outcome(outcome.reason, winner), table.hosted.seed)
+        over = entry_kinds.End(closed, Outcome(outcome.reason, winner), table.refereed.seed)
         forged = goes_on(table, early, (over, "server"))
         reason = f"entry {early} of the log does not hold: the service has no end to write now"
         refuted(tmp_path / str(number), table, forged, (AuditStep.RESULT, early, "server"), reason)

@@ -86,8 +86,8 @@ def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
     with lying(desk, told(forged)):
         for player in (alice, carol):
             assert player.position(table.game).course.seq == number
-    openings = tuple(sorted(until(table, number).hosted.openings))
-    end = entry_kinds.End(openings, Outcome("resign", 1), table.hosted.seed)
+    openings = tuple(sorted(until(table, number).refereed.openings))
+    end = entry_kinds.End(openings, Outcome("resign", 1), table.refereed.seed)
     forged = goes_on(table, number, (entry_kinds.Move(better), "bob"), (entry_kinds.Resign(), "alice"), (end, "server"))
     found = (AuditStep.REPLAY, number, "bob and server")
     refuted(tmp_path / "over", table, forged, found, f"entry {number} of the log does not hold: .* not legal", (0, 2))
@@ -111,8 +111,8 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
     other = next(each for each in before.course.state.legal_actions() if each != seen[number].entry.body["action"])
     move = before.move(other)
     body = entry_kinds.parse_body("move", move.entry.body)
-    openings = tuple(sorted((*before.hosted.openings, *move.opening)))
-    end = entry_kinds.End(openings, Outcome("resign", 0), table.hosted.seed)
+    openings = tuple(sorted((*before.refereed.openings, *move.opening)))
+    end = entry_kinds.End(openings, Outcome("resign", 0), table.refereed.seed)
     forged = goes_on(table, number, (body, "bob"), (entry_kinds.Resign(), "bob"), (end, "server"))
     desk, (alice, _, carol) = staged(until(table, number + 2), tmp_path / "x")
     for player in (alice, carol):

@@ -258,4 +258,4 @@ def test_a_thief_with_a_revoked_key(service: Inside) -> None:
 
 
 def _revoke(table: Table, body: Revoke) -> None:
-    referee.revoke(table.hosted, body, signer=table.server, at=AT)
+    referee.revoke(table.refereed, body, signer=table.server, at=AT)

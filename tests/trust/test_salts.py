@@ -120,7 +120,7 @@ def all_fresh(drawn: Drawn, homes: Iterable[Path]) -> list[str]:
 def play_out(players: tuple[Watched, Watched], game: str, seed: int = 1) -> None:
     chance = random.Random(seed)
     clients = [player.client for player in players]
-    while (mover := players[0].desk.games[game].hosted.course.actor) is not None:
+    while (mover := players[0].desk.games[game].refereed.course.actor) is not None:
         make_move(clients[mover], game, chance.choice(current(clients[mover], game).legal))
 
 

@@ -125,11 +125,11 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
         return
     yield from _openings(stored, lines)
     try:
-        hosted = referee.resume(lines, stored.secrets.seed, stored.secrets.openings)
+        refereed = referee.resume(lines, stored.secrets.seed, stored.secrets.openings)
     except HkojiError as error:
         yield tell("the log and what is kept beside it do not make a game: {reason}", reason=str(error))
         return
-    said = summarise(hosted, created=stored.summary.created)
+    said = summarise(refereed, created=stored.summary.created)
     for name in GameSummary._fields:
         if getattr(said, name) != getattr(stored.summary, name):
             yield tell("the summary's {field} is not what the log says", field=name)

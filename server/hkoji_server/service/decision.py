@@ -24,8 +24,10 @@ class Decision:
     A second call returns the result of the first.
     """
 
-    def __init__(self, hosted: referee.RefereedGame, submission: Submission, signer: Signer, at: str, key: str) -> None:
-        self._hosted = hosted
+    def __init__(
+        self, refereed: referee.RefereedGame, submission: Submission, signer: Signer, at: str, key: str
+    ) -> None:
+        self._refereed = refereed
         self._submission = submission
         self._signer = signer
         self._at = at
@@ -35,8 +37,8 @@ class Decision:
     def __call__(self) -> Append:
         """Raises what `referee.accept` raises."""
         if self._accepted is None:
-            self._accepted = referee.accept(self._hosted, self._submission, signer=self._signer, at=self._at)
-        return append_of(self._hosted, self._accepted, self.key)
+            self._accepted = referee.accept(self._refereed, self._submission, signer=self._signer, at=self._at)
+        return append_of(self._refereed, self._accepted, self.key)
 
     @property
     def accepted(self) -> referee.Accepted:
@@ -52,9 +54,9 @@ def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str
         seq=before.course.seq,
         head=before.course.head,
         lines=accepted.lines,
-        openings=accepted.hosted.openings[len(before.openings) :],
-        summary=summarise(accepted.hosted, created=""),
-        outline=_outline(before.course) != _outline(accepted.hosted.course),
+        openings=accepted.refereed.openings[len(before.openings) :],
+        summary=summarise(accepted.refereed, created=""),
+        outline=_outline(before.course) != _outline(accepted.refereed.course),
         key=key,
     )
 
@@ -68,9 +70,9 @@ def _ruleset_text(ruleset: Ruleset) -> str:
     return encode(ruleset.to_json())
 
 
-def summarise(hosted: referee.RefereedGame, *, created: str) -> GameSummary:
+def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     """Returns what lists show of a game."""
-    course = hosted.course
+    course = refereed.course
     setup = course.setup
     invited = setup.invite.name if setup.invite else None
     to_move = setup.names[course.actor] if course.actor is not None else None
@@ -88,7 +90,7 @@ def summarise(hosted: referee.RefereedGame, *, created: str) -> GameSummary:
         actor=course.actor,
         to_move=invited if course.stage is Stage.JOIN else to_move,
         created=created,
-        updated=hosted.at,
+        updated=refereed.at,
         reason=outcome.reason if outcome else None,
         winner=outcome.winner if outcome else None,
     )

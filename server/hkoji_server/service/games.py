@@ -68,7 +68,7 @@ class Games:
         game, seed = self._ports.entropy(16).hex(), self._ports.entropy(32).hex()
         accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._ports.at())
         (line,) = accepted.lines
-        summary = summarise(accepted.hosted, created=accepted.hosted.at)
+        summary = summarise(accepted.refereed, created=accepted.refereed.at)
         await self._store.add_game(NewGame(summary, line, seed, player))
         return line
 
@@ -81,18 +81,20 @@ class Games:
         entry = submission.entry
         if entry.game != game:
             raise MalformedError(tell("submission"), tell("the entry belongs to another game than the address says"))
-        hosted, current = await self._recall(game)
+        refereed, current = await self._recall(game)
         counted = False
         while True:
-            before = hosted
+            before = refereed
             try:
-                if entry.seq <= hosted.course.seq:
-                    return await self._repeat(hosted, submission)
+                if entry.seq <= refereed.course.seq:
+                    return await self._repeat(refereed, submission)
                 if refused is not None:
                     raise refused
-                decision = Decision(hosted, submission, self._signer, self._ports.at(), _key_text(hosted, submission))
+                decision = Decision(
+                    refereed, submission, self._signer, self._ports.at(), _key_text(refereed, submission)
+                )
                 if entry.kind in ("open", "join"):
-                    await self._check_registered(hosted.course, submission)
+                    await self._check_registered(refereed.course, submission)
                 if self._limits.of_players and not counted:
                     await self._verify_counts(decision.key)
                     decision()
@@ -100,15 +102,15 @@ class Games:
                     counted = True
                 await self._append(decision)
             except ConflictError:
-                hosted, current = await self._refresh(hosted), True
-                if hosted.course.head == before.course.head:
+                refereed, current = await self._refresh(refereed), True
+                if refereed.course.head == before.course.head:
                     raise
             except HkojiError:
                 if current:
                     raise
-                hosted, current = await self._refresh(hosted), True
+                refereed, current = await self._refresh(refereed), True
             else:
-                self._remember(decision.accepted.hosted)
+                self._remember(decision.accepted.refereed)
                 return Submitted(decision.accepted.lines, fresh=True)
 
     async def recover(self, game: str, player: str, proof: str) -> Submitted:
@@ -118,15 +120,15 @@ class Games:
         `ForbiddenError` if there is no key to replace, or the player does not play in the game.
         """
         while True:
-            hosted = await self._current(game)
-            setup = hosted.course.setup
+            refereed = await self._current(game)
+            setup = refereed.course.setup
             seat = setup.seat_of(player)
             registered = await self._store.player(player)
             old = None if seat is None else setup.keys[seat]
             if seat is None or old is None or registered is None:
                 raise ForbiddenError(tell("{by} does not play in game {game}", by=player, game=game[:8]))
             if old.text == registered.key:
-                return await self._recovered(hosted, seat)
+                return await self._recovered(refereed, seat)
             retired = await self._store.retired(old.text)
             if retired is None or not retired.revoked:
                 raise ForbiddenError(
@@ -136,21 +138,21 @@ class Games:
             body = Revoke(
                 parse_public_key(registered.key), player, old, decode_base64(proof, "proof"), _revocation(retired)
             )
-            accepted = referee.revoke(hosted, body, signer=self._signer, at=self._ports.at())
+            accepted = referee.revoke(refereed, body, signer=self._signer, at=self._ports.at())
             try:
-                await self._store.append(append_of(hosted, accepted, registered.key))
+                await self._store.append(append_of(refereed, accepted, registered.key))
             except ConflictError:
-                if (await self._refresh(hosted)).course.head == hosted.course.head:
+                if (await self._refresh(refereed)).course.head == refereed.course.head:
                     raise
             else:
-                self._remember(accepted.hosted)
+                self._remember(accepted.refereed)
                 return Submitted(accepted.lines, fresh=True)
 
-    async def _recovered(self, hosted: referee.RefereedGame, seat: int) -> Submitted:
-        changes = [change for change in hosted.course.setup.replaced if change.seat == seat and change.vouched]
+    async def _recovered(self, refereed: referee.RefereedGame, seat: int) -> Submitted:
+        changes = [change for change in refereed.course.setup.replaced if change.seat == seat and change.vouched]
         if not changes:
             raise ForbiddenError(tell("the key that counts in the game is the one that is registered"))
-        lines = await self._store.lines(hosted.course.setup.game, changes[-1].seq - 1)
+        lines = await self._store.lines(refereed.course.setup.game, changes[-1].seq - 1)
         return Submitted(lines[:1], fresh=False)
 
     async def summary(self, game: str) -> GameSummary:
@@ -198,21 +200,21 @@ class Games:
         seq, head = at
         shown = self._shown.get(game, head, player)
         if shown is None:
-            hosted = await self._at(game, head)
-            seq, head = hosted.course.seq, hosted.course.head
-            shown = form(self._own_view(hosted, player))
+            refereed = await self._at(game, head)
+            seq, head = refereed.course.seq, refereed.course.head
+            shown = form(self._own_view(refereed, player))
             self._shown.keep(game, head, player, shown)
         return shown, (await self._store.written(game, after))[: seq - after] if after < seq else ()
 
-    def _own_view(self, hosted: referee.RefereedGame, player: str) -> OwnView:
-        course = hosted.course
+    def _own_view(self, refereed: referee.RefereedGame, player: str) -> OwnView:
+        course = refereed.course
         game, seat = course.setup.game, course.setup.seat_of(player)
         if seat is None:
             raise ForbiddenError(
                 tell("{by} does not play in game {game}", by=player, game=game[:8]),
                 hint=tell("anyone may see its public log"),
             )
-        view = referee.view(hosted, seat)
+        view = referee.view(refereed, seat)
         state = _seen(course, seat)
         decides = course.stage is Stage.PLAY and course.actor == seat
         return OwnView(
@@ -221,50 +223,50 @@ class Games:
             course=course,
             state=state,
             legal=state.legal_actions() if decides else (),
-            openings=referee.own_openings(hosted, seat),
+            openings=referee.own_openings(refereed, seat),
         )
 
     # --- games in memory -----------------------------------------------------------------------------------------
 
     async def _recall(self, game: str) -> tuple[referee.RefereedGame, bool]:
         """Returns a game as this process last saw it, and whether it has just been read."""
-        hosted = self._cache.get(game)
-        if hosted is not None:
+        refereed = self._cache.get(game)
+        if refereed is not None:
             self._cache.move_to_end(game)
-            return hosted, False
+            return refereed, False
         history = await self._store.history(game)
         if history is None:
             raise NotFoundError(tell("game"), game)
-        hosted = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
-        self._remember(hosted)
-        return hosted, True
+        refereed = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
+        self._remember(refereed)
+        return refereed, True
 
     async def _current(self, game: str) -> referee.RefereedGame:
         """Returns a game as the store has it now."""
-        hosted, current = await self._recall(game)
-        if current or await self._store.head(game) == (hosted.course.seq, hosted.course.head):
-            return hosted
-        return await self._refresh(hosted)
+        refereed, current = await self._recall(game)
+        if current or await self._store.head(game) == (refereed.course.seq, refereed.course.head):
+            return refereed
+        return await self._refresh(refereed)
 
     async def _at(self, game: str, head: str) -> referee.RefereedGame:
         """Returns a game at `head`, which the store has just returned, or later."""
-        hosted, current = await self._recall(game)
-        return hosted if current or hosted.course.head == head else await self._refresh(hosted)
+        refereed, current = await self._recall(game)
+        return refereed if current or refereed.course.head == head else await self._refresh(refereed)
 
-    async def _refresh(self, hosted: referee.RefereedGame) -> referee.RefereedGame:
-        game = hosted.course.setup.game
-        history = await self._store.history(game, hosted.course.seq)
+    async def _refresh(self, refereed: referee.RefereedGame) -> referee.RefereedGame:
+        game = refereed.course.setup.game
+        history = await self._store.history(game, refereed.course.seq)
         if history is None or not history.lines:
-            return hosted
-        hosted = referee.catch_up(hosted, history.lines, history.secrets.openings)
-        self._remember(hosted)
-        return hosted
+            return refereed
+        refereed = referee.catch_up(refereed, history.lines, history.secrets.openings)
+        self._remember(refereed)
+        return refereed
 
-    def _remember(self, hosted: referee.RefereedGame) -> None:
-        game = hosted.course.setup.game
+    def _remember(self, refereed: referee.RefereedGame) -> None:
+        game = refereed.course.setup.game
         held = self._cache.get(game)
-        if held is None or held.course.seq < hosted.course.seq:
-            self._cache[game] = hosted
+        if held is None or held.course.seq < refereed.course.seq:
+            self._cache[game] = refereed
         self._cache.move_to_end(game)
         while len(self._cache) > self._cached:
             self._cache.popitem(last=False)
@@ -284,13 +286,13 @@ class Games:
             await self._verify_counts(decision.key)
             raise
 
-    async def _repeat(self, hosted: referee.RefereedGame, submission: Submission) -> Submitted:
+    async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:
         """Repeats the first answer if the log has `submission` at its place; else raises `ConflictError`."""
         entry = submission.entry
         stored = await self._store.lines(entry.game, entry.seq - 1)
         if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:
-            raise ConflictError(entry.game, seq=hosted.course.seq, head=hosted.course.head)
-        key = _author_key(hosted.course, submission, entry.seq)
+            raise ConflictError(entry.game, seq=refereed.course.seq, head=refereed.course.head)
+        key = _author_key(refereed.course, submission, entry.seq)
         sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
         brought = [stored[0]]
         for line in stored[1:]:
@@ -322,14 +324,14 @@ class Games:
                 raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
 
 
-def _key_text(hosted: referee.RefereedGame, submission: Submission) -> str:
+def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
     """The key that must have signed; empty if there is none, which the referee says when form and place are right."""
     entry = submission.entry
     if entry.kind in ("open", "join"):
         body = parse_body(entry.kind, entry.body)
         assert isinstance(body, entry_kinds.Open | entry_kinds.Join)
         return body.key.text
-    key = _seat_key(hosted.course, entry.by, hosted.course.seq + 1)
+    key = _seat_key(refereed.course, entry.by, refereed.course.seq + 1)
     return "" if key is None else key.text
 
 

@@ -273,7 +273,7 @@ def _openings(rng: random.Random, table: Table, it: Try) -> None:
             for part, each in enumerate(it.openings):
                 each["part"] = part
         case 6:
-            salts = [opening.salt for opening in table.hosted.openings] + [each["salt"] for each in it.openings]
+            salts = [opening.salt for opening in table.refereed.openings] + [each["salt"] for each in it.openings]
             one["salt"] = rng.choice(salts)
         case 7:
             one[rng.choice(["seq", "part"])] = rng.choice([0, 1, 2, table.course.seq])
@@ -449,14 +449,14 @@ def finished(rng: random.Random, game: Game | None = None) -> Table:
 
 def time_out(table: Table) -> None:
     """The seat that is to act has been too late, and loses."""
-    course, hosted = table.course, table.hosted
+    course, refereed = table.course, table.refereed
     assert course.actor is not None
     append(table, entry_kinds.Timeout(course.actor, AT))
     due = {(card.seq, card.part) for card in course.face_down}
-    openings = tuple(opening for opening in hosted.openings if (opening.seq, opening.part) in due)
-    seed = None if course.setup.terms.seals else hosted.seed
+    openings = tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in due)
+    seed = None if course.setup.terms.seals else refereed.seed
     append(table, entry_kinds.End(openings, Outcome("timeout", 1 - course.actor), seed))
-    table.hosted = referee.resume(table.lines, hosted.seed, hosted.openings)
+    table.refereed = referee.resume(table.lines, refereed.seed, refereed.openings)
 
 
 def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
@@ -473,7 +473,7 @@ def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
     opened = [opening for each in drafts for opening in each.body.get("openings", ()) if opening["seq"] == number]
     before = copy.copy(table)
     before.lines = table.lines[:number]
-    before.hosted = referee.resume(before.lines, table.hosted.seed, _until(table, number))
+    before.refereed = referee.resume(before.lines, table.refereed.seed, _until(table, number))
     told = Try(it.value, [dict(opening) for opening in opened], it.signer)
     done = []
     for _ in range(rng.choice([1, 1, 2])):
@@ -494,7 +494,7 @@ def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
 
 
 def _until(table: Table, number: int) -> tuple[Opening, ...]:
-    return tuple(opening for opening in table.hosted.openings if opening.seq < number)
+    return tuple(opening for opening in table.refereed.openings if opening.seq < number)
 
 
 def _open_anew(drafts: list[Draft], before: list[Json], after: list[Json]) -> None:

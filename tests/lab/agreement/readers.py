@@ -50,19 +50,19 @@ _OF_ACTIONS = ("C", "G")
 
 def offered(table: Table, submission: Submission, keys: Sequence[PrivateKey] = ()) -> Table | None:
     """The table after a submission; None if it is refused, properly. `keys` may have become a player's."""
-    before = table.hosted
+    before = table.refereed
     try:
         accepted = host.accept(before, submission, signer=table.server, at=AT)
     except DOCUMENTED as error:
-        assert table.hosted is before
+        assert table.refereed is before
         assert_tells_no_cards(table, submission, error)
         return None
     after = copy.copy(table)
     after.random = random.Random(submission.entry.head)
     after.lines = [*table.lines, *accepted.lines]
-    after.hosted = accepted.hosted
+    after.refereed = accepted.refereed
     after.every_key = [*table.every_key, *(key for key in keys if key not in table.every_key)]
-    setup = accepted.hosted.course.setup
+    setup = accepted.refereed.course.setup
     by_key = {key.public: key for key in (*after.every_key, table.server)}
     after.names = (setup.names[0] or table.names[0], setup.names[1] or table.names[1])
     after.keys = (
@@ -80,8 +80,8 @@ def assert_accepted(table: Table, submission: Submission, accepted: Accepted) ->
     assert [line.entry.by for line in accepted.lines[1:]] == [SERVER_NAME] * (len(accepted.lines) - 1)
     if len(submission.entry.text) < 8000:
         assert parse_submission(format_submission(submission)) == submission
-    stored = host.resume([*table.lines, *accepted.lines], accepted.hosted.seed, accepted.hosted.openings)
-    assert stored == accepted.hosted
+    stored = host.resume([*table.lines, *accepted.lines], accepted.refereed.seed, accepted.refereed.openings)
+    assert stored == accepted.refereed
 
 
 def assert_tells_no_cards(table: Table, submission: Submission, error: errors.HkojiError) -> None:
@@ -109,7 +109,7 @@ def fold(ruleset: Ruleset, events: Sequence[Event]) -> State:
 
 def assert_agreed(table: Table, before: Table | None = None) -> None:
     """All readers of the table's log take it, and see the same as far as each can see. `before` is an earlier one."""
-    lines, hosted, course = table.lines, table.hosted, table.hosted.course
+    lines, refereed, course = table.lines, table.refereed, table.refereed.course
     text = format_log(lines)
     assert parse_log(text) == tuple(lines)
     assert format_log(parse_log(text)) == text
@@ -122,9 +122,9 @@ def assert_agreed(table: Table, before: Table | None = None) -> None:
             course.outcome if course.finished else None,
         )
     by_seq: dict[int, tuple[Opening, ...]] = {}
-    for opening in hosted.openings:
+    for opening in refereed.openings:
         by_seq[opening.seq] = (*by_seq.get(opening.seq, ()), opening)
-    referee = _whole(replay(lines, FullKnowledge(hosted.seed, by_seq)), lines)
+    referee = _whole(replay(lines, FullKnowledge(refereed.seed, by_seq)), lines)
     assert referee.steps[-1].course == course
     assert fold(table.ruleset, referee.events) == course.state
     _assert_seen(_whole(replay(lines, SpectatorKnowledge()), lines), referee, None)
@@ -147,11 +147,11 @@ def _pins(course: Course) -> ExpectedKeys:
 
 def _assert_player(table: Table, referee: Replay, seat: Seat, before: Table | None) -> None:
     """A client of that seat: it knows what it was shown, and the openings that it has sent."""
-    lines, hosted = table.lines, table.hosted
-    if hosted.course.setup.names[seat] is None:
+    lines, refereed = table.lines, table.refereed
+    if refereed.course.setup.names[seat] is None:
         return
-    view = host.view(hosted, seat)
-    mine = [each for each in hosted.openings if lines[each.seq].entry.by == hosted.course.setup.names[seat]]
+    view = host.view(refereed, seat)
+    mine = [each for each in refereed.openings if lines[each.seq].entry.by == refereed.course.setup.names[seat]]
     own = _whole(replay(lines, player_knowledge(lines, seat, view, mine)), lines)
     _assert_seen(own, referee, seat)
     verify_view(view, own.steps[-1].course, seat)
@@ -159,13 +159,13 @@ def _assert_player(table: Table, referee: Replay, seat: Seat, before: Table | No
     verify_lines(client, lines, len(lines), table.server.public)
     position = read_position(client, seat)
     assert position.legal == (
-        hosted.course.state.legal_actions() if position.mine and hosted.course.stage is Stage.PLAY else ()
+        refereed.course.state.legal_actions() if position.mine and refereed.course.stage is Stage.PLAY else ()
     )
     information_json(position.course.state, seat, position.events, position.legal)
     # From what the service keeps alone, as on another machine.
-    assert replay_own(lines, seat, view, host.own_openings(hosted, seat)).events == client.events
-    if before is not None and before.course.setup.names[seat] is not None and not hosted.course.finished:
-        old = host.view(before.hosted, seat)
+    assert replay_own(lines, seat, view, host.own_openings(refereed, seat)).events == client.events
+    if before is not None and before.course.setup.names[seat] is not None and not refereed.course.finished:
+        old = host.view(before.refereed, seat)
         known = replay_own(before.lines, seat, old, mine)
         new = lines[len(before.lines) :]
         went_on = continue_own(known, new, seat, view, mine)
@@ -269,12 +269,12 @@ def refereed(log: bytes) -> list[str]:
     for number, line in enumerate(lines):
         if line.entry.by == SERVER_NAME:
             continue
-        hosted = host.resume(lines[:number], seed, tuple(kept))
+        refereed = host.resume(lines[:number], seed, tuple(kept))
         opening = tuple(by_seq.get(number, ()))
         kept.extend(opening)
         at = line.receipt.receipt.at if line.receipt else AT
         try:
-            accepted = host.accept(hosted, Submission(line.entry, line.sig, opening), signer=signer, at=at)
+            accepted = host.accept(refereed, Submission(line.entry, line.sig, opening), signer=signer, at=at)
         except errors.HkojiError as error:
             wrong.append(f"entry {number} would have been refused: {error!r}")
             break

@@ -128,10 +128,10 @@ def test_local_play_keeps_to_the_same_rule_book(tmp_path: Path) -> None:
     game = begin(*players, Hanamikoji("host", 1))
     play_at(players, game, 60)
     kept = desk.games[game]
-    assert kept.hosted.course.finished
+    assert kept.refereed.course.finished
     assert refereed(format_log(kept.lines).encode()) == []
     table = Table(Hanamikoji("host", 1))
-    table.lines, table.hosted, table.game, table.server = kept.lines, kept.hosted, game, desk.key
+    table.lines, table.refereed, table.game, table.server = kept.lines, kept.refereed, game, desk.key
     assert_agreed(table)
 
 

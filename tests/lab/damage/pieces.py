@@ -101,7 +101,7 @@ def _receipt(line: Line, server: PublicKey) -> Piece:
 
 def _view() -> Piece:
     table = new_game(4).play(5)
-    sound = referee.view(table.hosted, 1)
+    sound = referee.view(table.refereed, 1)
     sig = table.server.sign(sshsig.VIEW, sound.message)
 
     def read(data: bytes) -> str:

@@ -247,7 +247,7 @@ def _good_answers() -> list[tuple[int, object]]:
     """What an honest service answers: which request, and the JSON."""
     table = _table()
     lines = [line_to_json(line) for line in table.lines]
-    view = referee.view(table.hosted, 1)
+    view = referee.view(table.refereed, 1)
     sig = encode_base64(table.server.sign("hkoji.view.v1", view.message))
     summary = {
         "game": table.game,
@@ -266,7 +266,7 @@ def _good_answers() -> list[tuple[int, object]]:
         "result": None,
     }
     shown = {"game": table.game, "seat": 1, "seq": table.course.seq, "head": table.course.head, "lines": lines}
-    openings = [each.to_json() for each in referee.own_openings(table.hosted, 1)]
+    openings = [each.to_json() for each in referee.own_openings(table.refereed, 1)]
     login = make_login(expires=AT, nonce="0" * 64, origin=URL)
     return [
         (0, {"name": "hkoji", "key": table.server.public.text, "origin": URL}),
@@ -308,7 +308,7 @@ def home_seeds() -> list[bytes]:
     """Files as they are."""
     table = _table()
     key = table.server.public.text
-    opening = table.hosted.openings[0].to_json() if table.hosted.openings else {}
+    opening = table.refereed.openings[0].to_json() if table.refereed.openings else {}
     sent = {**_sent().to_json()}
     return [
         chosen(0, json.dumps({"name": "alice", "key": key, "key_file": "id_ed25519", "server": URL})),
@@ -319,7 +319,7 @@ def home_seeds() -> list[bytes]:
         ),
         chosen(4, json.dumps({"server": URL, "entropy": ["ab" * 32], "openings": [opening], "signed": {"3": ["{}"]}})),
         chosen(5, json.dumps(sent)),
-        chosen(6, json.dumps({"text": referee.view(table.hosted, 0).text, "sig": "AAAA"})),
+        chosen(6, json.dumps({"text": referee.view(table.refereed, 0).text, "sig": "AAAA"})),
         chosen(7, table.text[:3000]),
     ]
 

@@ -194,7 +194,7 @@ class Telling:
         terms = DuplicateTerms.bind(deal, seed)
         self.world.allow(terms.seed_commit, f"seed commitment of {game[:8]}")
         offered = referee.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
-        summary = summarise(offered.hosted, created=offered.hosted.at)
+        summary = summarise(offered.refereed, created=offered.refereed.at)
         await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name))
         return offered.lines[0].entry
 

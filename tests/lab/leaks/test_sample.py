@@ -177,9 +177,9 @@ def a_card_in_the_log() -> Iterator[None]:
 def the_seed_in_the_log() -> Iterator[None]:
     true = referee.accept
 
-    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
-        structlog.get_logger("hkoji").error("accepting", seed=hosted.seed)
-        return true(hosted, submission, **given)
+    def accept(refereed: referee.RefereedGame, submission: Any, **given: Any) -> Any:
+        structlog.get_logger("hkoji").error("accepting", seed=refereed.seed)
+        return true(refereed, submission, **given)
 
     with patch.object(referee, "accept", accept):
         yield
@@ -206,11 +206,11 @@ def legal_actions_in_another_order() -> Iterator[None]:
 def the_next_card_in_a_refusal() -> Iterator[None]:
     true = referee.accept
 
-    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
+    def accept(refereed: referee.RefereedGame, submission: Any, **given: Any) -> Any:
         try:
-            return true(hosted, submission, **given)
+            return true(refereed, submission, **given)
         except IllegalError as error:
-            raise IllegalError(str(error), hint=f"the next card is {hosted.course.state.deck[:2]}") from error
+            raise IllegalError(str(error), hint=f"the next card is {refereed.course.state.deck[:2]}") from error
 
     with patch.object(referee, "accept", accept):
         yield
@@ -239,11 +239,11 @@ def another_status() -> Iterator[None]:
     """The reason of a refusal depends on the deal."""
     true = referee.accept
 
-    def accept(hosted: referee.RefereedGame, submission: Any, **given: Any) -> Any:
+    def accept(refereed: referee.RefereedGame, submission: Any, **given: Any) -> Any:
         try:
-            return true(hosted, submission, **given)
+            return true(refereed, submission, **given)
         except IllegalError:
-            if int(digest(hosted.course)[:1], 16) % 2:
+            if int(digest(refereed.course)[:1], 16) % 2:
                 raise ForbiddenError("not for you") from None
             raise
 
@@ -252,16 +252,16 @@ def another_status() -> Iterator[None]:
 
 
 def everybodys_openings() -> Any:
-    return patch.object(referee, "own_openings", lambda hosted, seat: hosted.openings)
+    return patch.object(referee, "own_openings", lambda refereed, seat: refereed.openings)
 
 
 @contextmanager
 def a_time_that_depends_on_cards() -> Iterator[None]:
     true = decision.summarise
 
-    def summary(hosted: referee.RefereedGame, *, created: str) -> Any:
-        made = true(hosted, created=created)
-        second = int(digest(hosted.course)[:6], 16) % 60
+    def summary(refereed: referee.RefereedGame, *, created: str) -> Any:
+        made = true(refereed, created=created)
+        second = int(digest(refereed.course)[:6], 16) % 60
         return made._replace(updated=f"{made.updated[:17]}{second:02}Z")
 
     with patch.object(decision, "summarise", summary):

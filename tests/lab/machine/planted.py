@@ -30,10 +30,10 @@ Patch = Callable[[], Any]  # a patch, not yet made
 def _stale_head() -> Any:
     real = referee.accept
 
-    def accept(hosted: Any, submission: Any, **more: Any) -> Any:
-        if submission.entry.seq == hosted.course.seq + 1:
-            hosted = hosted._replace(course=hosted.course._replace(head=submission.entry.prev))
-        return real(hosted, submission, **more)
+    def accept(refereed: Any, submission: Any, **more: Any) -> Any:
+        if submission.entry.seq == refereed.course.seq + 1:
+            refereed = refereed._replace(course=refereed.course._replace(head=submission.entry.prev))
+        return real(refereed, submission, **more)
 
     return patch.object(referee, "accept", accept)
 
@@ -41,8 +41,8 @@ def _stale_head() -> Any:
 def _another_receipt() -> Any:
     real = Games._repeat
 
-    async def repeat(self: Any, hosted: Any, submission: Any) -> Any:
-        lines = (await real(self, hosted, submission)).lines
+    async def repeat(self: Any, refereed: Any, submission: Any) -> Any:
+        lines = (await real(self, refereed, submission)).lines
         entry = lines[0].entry
         again = referee._receipted(entry, lines[0].sig, self._signer, self._ports.at())
         return Submitted((again, *lines[1:]), fresh=False)
@@ -53,10 +53,10 @@ def _another_receipt() -> Any:
 def _waiting_for_the_other() -> Any:
     real = decision.summarise
 
-    def summary(hosted: Any, **more: Any) -> Any:
-        found = real(hosted, **more)
+    def summary(refereed: Any, **more: Any) -> Any:
+        found = real(refereed, **more)
         if found.round > 1 and found.actor is not None:  # from the second round on, so that it takes a while
-            return found._replace(to_move=hosted.course.setup.names[1 - found.actor])
+            return found._replace(to_move=refereed.course.setup.names[1 - found.actor])
         return found
 
     return patch.object(decision, "summarise", summary)
@@ -65,8 +65,8 @@ def _waiting_for_the_other() -> Any:
 def _invited_does_not_wait() -> Any:
     real = decision.summarise
 
-    def summary(hosted: Any, **more: Any) -> Any:
-        found = real(hosted, **more)
+    def summary(refereed: Any, **more: Any) -> Any:
+        found = real(refereed, **more)
         return found._replace(to_move=None) if found.status == "open" else found
 
     return patch.object(decision, "summarise", summary)
@@ -116,14 +116,16 @@ def _spectator_resigns() -> Any:
 
 def _others_hand() -> Any:
     real = referee.view
-    return patch.object(referee, "view", lambda hosted, seat: real(hosted, 1 - seat if hosted.course.dealt else seat))
+    return patch.object(
+        referee, "view", lambda refereed, seat: real(refereed, 1 - seat if refereed.course.dealt else seat)
+    )
 
 
 def _clock_goes_back() -> Any:
     real = referee.accept
 
-    def accept(hosted: Any, submission: Any, **more: Any) -> Any:
-        return real(hosted._replace(at="2000-01-01T00:00:00Z"), submission, **more)
+    def accept(refereed: Any, submission: Any, **more: Any) -> Any:
+        return real(refereed._replace(at="2000-01-01T00:00:00Z"), submission, **more)
 
     return patch.object(referee, "accept", accept)
 
@@ -161,8 +163,8 @@ def _outline_not_written() -> Any:
 def _salt_twice() -> Any:
     real = referee._keep
 
-    def keep(hosted: Any, submission: Any, body: Any) -> Any:
-        return hosted.openings + real(hosted._replace(openings=()), submission, body)
+    def keep(refereed: Any, submission: Any, body: Any) -> Any:
+        return refereed.openings + real(refereed._replace(openings=()), submission, body)
 
     return patch.object(referee, "_keep", keep)
 
@@ -184,7 +186,7 @@ def _sent_before_kept() -> Any:
 def _racing_move_lost() -> Any:
     """A move that was overtaken is taken for made."""
 
-    async def repeat(self: Any, hosted: Any, submission: Any) -> Any:
+    async def repeat(self: Any, refereed: Any, submission: Any) -> Any:
         stored = await self._store.lines(submission.entry.game, submission.entry.seq - 1)
         return Submitted(stored[:1], fresh=False)
 

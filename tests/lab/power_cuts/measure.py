@@ -227,8 +227,8 @@ def _thorough(store: SqliteStore, path: Path, dump: Dump) -> Iterator[str]:
         if history is None or summary is None:
             yield f"{game} has no history"
             continue
-        hosted = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
-        course = hosted.course
+        refereed = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
+        course = refereed.course
         named = course.setup.names[course.actor] if course.actor is not None else None
         if (summary.actor, summary.round, summary.status) != (course.actor, course.state.round, course.status):
             yield f"the summary of {game} is not that of its log"

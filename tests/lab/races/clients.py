@@ -87,7 +87,7 @@ class Racer:
 
     async def _play_one(self, enough: Callable[[], bool]) -> None:
         await self._offer()
-        while not self.hosted.course.finished and not enough() and not self.wrong:
+        while not self.refereed.course.finished and not enough() and not self.wrong:
             await self._volley(self._candidates())
         if not self.wrong:
             await self._volley([])  # to a game that is over, or simply stands: nothing may be accepted
@@ -100,7 +100,7 @@ class Racer:
         assert reply.status == 201, reply
         line = read_line(json.loads(reply.body)["line"])
         game = line.entry.game
-        self.hosted = referee.resume((line,), self.seed_of(game), ())
+        self.refereed = referee.resume((line,), self.seed_of(game), ())
         self.now = self.told.setdefault(game, Told())
         self._acknowledged((line,))
         self.lost: list[Shot] = []  # signed, and refused: to be sent again and again
@@ -110,7 +110,7 @@ class Racer:
     # --- what is sent ---------------------------------------------------------------------------------------------
 
     def _sign(self, party: Party, content: entry_kinds.EntryBody, **changes: Any) -> Submission:  # Any: fields by name
-        course = self.hosted.course
+        course = self.refereed.course
         fields: dict[str, Any] = {
             "at": self.rng.choice(_TIMES),
             "body": content.to_json(),
@@ -129,7 +129,7 @@ class Racer:
 
     def _candidates(self) -> list[tuple[Shot, Submission]]:
         """Two or more entries for the next place, each of which would be accepted if it came first."""
-        course = self.hosted.course
+        course = self.refereed.course
         game, first = course.setup.game, self.parties[0]
         made: list[tuple[str, Submission]] = []
         if course.stage is Stage.OPEN:
@@ -151,7 +151,7 @@ class Racer:
         return [(self._shot(kind, each), each) for kind, each in made]
 
     def _moves(self) -> list[tuple[str, Submission]]:
-        course = self.hosted.course
+        course = self.refereed.course
         seat = course.actor
         assert seat is not None
         party = self._seat(seat)
@@ -167,7 +167,7 @@ class Racer:
         ]
 
     def _move(self, party: Party, action: str, at: str) -> Submission:
-        course = self.hosted.course
+        course = self.refereed.course
         game, seq, ruleset = course.setup.game, course.seq + 1, course.setup.ruleset
         groups = ruleset.hidden(action) if course.state.due is Due.ACT else ()
         openings = tuple(
@@ -184,7 +184,7 @@ class Racer:
 
     def _others(self) -> list[Shot]:
         """Entries that cannot be accepted now, or have been."""
-        course, rng = self.hosted.course, self.rng
+        course, rng = self.refereed.course, self.rng
         shots = [Shot("stale", *each[1:]) for each in rng.sample(self.lost, min(3, len(self.lost)))]
         if course.stage is Stage.PLAY and course.actor is not None and rng.random() < 0.3:
             wrong = self._move(self._seat(1 - course.actor), rng.choice(course.state.legal_actions()), _TIMES[0])
@@ -222,7 +222,7 @@ class Racer:
         return self.rng.choice(self.pipes[number % len(self.pipes)])
 
     def _judge(self, candidates: list[tuple[Shot, Submission]], answers: list[tuple[Shot, Reply]]) -> None:
-        course = self.hosted.course
+        course = self.refereed.course
         before = (course.seq, course.head)
         texts = {shot.text: (shot, submission) for shot, submission in candidates}
         first = [(shot, reply.body) for shot, reply in answers if reply.status == 201]
@@ -236,7 +236,7 @@ class Racer:
             self._advance(texts[shot.text][1], body)
             self.won = [*self.won[-_KEPT:], (shot, body)]
             self.lost = [*self.lost[-_KEPT:], *(each for text, (each, _) in texts.items() if text != shot.text)]
-        after = (self.hosted.course.seq, self.hosted.course.head)
+        after = (self.refereed.course.seq, self.refereed.course.head)
         for shot, reply in answers:
             self.counts[f"{shot.kind}: {reply.status}"] += 1
             if reply.status == 201:
@@ -254,10 +254,10 @@ class Racer:
 
     def _advance(self, submission: Submission, body: bytes) -> None:
         lines = tuple(read_line(each) for each in json.loads(body)["lines"])
-        openings = self.hosted.openings + submission.opening
+        openings = self.refereed.openings + submission.opening
         self._acknowledged(lines)
         self.now.accepted += 1
-        self.hosted = referee.catch_up(self.hosted, lines, openings)
+        self.refereed = referee.catch_up(self.refereed, lines, openings)
         for line in lines:
             self.counts[f"kind {line.entry.kind}"] += 1
         if submission.entry.kind == "join":
@@ -271,4 +271,4 @@ class Racer:
                 self._complain(f"entry {line.entry.seq} was acknowledged twice")
 
     def _complain(self, what: str) -> None:
-        self.wrong.append(f"{self.hosted.course.setup.game}: {what}")
+        self.wrong.append(f"{self.refereed.course.setup.game}: {what}")
