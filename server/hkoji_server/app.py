@@ -72,11 +72,13 @@ def _tune_garbage_collection() -> None:
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
 
 
-async def _identify(store: Store, ports: ClockAndEntropy, origin: str | None, fallback: str) -> tuple[PrivateKey, str]:
+async def _identify(
+    store: Store, sources: ClockAndEntropy, origin: str | None, fallback: str
+) -> tuple[PrivateKey, str]:
     """Returns the service's key and origin from the store; in a new store it makes them first."""
     kept = await store.identity()
     if kept is None:
-        fresh = PrivateKey.from_seed(ports.entropy(32)).to_openssh().decode()
+        fresh = PrivateKey.from_seed(sources.entropy(32)).to_openssh().decode()
         kept = await store.add_identity(fresh, origin or fallback)  # another process may have been first
     text, kept_origin = kept
     if origin and origin != kept_origin:
@@ -101,10 +103,10 @@ class Application:
     """
 
     def __init__(
-        self, settings: Settings, ports: ClockAndEntropy, *, address: str | None, metrics: Metrics | None
+        self, settings: Settings, sources: ClockAndEntropy, *, address: str | None, metrics: Metrics | None
     ) -> None:
         self._settings = settings
-        self._ports = ports
+        self._sources = sources
         self._address = address or f"http://{settings.host}:{settings.port}"
         self._metrics = metrics
         self._hub: WaitingHub | None = None
@@ -131,29 +133,29 @@ class Application:
 
     @asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
-        settings, ports = self._settings, self._ports
+        settings, sources = self._settings, self._sources
         location = location_of(settings)
         async with open_store(location) as opened:
             store = opened if self._metrics is None else timed_store(opened, self._metrics.call)
             limits = _limits(settings)
-            key, origin = await _identify(store, ports, settings.origin, self._address)
+            key, origin = await _identify(store, sources, settings.origin, self._address)
             players = Players(
                 store,
-                ports,
+                sources,
                 origin=origin,
                 token_lifetime=settings.token_lifetime,
                 challenge_lifetime=settings.challenge_lifetime,
                 limits=limits,
             )
-            keys = PlayerKeys(store, ports, origin=origin, code_lifetime=settings.code_lifetime)
-            games = Games(store, ports, key, cached=settings.cached_games, limits=limits)
+            keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
+            games = Games(store, sources, key, cached=settings.cached_games, limits=limits)
             hub = self._hub = WaitingHub(store, most=settings.max_waiting)
             self.router.routes = make_plain_routes(players, games, hub, store)
             add_health_routes(self.api, Readiness(store))
             for router in (
                 make_players_router(players, keys, store),
-                make_games_router(players, games, store, ports, origin=origin, key=key.public.text),
-                make_events_router(players, hub, store, ports),
+                make_games_router(players, games, store, sources, origin=origin, key=key.public.text),
+                make_events_router(players, hub, store, sources),
             ):
                 self.api.include_router(router)
             self._outermost = self._with_middleware(limits)
@@ -185,13 +187,13 @@ class Application:
 
 def create_app(
     settings: Settings,
-    ports: ClockAndEntropy | None = None,
+    sources: ClockAndEntropy | None = None,
     *,
     address: str | None = None,
     metrics: Metrics | None = None,
 ) -> Application:
     """Returns the application. `address` is the origin of a new store for which none is set."""
-    return Application(settings, ports or ClockAndEntropy(), address=address, metrics=metrics)
+    return Application(settings, sources or ClockAndEntropy(), address=address, metrics=metrics)
 
 
 def serve(

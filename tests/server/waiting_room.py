@@ -100,11 +100,11 @@ class Ear:
     last: bytes = b""
 
     def _followed(self, hub: WaitingHub) -> StreamFollower:
-        store, ports = self.room, ClockAndEntropy()
+        store, sources = self.room, ClockAndEntropy()
         if self.game is not None:
             return GameFollower(self.game, int(self.place or "-1"), store)  # type: ignore[arg-type] # all it needs
         cursor = parse_cursor(self.place) if self.place else None
-        return PlayerFollower(self.player, cursor, hub, store, ports)  # type: ignore[arg-type] # all it needs
+        return PlayerFollower(self.player, cursor, hub, store, sources)  # type: ignore[arg-type] # all it needs
 
     async def listen(self, hub: WaitingHub, gone: asyncio.Event, *, wait: int = 3600, cut: bool = False) -> None:
         """One stream, until it ends or the reader is gone; `cut`: the last that was sent does not arrive."""

@@ -155,7 +155,7 @@ _EVENTS: Final[dict[int | str, dict[str, Any]]] = {  # Any: FastAPI's own type
 }
 
 
-def make_events_router(players: Players, hub: WaitingHub, store: Store, ports: ClockAndEntropy) -> APIRouter:
+def make_events_router(players: Players, hub: WaitingHub, store: Store, sources: ClockAndEntropy) -> APIRouter:
     """Returns the endpoints of the streams."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
@@ -180,7 +180,7 @@ def make_events_router(players: Players, hub: WaitingHub, store: Store, ports: C
     async def own_events(player: me, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None) -> Response:
         """The entries of all of the caller's games as they come, from now on or from where they were left."""
         cursor = parse_cursor(last_event_id) if last_event_id else None
-        return EventStream(hub, PlayerFollower(player, cursor, hub, store, ports), wait)
+        return EventStream(hub, PlayerFollower(player, cursor, hub, store, sources), wait)
 
     return router
 

@@ -24,7 +24,7 @@ Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", des
 
 
 def make_games_router(
-    players: Players, games: Games, store: contract.Store, ports: ClockAndEntropy, *, origin: str, key: str
+    players: Players, games: Games, store: contract.Store, sources: ClockAndEntropy, *, origin: str, key: str
 ) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
@@ -40,7 +40,7 @@ def make_games_router(
             "origin": origin,
             "key": key,
             "rulesets": sorted(RULESETS),
-            "time": ports.at(),
+            "time": sources.at(),
         }
 
     @router.post(

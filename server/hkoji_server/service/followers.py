@@ -77,17 +77,17 @@ class GameFollower(StreamFollower):
 class PlayerFollower(StreamFollower):
     """Follows all games of a player, the newest `MOST_GAMES` that run; from `cursor` on, or from now."""
 
-    __slots__ = ("_checked", "_cursor", "_ended", "_hub", "_ports", "_since", "_store", "_suspected", "player")
+    __slots__ = ("_checked", "_cursor", "_ended", "_hub", "_since", "_sources", "_store", "_suspected", "player")
 
     def __init__(
-        self, player: str, cursor: StreamCursor | None, hub: WaitingHub, store: Store, ports: ClockAndEntropy
+        self, player: str, cursor: StreamCursor | None, hub: WaitingHub, store: Store, sources: ClockAndEntropy
     ) -> None:
         super().__init__({})
         self.player: str = player
         self._cursor = cursor
         self._hub = hub
         self._store = store
-        self._ports = ports
+        self._sources = sources
         self._since = ""
         self._ended: dict[str, str] = {}
         self._checked = -math.inf
@@ -97,7 +97,7 @@ class PlayerFollower(StreamFollower):
         """Continues from the cursor, or begins now."""
         cursor, self._cursor = self._cursor, None
         self._checked = asyncio.get_running_loop().time()
-        self._since = cursor.since if cursor else self._ports.at(-_MARGIN)
+        self._since = cursor.since if cursor else self._sources.at(-_MARGIN)
         for game, place in (await self._store.places(self.player, self._since, MOST_GAMES)).items():
             told = cursor.of(game) if cursor else place.seq
             seen = -1 if told is None else told
@@ -140,7 +140,7 @@ class PlayerFollower(StreamFollower):
         if self.left or now < self._checked + (pace.suspected if self._suspected else pace.lists):
             return
         self._checked, self._suspected = now, False
-        began = self._ports.at(-_MARGIN)
+        began = self._sources.at(-_MARGIN)
         behind = False
         for game, place in (await self._store.places(self.player, self._since, MOST_GAMES)).items():
             if game not in self.seen:

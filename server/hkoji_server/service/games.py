@@ -53,11 +53,11 @@ class Games:
     """Use cases about games. `signer` is the service's key; at most `cached` games are kept in memory."""
 
     def __init__(
-        self, store: Store, ports: ClockAndEntropy, signer: Signer, *, cached: int, limits: RateLimits | None = None
+        self, store: Store, sources: ClockAndEntropy, signer: Signer, *, cached: int, limits: RateLimits | None = None
     ) -> None:
         self._limits = limits or RateLimits()
         self._store = store
-        self._ports = ports
+        self._sources = sources
         self._signer = signer
         self._cached = cached
         self._cache: OrderedDict[str, referee.RefereedGame] = OrderedDict()
@@ -65,8 +65,8 @@ class Games:
 
     async def offer(self, ruleset: Ruleset, player: str) -> Line:
         """Creates a game that only `player` may open, and returns its first line."""
-        game, seed = self._ports.entropy(16).hex(), self._ports.entropy(32).hex()
-        accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._ports.at())
+        game, seed = self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
+        accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._sources.at())
         (line,) = accepted.lines
         summary = summarise(accepted.refereed, created=accepted.refereed.at)
         await self._store.add_game(NewGame(summary, line, seed, player))
@@ -91,7 +91,7 @@ class Games:
                 if refused is not None:
                     raise refused
                 decision = Decision(
-                    refereed, submission, self._signer, self._ports.at(), _key_text(refereed, submission)
+                    refereed, submission, self._signer, self._sources.at(), _key_text(refereed, submission)
                 )
                 if entry.kind in ("open", "join"):
                     await self._check_registered(refereed.course, submission)
@@ -138,7 +138,7 @@ class Games:
             body = Revoke(
                 parse_public_key(registered.key), player, old, decode_base64(proof, "proof"), _revocation(retired)
             )
-            accepted = referee.revoke(refereed, body, signer=self._signer, at=self._ports.at())
+            accepted = referee.revoke(refereed, body, signer=self._signer, at=self._sources.at())
             try:
                 await self._store.append(append_of(refereed, accepted, registered.key))
             except ConflictError:

@@ -21,9 +21,9 @@ from hkoji_server.store.contract import Player, RetiredKey, Store
 class PlayerKeys:
     """Use cases about players' keys. `origin` is what players sign; a code is good for `code_lifetime` seconds."""
 
-    def __init__(self, store: Store, ports: ClockAndEntropy, *, origin: str, code_lifetime: int) -> None:
+    def __init__(self, store: Store, sources: ClockAndEntropy, *, origin: str, code_lifetime: int) -> None:
         self._store = store
-        self._ports = ports
+        self._sources = sources
         self._origin = origin
         self._code_lifetime = code_lifetime
 
@@ -40,7 +40,7 @@ class PlayerKeys:
         before = await self._player(name)
         if before.text == text:
             return before
-        at = self._ports.at()
+        at = self._sources.at()
         player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
         retired = RetiredKey(
             statement.old.text, name, at, revoked=False, text=text, sig=encode_base64(old_blob), new_sig=player.sig
@@ -58,7 +58,7 @@ class PlayerKeys:
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.REVOKE, statement.message, name)
         player = await self._player(name)
-        at = self._ports.at()
+        at = self._sources.at()
         retired = RetiredKey(statement.key.text, name, at, revoked=True, text=text, sig=encode_base64(blob))
         await self._store.revoke_key(retired)
         return player
@@ -70,12 +70,12 @@ class PlayerKeys:
 
         Raises `NotFoundError`.
         """
-        player, at = await self._player(name), self._ports.at()
+        player, at = await self._player(name), self._sources.at()
         for earlier in await self._store.retired_of(name):
             await self._store.revoke_key(replace(earlier, at=at, revoked=True))
         await self._store.revoke_key(RetiredKey(player.key, name, at, revoked=True))
-        code = self._ports.entropy(20).hex()
-        await self._store.allow_recovery(name, _digest(code), self._ports.at(self._code_lifetime))
+        code = self._sources.entropy(20).hex()
+        await self._store.allow_recovery(name, _digest(code), self._sources.at(self._code_lifetime))
         return code
 
     async def recover(self, name: str, text: str, sig: str, code: str) -> Player:
@@ -91,7 +91,7 @@ class PlayerKeys:
         if before.text == text and await self._store.retired(before.key) is None:  # a registration's may be the same
             return before
         player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
-        await self._store.recover(player, _digest(code), self._ports.at())
+        await self._store.recover(player, _digest(code), self._sources.at())
         return player
 
     async def _player(self, name: str) -> Player:

@@ -30,7 +30,7 @@ class Players:
     def __init__(
         self,
         store: Store,
-        ports: ClockAndEntropy,
+        sources: ClockAndEntropy,
         *,
         origin: str,
         token_lifetime: int,
@@ -39,7 +39,7 @@ class Players:
     ) -> None:
         self._limits = limits or RateLimits()
         self._store = store
-        self._ports = ports
+        self._sources = sources
         self._origin = origin
         self._token_lifetime = token_lifetime
         self._challenge_lifetime = challenge_lifetime
@@ -56,7 +56,7 @@ class Players:
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
         self._check_origin(statement.origin)
-        player = Player(statement.name, statement.key.text, self._ports.at(), text, encode_base64(blob))
+        player = Player(statement.name, statement.key.text, self._sources.at(), text, encode_base64(blob))
         holder = await self._store.add_player(player)
         if holder is None:
             return player, True
@@ -76,8 +76,8 @@ class Players:
 
     async def challenge(self) -> str:
         """Returns the text of a fresh login challenge, to be signed in namespace `hkoji.login.v1`. It is valid once."""
-        nonce = self._ports.entropy(32).hex()
-        expires = self._ports.at(self._challenge_lifetime)
+        nonce = self._sources.entropy(32).hex()
+        expires = self._sources.at(self._challenge_lifetime)
         await self._store.add_challenge(_digest(nonce), expires)
         return make_login(expires=expires, nonce=nonce, origin=self._origin).text
 
@@ -94,11 +94,11 @@ class Players:
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
         # Only after the signature, so that no one can use up a challenge that another player is signing.
-        if not await self._store.take_challenge(_digest(statement.nonce), self._ports.at()):
+        if not await self._store.take_challenge(_digest(statement.nonce), self._sources.at()):
             raise LoginError(tell("the challenge is not one of this service, has been used, or has expired"))
-        token = self._ports.entropy(32).hex()
-        expires = self._ports.at(self._token_lifetime)
-        await self._store.add_token(_digest(token), name, expires, self._ports.at(), player.key)
+        token = self._sources.entropy(32).hex()
+        expires = self._sources.at(self._token_lifetime)
+        await self._store.add_token(_digest(token), name, expires, self._sources.at(), player.key)
         return token, expires
 
     async def logout(self, token: str) -> None:
@@ -107,7 +107,7 @@ class Players:
 
     async def whose(self, token: str | None) -> str:
         """Returns the name that a token logs in, and counts the request. Raises `LoginError`, `TooManyError`."""
-        name = await self._store.token(_digest(token), self._ports.at()) if token else None
+        name = await self._store.token(_digest(token), self._sources.at()) if token else None
         if name is None:
             raise LoginError(tell("this needs a login"), hint=tell("sign a challenge of POST /v1/login/challenge"))
         await self._limits.admit_player(name)

@@ -102,8 +102,8 @@ def record(folder: Path, start: Record | None, steps: int, seed: int, files: dic
     clock = Clock()
     with watched(recorder):
         for life in range(3):
-            ports = ClockAndEntropy(clock, drawn(f"{seed} {life}"))
-            service = Within(data, ports, lambda: recorder.position)
+            sources = ClockAndEntropy(clock, drawn(f"{seed} {life}"))
+            service = Within(data, sources, lambda: recorder.position)
             service.start()
             pairs = [
                 Pair(seed * 1000 + life * 100 + number, service, ledger, random.Random(rng.getrandbits(64)), longest=16)

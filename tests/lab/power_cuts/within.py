@@ -21,10 +21,10 @@ from tests.support.service import Answer
 class Within:
     """A running application. Each answer's header `x-position` is the value of `position` when it began to go out."""
 
-    def __init__(self, data: Path, ports: ClockAndEntropy, position: Callable[[], int]) -> None:
+    def __init__(self, data: Path, sources: ClockAndEntropy, position: Callable[[], int]) -> None:
         self.loop = asyncio.new_event_loop()
         self._position = position
-        app = create_app(Settings(data=data, log_level="error"), ports, address="http://inside")
+        app = create_app(Settings(data=data, log_level="error"), sources, address="http://inside")
         self._inside = Inside(app, asyncio.Runner(), Clock(), data)
         self._lifespan = app.router.lifespan_context(app)
         self._app, self._inside.app = app, self._noted  # type: ignore[assignment] # an ASGI application is what is needed
