@@ -203,6 +203,15 @@ def test_nesting_is_bounded_alike_in_both_directions() -> None:
         decode(flat, "thing", 1)
 
 
+def test_a_bracket_that_closes_makes_the_nesting_one_less() -> None:
+    """Each level has a closed list before the next one, so there are more brackets than levels."""
+    text = "[[],[" * (MAX_DEPTH // 2 - 1) + "[]" + "]]" * (MAX_DEPTH // 2 - 1)
+    deepest = f"[{text}]"
+    assert encode(decode(deepest, "thing")) == deepest
+    with pytest.raises(MalformedError, match="nested"):
+        decode(f"[[],{deepest}]", "thing")
+
+
 def test_a_value_that_holds_itself_is_malformed() -> None:
     circle: list[JsonValue] = []
     circle.append(circle)
