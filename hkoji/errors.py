@@ -1,11 +1,11 @@
-"""The whole error tree.
+"""All error classes of the project.
 
-Every exception the project raises on purpose is a `HkojiError` and carries its data as attributes. This module
-knows no HTTP status and no exit code: routes and the command line map classes to those, each in one table.
+Every exception that the project raises on purpose is a `HkojiError` and carries its data as attributes. This module
+knows no HTTP status and no exit code: the routes and the command line map classes to those, each in one table.
 
-*Invalid* means not understood; *illegal* means understood and not allowed. A message says what failed; `hint`
-says what to do next. Neither ever holds a card, salt, seed or token that the reader may not see. What players see
-is a `Text`, which can be shown in their language.
+*Invalid* means not understood; *illegal* means understood but not allowed. A message says what failed; `hint` says what
+to do next. Neither ever holds a card, salt, seed or token that the reader may not see. Texts for players are `Text`
+values, which can be shown in their language.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ A_MOVE: Final = tell("a move")
 
 
 class HkojiError(Exception):
-    """Root of the tree. `code` is stable, lower case with hyphens, and names the problem for programs."""
+    """The base class. `code` names the problem for programs; it is stable, in lower case with hyphens."""
 
     code: ClassVar[str] = "error"
 
@@ -42,7 +42,7 @@ class InvalidError(HkojiError):
 
 
 class NotationError(InvalidError):
-    """Text that is not a move, or not cards. `text` is what was given, `reason` what is wrong with it."""
+    """Text that is not a move, or not cards. `text` is the input, `reason` the fault in it."""
 
     code = "invalid-notation"
 
@@ -66,7 +66,7 @@ class MalformedError(InvalidError):
 
 
 class WeakKeyError(InvalidError):
-    """A public key that must not be used: small order or not in its one canonical encoding."""
+    """A public key that must not be used: it has small order, or its encoding is not the canonical one."""
 
     code = "weak-key"
 
@@ -96,7 +96,7 @@ class NotUnderstoodError(InvalidError):
 
 
 class IllegalError(HkojiError):
-    """Understood, but the rules of the game or of the log do not allow it."""
+    """Input that is understood, but that the rules of the game or of the log do not allow."""
 
     code = "illegal"
 
@@ -135,7 +135,7 @@ class UnknownHandError(IllegalError):
 
 
 class NotYourTurnError(IllegalError):
-    """Someone else owes the next entry. `actor` is the seat that does (None: the service, or nobody)."""
+    """Another seat owes the next entry. `actor` is that seat; None if it is the service, or no one."""
 
     code = "not-your-turn"
 
@@ -173,7 +173,7 @@ class ConflictError(HkojiError):
 
 
 class ExistsError(HkojiError):
-    """Something of that name is there already, and is different."""
+    """Something different with that name exists already."""
 
     code = "exists"
 
@@ -187,7 +187,7 @@ class ExistsError(HkojiError):
 
 
 class SignatureError(HkojiError):
-    """A signature that does not verify. `signer` is who was expected to have signed, `reason` why it fails."""
+    """A signature that does not verify. `signer` is the expected signer, `reason` the cause of the failure."""
 
     code = "bad-signature"
 
@@ -198,7 +198,7 @@ class SignatureError(HkojiError):
 
 
 class CommitmentError(HkojiError):
-    """An opening that does not fit its commitment. `seq` and `part` say which one."""
+    """An opening that does not match its commitment. `seq` and `part` identify it."""
 
     code = "bad-opening"
 
@@ -210,7 +210,7 @@ class CommitmentError(HkojiError):
 
 
 class TrustError(HkojiError):
-    """What the service sent contradicts what this player has seen, signed or pinned."""
+    """Data from the service that contradicts what this player has seen, signed or pinned."""
 
     code = "trust"
 
@@ -220,13 +220,13 @@ class TrustError(HkojiError):
 
 
 class NotShownError(TrustError):
-    """Cards of the player's own that the service has not shown yet, of which it may be about to."""
+    """The player's own cards are missing: the service has not shown them yet, but may do so soon."""
 
 
 class AuditError(HkojiError):
-    """A log that does not hold. `step` is the numbered audit step, `seq` the entry, `signer` whose word is broken.
+    """A log that fails the audit. `step` is the numbered audit step, `seq` the entry, `signer` the party at fault.
 
-    For many logs together they are None.
+    All three are None for an audit of many logs together.
     """
 
     code = "audit-failed"
@@ -243,33 +243,35 @@ class AuditError(HkojiError):
 
 
 class LoginError(HkojiError):
-    """No valid login, or no usable key for one."""
+    """There is no valid login, or no usable key for one."""
 
     code = "login-required"
 
 
 class ForbiddenError(HkojiError):
-    """Known, but not allowed to see or do this."""
+    """A known player who is not allowed to see or do this."""
 
     code = "forbidden"
 
 
 class RevokedError(ForbiddenError):
-    """A key that counts nowhere any more. `name` is whose it was, `fingerprint` which."""
+    """A revoked key, which is no longer valid anywhere. `name` is its owner's name."""
 
     code = "revoked"
 
     def __init__(self, name: str, fingerprint: str) -> None:
         super().__init__(
             tell("the key {fingerprint} of {name} has been revoked", fingerprint=fingerprint, name=name),
-            hint=tell("nothing was changed; the host of the service can give {name} a code for another key", name=name),
+            hint=tell(
+                "nothing was changed; the operator of the service can give {name} a code for another key", name=name
+            ),
         )
         self.name = name
         self.fingerprint = fingerprint
 
 
 class NotFoundError(HkojiError):
-    """There is no such thing. `what` is its category, `name` how it was asked for."""
+    """There is no such thing. `what` is its category, `name` the name in the request."""
 
     code = "not-found"
 
@@ -301,7 +303,7 @@ class TooManyError(HkojiError):
 
 
 class BusyError(HkojiError):
-    """No room for anybody else who wants to wait. `retry_after` is in seconds."""
+    """The service has no room for another waiting request. `retry_after` is in seconds."""
 
     code = "too-busy"
 
@@ -317,13 +319,13 @@ class BusyError(HkojiError):
 
 
 class UsageError(HkojiError):
-    """A command that cannot be carried out as it was given."""
+    """A command that cannot be carried out as given."""
 
     code = "usage"
 
 
 class CancelledError(HkojiError):
-    """Stopped by the user, or waited in vain."""
+    """A command that the user has stopped, or a wait that has timed out."""
 
     code = "cancelled"
 
@@ -350,9 +352,9 @@ class ServiceError(HkojiError):
 
 
 class BotError(HkojiError):
-    """A bot that did not decide as it should. `bot` is what it was called by, `reason` what it did instead.
+    """A bot that failed to decide. `bot` is the name by which it was called, `reason` the failure.
 
-    `shape` is what would have been legal, if it gave a move that was not.
+    `shape` describes the legal moves, if the bot gave an illegal one.
     """
 
     code = "bot-failed"
@@ -368,8 +370,10 @@ class BotError(HkojiError):
 
 
 class SeatedBotError(BotError):
-    """A bot that failed in a game of a match. `deal`, `table` and `seat` say where it sat, `position` is its game so
-    far as it saw it, a line a round."""
+    """A bot that failed in a game of a match.
+
+    `deal`, `table` and `seat` say where it sat; `position` is the game so far as the bot saw it, one line per round.
+    """
 
     def __init__(self, bot: str, reason: str, *, deal: int, table: str, seat: int, position: tuple[str, ...]) -> None:
         HkojiError.__init__(
@@ -385,6 +389,7 @@ class SeatedBotError(BotError):
         self.seat = seat
         self.position = position
 
+    # Worker processes send this error through a pipe; by default, pickle would call the class with the message alone.
     def __reduce__(self) -> tuple[object, ...]:
         place = partial(SeatedBotError, deal=self.deal, table=self.table, seat=self.seat, position=self.position)
         return place, (self.bot, self.reason)

@@ -1,4 +1,4 @@
-"""One line of `hkoji doctor`: what was looked at, whether it is well, and what to do next."""
+"""One line of `hkoji doctor`: the subject of a check, its verdict, and what to do next."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class HealthCheck(NamedTuple):
     hint: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """For programs."""
+        """Returns the check for programs."""
         return {"name": self.name, "verdict": self.verdict, "said": str(self.said), "hint": str(self.hint)}
 
 
 def well(checks: Iterable[HealthCheck]) -> bool:
-    """Whether nothing failed."""
+    """Reports whether no check failed; warnings do not count."""
     return all(check.verdict != "fail" for check in checks)

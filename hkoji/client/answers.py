@@ -66,13 +66,13 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         detail = _quoted(value, "detail")
     hint = _quoted(value, "hint")
     if not hint and answer.status >= 500:
-        hint = tell("nothing was changed here: try again later, or ask its host")
+        hint = tell("nothing was changed here: try again later, or ask its operator")
     if 300 <= answer.status < 400:
         where = shorten(answer.location, 200) or "nowhere"
         return errors.ServiceError(
             answer.status,
             tell("the service sends you on to {where}", where=where),
-            hint=tell("nothing was changed here; if its host tells you that it has moved there, register there"),
+            hint=tell("nothing was changed here; if its operator confirms that it has moved there, register there"),
         )
     if code == "conflict" and isinstance(game, str) and type(seq) is int and isinstance(head, str):
         return errors.ConflictError(shorten(game, 32), seq=seq, head=head)

@@ -128,21 +128,21 @@ def _service(
         after = clock()
     except HkojiError as error:
         yield HealthCheck(
-            "service", "fail", error.message, tell("is the address right, and are you online? Then ask its host")
+            "service", "fail", error.message, tell("is the address right, and are you online? Then ask its operator")
         )
         return
     finally:
         transport.close()
     found = answer.json()
     if answer.status != 200 or not isinstance(found, dict):
-        yield HealthCheck("service", "fail", problem(answer).message, tell("ask its host"))
+        yield HealthCheck("service", "fail", problem(answer).message, tell("ask its operator"))
         return
     if transport.exposed:
         yield HealthCheck(
             "service",
             "warn",
             tell("{url} answers, without TLS: others can read your cards on the way", url=url),
-            tell("ask its host for an address with https"),
+            tell("ask its operator for an address with https"),
         )
     else:
         yield HealthCheck("service", "ok", tell("{url} answers", url=url))
@@ -174,7 +174,7 @@ def _pin(home: Home, url: str, key: str) -> HealthCheck:
             "pins",
             "fail",
             tell("the service shows another key than the pinned {fingerprint}", fingerprint=pinned.fingerprint),
-            tell("do not go on; ask its host by another way"),
+            tell("stop here; ask its operator over another channel"),
         )
     return HealthCheck(
         "pins", "ok", tell("the service's key is the pinned {fingerprint}", fingerprint=pinned.fingerprint)

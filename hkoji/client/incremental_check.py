@@ -54,7 +54,7 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
                 "the game is signed by another service key than the one you know, {fingerprint}",
                 fingerprint=server.fingerprint,
             ),
-            hint=tell("nothing was accepted; ask the host of the service, by another way, what its key is"),
+            hint=tell("nothing was accepted; ask the operator of the service, over another channel, what its key is"),
         )
     salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
     for number, line in enumerate(lines[first:], first):

@@ -136,5 +136,7 @@ def _taken_over(setup: Setup, key: PublicKey) -> TrustError:
             game=setup.game[:8],
             shown=key.fingerprint,
         ),
-        hint=tell("nothing was accepted, and what that key signs is not yours; ask the host of the service who it is"),
+        hint=tell(
+            "nothing was accepted, and what that key signs is not yours; ask the operator of the service whose it is"
+        ),
     )

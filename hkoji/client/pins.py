@@ -60,7 +60,7 @@ class Pins:
             self._update(key=key.text)
             self._say(
                 tell(
-                    "the key of {url} is {fingerprint}: compare it with what its host tells you",
+                    "the key of {url} is {fingerprint}: compare it with the key that the operator gives you",
                     url=self._url,
                     fingerprint=key.fingerprint,
                 )
@@ -73,7 +73,9 @@ class Pins:
                     shown=key.fingerprint,
                     known=known.fingerprint,
                 ),
-                hint=tell("nothing was accepted; ask its host, by another way than this service, which key is right"),
+                hint=tell(
+                    "nothing was accepted; ask its operator, over another channel than this service, which key is right"
+                ),
             )
         return key
 

@@ -104,7 +104,7 @@ def test_a_revocation_made_before_and_one_of_an_earlier_key(players: tuple[Guest
     run("rekey", seat=alice)
     file = tmp_path / "revocation.json"
     file.write_text(prepared.out)
-    said(run("revoke", str(file), seat=bob), f"The key {old['fingerprint']} counts nowhere")
+    said(run("revoke", str(file), seat=bob), f"The key {old['fingerprint']} is no longer valid")
     said(run("revoke", "--fingerprint", old["fingerprint"], seat=alice))  # once more: done already
     said(run("next", seat=alice))
     assert run("revoke", "--fingerprint", "SHA256:x", seat=alice).code == Exit.USAGE

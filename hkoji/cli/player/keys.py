@@ -74,8 +74,8 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     out.result(
         {"key": key.text, "fingerprint": key.fingerprint, "server": revocation.url},
         lambda: _(
-            "The key {fingerprint} counts nowhere at {url} any more.\n"
-            "If it was the one you play with, ask the host for a code, then: hkoji recover NAME --server {url}",
+            "The key {fingerprint} is no longer valid at {url}.\n"
+            "If it was the one you play with, ask the operator for a code, then: hkoji recover NAME --server {url}",
             fingerprint=key.fingerprint,
             url=revocation.url,
         ),
@@ -83,13 +83,13 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
 
 
 def recover(client: Client, out: CommandOutput, name: str, server: str, key: Path | None) -> None:
-    """The name again, with a new key and the host's code."""
+    """Gets the player's name back with a new key and the operator's code."""
     from hkoji.client.transport import parse_url
 
     if sys.stdin.isatty() and not out.keep:
         from getpass import getpass
 
-        code = getpass(_("Code from the host: "))
+        code = getpass(_("Code from the operator: "))
     else:
         code = read_input(out, "-", 1024).decode("ascii", "replace")
     identity = client.keys.recover(name, parse_url(server), code.strip(), key)
