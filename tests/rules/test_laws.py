@@ -31,8 +31,10 @@ from tests.support.rules import (
     played,
     random_game,
     refuses,
+    refuses_also,
     strays,
     text_of,
+    unchanged,
 )
 
 
@@ -153,17 +155,20 @@ def test_everything_else_is_refused(game: Game, data: st.DataObject) -> None:
     chance = random.Random(data.draw(st.integers(0, 2**32 - 1)))
     everywhere = sorted({action for state in decisions(play) for action in state.legal_actions()}) or ["1A", "-A"]
     for state in chance.sample(play.states, min(8, len(play.states))):
-        for event in strays(play.ruleset, state, chance.sample(everywhere, min(5, len(everywhere)))):
-            refuses(state, event)
-            for observer in OBSERVERS:
-                refuses(state.project(observer), event)
+        events = list(strays(play.ruleset, state, chance.sample(everywhere, min(5, len(everywhere)))))
+        for seen in (state, *(state.project(observer) for observer in OBSERVERS)):
+            with unchanged(seen) as before:
+                for event in events:
+                    refuses_also(seen, event, before)
         if state.due in DECISION_DUE:
             legal = set(state.legal_actions())
             others = {*chance.sample(everywhere, min(60, len(everywhere))), *mutants(sorted(legal), chance)}
-            for text in sorted(others - legal):
-                error = refuses(state, decision(state, text))
-                assert isinstance(error, IllegalError | InvalidError)
-                refuses(state.project(state.actor), decision(state, text))
+            own = state.project(state.actor)
+            with unchanged(state) as before, unchanged(own) as own_before:
+                for text in sorted(others - legal):
+                    error = refuses_also(state, decision(state, text), before)
+                    assert isinstance(error, IllegalError | InvalidError)
+                    refuses_also(own, decision(state, text), own_before)
 
 
 def ruleset_is_published(ruleset: Ruleset) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Final
@@ -245,10 +246,25 @@ def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *w
 
     The error's data are true of the position: what is due, who must act, what is legal.
     """
-    before = (repr(state), hash(state), text_of(state))
+    with unchanged(state):
+        return refuses_also(state, event, (repr(state), hash(state)), error, *words)
+
+
+@contextmanager
+def unchanged(state: State) -> Iterator[tuple[str, int]]:
+    """Asserts that a block leaves a position as it is. Gives what `refuses_also` compares after each event."""
+    text, before = text_of(state), (repr(state), hash(state))
+    yield before
+    assert (text_of(state), repr(state), hash(state)) == (text, *before)
+
+
+def refuses_also(
+    state: State, event: Event, before: tuple[str, int], error: type[HkojiError] = HkojiError, *words: str
+) -> HkojiError:
+    """`refuses` for one of many events in a block of `unchanged`, which writes the position as JSON once for all."""
     with pytest.raises(error) as caught:
         state.apply(event)
-    assert (repr(state), hash(state), text_of(state)) == before
+    assert (repr(state), hash(state)) == before
     message = str(caught.value)
     for word in words:
         assert word in message, f"{word!r} is not in {message!r}"
@@ -265,12 +281,13 @@ def refuses(state: State, event: Event, error: type[HkojiError] = HkojiError, *w
 def takes_only(state: State, legal: set[str], texts: Iterable[str]) -> None:
     """Asserts that the actor can take exactly the legal ones of `texts`; every other one is refused."""
     assert state.actor is not None
-    for text in texts:
-        event = DECISION_KINDS[state.due](state.actor, text)
-        if text in legal:
-            state.apply(event)
-        else:
-            refuses(state, event)
+    with unchanged(state) as before:
+        for text in texts:
+            event = DECISION_KINDS[state.due](state.actor, text)
+            if text in legal:
+                state.apply(event)
+            else:
+                refuses_also(state, event, before)
 
 
 def strays(ruleset: Ruleset, state: State, actions: Iterable[str]) -> Iterator[Event]:
