@@ -1,7 +1,8 @@
-"""Submissions that say something else than a valid one, and say it properly: signed by the right key, with openings
-that fit their commitments. What a check may have forgotten to look at is then all that is wrong with them.
+"""Submissions with wrong content that is properly signed, with openings that fit their commitments.
 
-`Try` is a submission taken apart; a mutation changes it in place. Everything comes from one generator.
+So the only error in them is one that a check may have forgotten.
+
+`Try` is a submission taken apart; a mutation changes it in place. All randomness comes from one generator.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
 STRANGER = PrivateKey.from_seed(bytes(range(32)))
 NEW = tuple(PrivateKey.from_seed(bytes([number]) * 32) for number in range(1, 9))
 _CANNOT = (HkojiError, TypeError, ValueError, LookupError, AttributeError)
-"""What is raised where a text cannot say something."""
+"""The errors raised where a text cannot express a value."""
 TIMES = (AT, "2026-11-20T11:59:59Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2028-02-29T23:59:59Z")
 NAMES = ("alice", "bob", "carol", "server", "0-", "a_b-c", "x" * 32, "host", "guest")
 
 
 @dataclass
 class Try:
-    """A submission before it is signed. Openings are as in JSON; if `commits` it commits to them."""
+    """A submission before it is signed. Openings are as in JSON; with `commits` the entry commits to them."""
 
     value: Json
     openings: list[Json]
@@ -62,7 +63,7 @@ class Try:
         return body
 
     def submission(self) -> Submission:
-        """Signed. Raises `HkojiError` if no entry can say it."""
+        """The signed submission. Raises `HkojiError` if no entry can express it."""
         value, body = self.value, self.body
         if self.openings and self.commits:
             body["commit"] = [
@@ -91,7 +92,7 @@ class Try:
 
 
 def position(rng: random.Random, game: Game | None = None) -> Table:
-    """A game, by default any, with any options and under either dealer, somewhere between its offer and its end."""
+    """A random game with random options and either dealer, somewhere between its offer and its end."""
     ruleset: Ruleset = rng.choice((game or rng.choice(GAMES)).rulesets)
     table = Table(ruleset, rng.getrandbits(32), rng.choice([None, None, DEAL]))
     stages = rng.choice([0, 1, 2, 3, *[4] * 12])
@@ -110,7 +111,7 @@ def position(rng: random.Random, game: Game | None = None) -> Table:
 
 
 def change_key(table: Table, rng: random.Random) -> None:
-    """Another key for the seat that is to act, by its own word or the service's."""
+    """Gives the seat that must act another key, by its own signature or by the service."""
     actor = table.course.actor
     assert actor is not None
     if rng.random() < 0.5 or table.course.last_kind == "rekey":
@@ -120,7 +121,7 @@ def change_key(table: Table, rng: random.Random) -> None:
 
 
 def valid(table: Table, rng: random.Random) -> Try:
-    """What the seat that is to act may send."""
+    """The bodies that the seat that must act may send."""
     match table.course.stage:
         case Stage.OPEN:
             commit = entropy_commit(table.game, 0, table.entropy[0])
@@ -138,7 +139,7 @@ def valid(table: Table, rng: random.Random) -> Try:
 
 
 def start(table: Table, rng: random.Random) -> Try:
-    """Something to begin with: mostly what is due."""
+    """A submission to change: mostly one that is due."""
     seat = rng.randrange(2)
     kind = rng.randrange(12)
     if kind == 0:
@@ -166,7 +167,7 @@ Mutation = Callable[[random.Random, Table, Try], None]
 
 
 def _spell(rng: random.Random, table: Table, text: str) -> str:
-    """Another text for an action, or nearly."""
+    """Gives an action another text, which may be close to the old one."""
     kinds = table.ruleset.pack.kinds
     names = _names(table, text[1:])
     state = table.course.state
@@ -231,7 +232,7 @@ def _action(rng: random.Random, table: Table, it: Try) -> None:
 
 
 def _other_move(rng: random.Random, table: Table, it: Try) -> None:
-    """Any legal action in another text, with the openings and commitments of any."""
+    """Gives any legal action in another text, with the openings and commitments of any."""
     if "action" not in it.body or not (some := _actions(table)):
         return
     action, opened = rng.choice(some), rng.choice(some)
@@ -246,7 +247,7 @@ def _opening(table: Table, rng: random.Random, part: int, cards: str) -> Json:
 
 
 def _openings(rng: random.Random, table: Table, it: Try) -> None:
-    """Other openings, and commitments to them."""
+    """Gives other openings, and commitments to them."""
     if not it.openings:
         if "action" in it.body:
             it.openings = [
@@ -284,7 +285,7 @@ def _openings(rng: random.Random, table: Table, it: Try) -> None:
 
 
 def _commits(rng: random.Random, _: Table, it: Try) -> None:
-    """Commitments that are not those of the openings."""
+    """Gives commitments that are not those of the openings."""
     if not it.openings:
         it.body["commit"] = rng.choice([[], ["ab" * 32], ["ab" * 32, "cd" * 32], ["ab" * 32] * 2, None])
         return
@@ -322,7 +323,7 @@ def _kind(rng: random.Random, _: Table, it: Try) -> None:
 
 
 def _author(rng: random.Random, table: Table, it: Try) -> None:
-    """Another name, signed by whom it belongs to, or by the same."""
+    """Gives another author's name, signed by that author or by the old one."""
     seat = rng.randrange(2)
     it.value["by"] = rng.choice([table.names[seat], rng.choice(NAMES)])
     if rng.random() < 0.7:
@@ -330,7 +331,7 @@ def _author(rng: random.Random, table: Table, it: Try) -> None:
 
 
 def _key(rng: random.Random, table: Table, it: Try) -> None:
-    """Another key in the place of one: of the other seat, the service, an earlier one; signed by that one."""
+    """Replaces a key by another (of the other seat, the service, an earlier one), whose owner signs."""
     pool = [*table.every_key, table.server, STRANGER, *NEW]
     for name in rng.sample(["key", "old"], 2):
         if name in it.body:
@@ -360,7 +361,7 @@ def _invite(rng: random.Random, table: Table, it: Try) -> None:
 
 
 def _entropy(rng: random.Random, table: Table, it: Try) -> None:
-    """Another entropy, or a commitment to it: to the other's, for the other seat, to anything."""
+    """Gives another entropy, or a commitment to it: to the other's, for the other seat, to anything."""
     seat = rng.randrange(2)
     if "entropy_commit" in it.body:
         opened = table.course.setup.entropy_commits
@@ -379,7 +380,7 @@ def _place(rng: random.Random, table: Table, it: Try) -> None:
 
 
 def _odd(rng: random.Random, _: Table, it: Try) -> None:
-    """Any field of the body gone, more, or something else."""
+    """Removes a field of the body, adds one, or changes one."""
     values: list[Any] = [None, 0, 1, True, "", "x", [], {}, "0" * 64, ["0" * 64], 2**53 - 1]
     name = rng.choice([*it.body, "commit", "action", "later", "seat"])
     if rng.random() < 0.3:
@@ -408,7 +409,7 @@ _OFTEN = ("another action", "another move", "other openings", "other commitments
 
 
 def sort_of(did: str, submission: Submission, table: Table) -> str:
-    """What of many that are taken is the same for all readers: the shape of an action, with a ?, or what was done."""
+    """A class of accepted changes that all readers treat alike: the action with ? for cards, or the kind of change."""
     action = submission.entry.body.get("action")
     if not isinstance(action, str):
         return did
@@ -418,7 +419,7 @@ def sort_of(did: str, submission: Submission, table: Table) -> str:
 
 
 def mutant(rng: random.Random, table: Table) -> tuple[str, Submission | None]:
-    """What was done to something valid, and what came of it; None if no entry can say that."""
+    """A changed submission and the changes made; None if no entry can express it."""
     it = start(table, rng)
     for _ in range(rng.choice([0, 1, 1, 1, 1, 2, 2, 3])):
         often = "action" in it.body and rng.random() < 0.6
@@ -427,7 +428,7 @@ def mutant(rng: random.Random, table: Table) -> tuple[str, Submission | None]:
             MUTATIONS[name](rng, table, it)
             it.did.append(name)
         except _CANNOT:
-            continue  # a mutation before it has taken away what this one needs
+            continue  # an earlier mutation has removed what this one needs
     try:
         return ", ".join(it.did), it.submission()
     except _CANNOT:
@@ -438,7 +439,7 @@ def mutant(rng: random.Random, table: Table) -> tuple[str, Submission | None]:
 
 
 def finished(rng: random.Random, game: Game | None = None) -> Table:
-    """A table that has come to its end, mostly soon: what follows a changed move then seldom depends on it."""
+    """A table at the end of its game, mostly a short one: then later entries seldom depend on a changed move."""
     table = position(rng, game)
     if table.course.actor is not None and rng.random() < 0.3:
         time_out(table)
@@ -448,7 +449,7 @@ def finished(rng: random.Random, game: Game | None = None) -> Table:
 
 
 def time_out(table: Table) -> None:
-    """The seat that is to act has been too late, and loses."""
+    """Makes the seat that must act lose by a timeout."""
     course, refereed = table.course, table.refereed
     assert course.actor is not None
     append(table, entry_kinds.Timeout(course.actor, AT))
@@ -460,8 +461,10 @@ def time_out(table: Table) -> None:
 
 
 def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
-    """The log of a finished table with an entry of a player that says something else, and what was done. All together
-    could have made it: what opens the entry's cards in the end fits, and everything is chained and signed anew.
+    """The log of a finished table in which a player's entry has another content, and the change.
+
+    All parties together could have made it: the final openings fit the entry's cards, and everything is chained and
+    signed anew.
     """
     drafts = draft(table)
     for each in drafts:
@@ -498,7 +501,7 @@ def _until(table: Table, number: int) -> tuple[Opening, ...]:
 
 
 def _open_anew(drafts: list[Draft], before: list[Json], after: list[Json]) -> None:
-    """Puts other openings in the place of some, each where it was opened; one more is opened in the end."""
+    """Replaces openings where they were published; one more is published at the end."""
     places = {
         opening["part"]: each for each in drafts for opening in each.body.get("openings", ()) if opening in before
     }

@@ -1,12 +1,12 @@
-"""Does everybody see the same? Submissions that say something else than a valid one, properly signed, and all readers.
+"""Checks that all readers agree on submissions with wrong content that are properly signed.
 
     python -m tests.lab.agreement.measure --positions 20 --seed 1
     python -m tests.lab.agreement.measure --positions 300 --logs 300 --seed 1 --tries 400
 
-Of random games of every ruleset, at random places, valid submissions are changed (changes.py). What the
-referee takes is given to audit, both players, a spectator and clients, and played on to its end: they have to agree.
-What it refuses changes nothing, and tells no cards. Then finished logs are told otherwise: of what an audit takes, each
-beginning has to be taken too, and each entry by the referee. Prints whatever differs; ends with 1 if anything does.
+At random places of random games of every ruleset, valid submissions are changed (changes.py). What the referee accepts
+goes to the audit, both players, a spectator and clients, and is played on to its end: they have to agree. A refusal
+must change nothing and reveal no cards. Then finished logs are changed: if the audit accepts one, it must accept each
+beginning of it, and the referee must accept each entry. Prints every difference; exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ from tests.toy import register
 
 
 def main() -> None:
-    """Tries, and says what came of it."""
+    """Tries, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--positions", type=int, default=20, help="places in games")
     parser.add_argument("--tries", type=int, default=100, help="changed submissions at each")
-    parser.add_argument(
-        "--looks", type=int, default=8, help="of those that are taken at a place, how many all readers read"
-    )
-    parser.add_argument("--logs", type=int, default=20, help="finished games that are told otherwise, 20 times each")
+    parser.add_argument("--looks", type=int, default=8, help="how many of those accepted at a place go to all readers")
+    parser.add_argument("--logs", type=int, default=20, help="finished games that are changed, 20 times each")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     register()
@@ -41,7 +39,7 @@ def main() -> None:
     for number in range(given.positions):
         try:
             at_a_place(random.Random(f"{given.seed} place {number}"), given.tries, given.looks, counts)
-        except Exception:  # any at all is a difference, and the others are still to be tried
+        except Exception:  # any exception is a difference, and the other positions must still be tried
             _differs(counts, f"place {number}")
     for number in range(given.logs):
         try:
@@ -63,7 +61,7 @@ def at_a_place(rng: random.Random, tries: int, looks: int, counts: Counter[str])
         did, submission = mutant(rng, table)
         counts["changed submissions"] += 1
         if submission is None:
-            counts["of them no entry can say"] += 1
+            counts["of them that no entry can express"] += 1
             continue
         after = offered(table, submission, (*NEW, STRANGER))
         counts["of them refused" if after is None else "of them taken"] += 1
@@ -79,7 +77,7 @@ def at_a_place(rng: random.Random, tries: int, looks: int, counts: Counter[str])
 
 
 def in_a_log(rng: random.Random, counts: Counter[str]) -> None:
-    """One finished log, and twenty others in its place."""
+    """One finished log, and twenty changed versions of it."""
     table = finished(rng)
     assert_agreed(table)
     assert refereed(table.text.encode()) == []
@@ -90,7 +88,7 @@ def in_a_log(rng: random.Random, counts: Counter[str]) -> None:
         if not result.ok or not result.finished:
             counts["of them the audit refuses"] += 1
             continue
-        counts["of them held against the referee"] += 1
+        counts["of them compared with the referee"] += 1
         assert (wrong := refereed(log)) == [], (done, wrong)
 
 

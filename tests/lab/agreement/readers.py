@@ -1,6 +1,6 @@
-"""What everybody makes of one log: the referee, both players, a spectator, clients, the audit. They have to agree.
+"""The readers of one log: the referee, both players, a spectator, clients, the audit. They have to agree.
 
-Each function raises `AssertionError` where one of them sees what another does not.
+Each function raises `AssertionError` where they disagree.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ DOCUMENTED = (
     errors.SignatureError,
     errors.CommitmentError,
 )
-"""What `host.accept` may raise; anything else is raised on."""
+"""The errors that `host.accept` may raise; any other is re-raised."""
 _OF_ACTIONS = ("C", "G")
 """Cards of one game that are letters of actions in another; a list of actions names them."""
 
 
 def offered(table: Table, submission: Submission, keys: Sequence[PrivateKey] = ()) -> Table | None:
-    """The table after a submission; None if it is refused, properly. `keys` may have become a player's."""
+    """The table after a submission; None if it is properly refused. A key of `keys` may have become a player's."""
     before = table.refereed
     try:
         accepted = host.accept(before, submission, signer=table.server, at=AT)
@@ -74,7 +74,7 @@ def offered(table: Table, submission: Submission, keys: Sequence[PrivateKey] = (
 
 
 def assert_accepted(table: Table, submission: Submission, accepted: Accepted) -> None:
-    """What was sent is what stands there, and can be sent."""
+    """Checks that the accepted entry is the one that was sent, and that it can be sent."""
     assert accepted.lines[0].entry == submission.entry
     assert accepted.lines[0].sig == submission.sig
     assert [line.entry.by for line in accepted.lines[1:]] == [SERVER_NAME] * (len(accepted.lines) - 1)
@@ -85,10 +85,10 @@ def assert_accepted(table: Table, submission: Submission, accepted: Accepted) ->
 
 
 def assert_tells_no_cards(table: Table, submission: Submission, error: errors.HkojiError) -> None:
-    """An error names no card but those that its reader has sent, has on hand, or sees on the table."""
+    """Checks that an error names no card except those that its reader has sent, holds, or sees on the table."""
     pack, state = table.ruleset.pack, table.course.state
     known = f"{submission.entry.text} {submission.opening} {getattr(state, 'offer', '')} {getattr(state, 'left', '')}"
-    known += re.sub(r"[\s,/]", "", submission.entry.text).upper()  # as it is read where it is read leniently
+    known += re.sub(r"[\s,/]", "", submission.entry.text).upper()  # read here as leniently as by the reader
     seat = table.course.actor
     if seat is not None and submission.entry.by == table.names[seat]:
         known += " " + pack.decode(state.hands[seat])
@@ -103,12 +103,12 @@ def assert_tells_no_cards(table: Table, submission: Submission, error: errors.Hk
 
 
 def fold(ruleset: Ruleset, events: Sequence[Event]) -> State:
-    """The position that events make."""
+    """The position after these events."""
     return reduce(lambda state, event: state.apply(event), events, ruleset.initial())
 
 
 def assert_agreed(table: Table, before: Table | None = None) -> None:
-    """All readers of the table's log take it, and see the same as far as each can see. `before` is an earlier one."""
+    """Checks that all readers accept the table's log and agree as far as each can see. `before` is an earlier log."""
     lines, refereed, course = table.lines, table.refereed, table.refereed.course
     text = format_log(lines)
     assert parse_log(text) == tuple(lines)
@@ -139,7 +139,7 @@ def assert_agreed(table: Table, before: Table | None = None) -> None:
 
 
 def _pins(course: Course) -> ExpectedKeys:
-    """The keys that are to be expected: those that were taken."""
+    """The keys expected by an audit: those that were used."""
     setup = course.setup
     taken = {name: setup.all_keys(seat) for seat, name in enumerate(setup.names) if name}
     return {SERVER_NAME: setup.server_key, **taken}
@@ -162,7 +162,7 @@ def _assert_player(table: Table, referee: Replay, seat: Seat, before: Table | No
         refereed.course.state.legal_actions() if position.mine and refereed.course.stage is Stage.PLAY else ()
     )
     information_json(position.course.state, seat, position.events, position.legal)
-    # From what the service keeps alone, as on another machine.
+    # Only from what the service keeps, as on another machine.
     assert replay_own(lines, seat, view, host.own_openings(refereed, seat)).events == client.events
     if before is not None and before.course.setup.names[seat] is not None and not refereed.course.finished:
         old = host.view(before.refereed, seat)
@@ -180,7 +180,7 @@ def _whole(result: Replay, lines: Sequence[Line]) -> Replay:
 
 
 def _assert_seen(seen: Replay, referee: Replay, seat: Seat | None) -> None:
-    """The law: what is seen of the fold is the fold of what is seen; entry by entry."""
+    """Checks the law: the projection of the fold is the fold of the projections, entry by entry."""
     public = referee.steps[-1].course.setup.ruleset.public
     for mine, theirs in zip(seen.steps, referee.steps, strict=True):
         assert mine.events == tuple(project(event, seat, public) for event in theirs.events)
@@ -197,7 +197,7 @@ def _assert_seen(seen: Replay, referee: Replay, seat: Seat | None) -> None:
 
 
 def play_on(table: Table, rng: random.Random) -> Table:
-    """The same game, played to its end by who can, given up by who cannot; and its seed published."""
+    """The same game played to its end (given up if a player cannot go on), with its seed published."""
     table = copy.copy(table)
     table.lines, table.random = list(table.lines), rng
     moves = 0
@@ -223,7 +223,7 @@ def play_on(table: Table, rng: random.Random) -> Table:
 
 
 def _join(table: Table) -> None:
-    """By whom it is open to; if that is nobody who is here, it is taken back."""
+    """Lets an eligible player join; if there is none here, cancels the game."""
     invite = table.course.setup.invite
     name = invite.name if invite else table.names[1] if table.names[1] != table.names[0] else "bob-too"
     if name == SERVER_NAME or (invite and invite.key):
@@ -244,9 +244,9 @@ def _join(table: Table) -> None:
 
 
 def refereed(log: bytes) -> list[str]:
-    """What the referee would have refused in a finished log that an audit takes, given all that it opens.
+    """Finds what the referee would have refused in a finished log that an audit accepts, given all that it opens.
 
-    And every beginning of it has to be taken by the audit as well.
+    The audit must also accept every beginning of it.
     """
     lines = parse_log(log)
     texts = log.splitlines(keepends=True)

@@ -1,6 +1,6 @@
-"""One rule book: what the referee takes everybody can read, and what an audit takes the referee would have taken.
+"""All readers can read what the referee accepts, and the referee would have accepted what an audit accepts.
 
-A sample of what `python -m tests.lab.agreement.measure` tries as often as one likes.
+A sample; `python -m tests.lab.agreement.measure` tries any number.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_what_the_referee_takes_everybody_can_read(game: Game, seed: int) -> Non
         after = offered(table, submission, (*NEW, STRANGER)) if submission else None
         if submission is not None and after is not None:
             taken[sort_of(did, submission, table)] = after
-    for sort in sorted(taken)[:4]:  # moves first
+    for sort in sorted(taken)[:4]:  # the seat that moves first
         assert_agreed(taken[sort], table)
     for after in list(taken.values())[:1]:
         assert_agreed(play_on(after, rng))
@@ -75,7 +75,7 @@ def test_the_script_agrees_on_a_game_told_otherwise(tmp_path: Path) -> None:
 
 
 def _lenient(self: Hanamikoji, action: str, cards: tuple[str, ...]) -> str:
-    """Counts no `X`."""
+    """Completes an action without counting the hidden cards (`X`)."""
     if not self.hidden(action) and not cards:
         return action
     completed = action[0] + cards[0]
@@ -83,8 +83,8 @@ def _lenient(self: Hanamikoji, action: str, cards: tuple[str, ...]) -> str:
     return completed
 
 
-def test_a_referee_that_counts_no_hidden_cards_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That the laws above would fail if somebody saw what others do not."""
+def test_a_referee_that_counts_no_hidden_cards_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laws above fail if a reader sees something else than the others."""
     table = new_game(3)
     honest = table.move(next(action for action in table.course.state.legal_actions() if action[0] == "2"))
     commits = tuple(opening.commitment(table.game) for opening in honest.opening)

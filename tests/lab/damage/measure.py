@@ -1,21 +1,21 @@
-"""Damages one byte of logs, signatures, receipts and keys, a million times, and counts what is not detected.
+"""Damages one byte of logs, signatures, receipts and keys, a million times, and counts the undetected cases.
 
-    python -m tests.lab.damage.measure --ways 1 --places 50 --pieces 2000      a look at it, in a minute
+    python -m tests.lab.damage.measure --ways 1 --places 50 --pieces 2000      a sample, in a minute
     python -m tests.lab.damage.measure --jobs 2 --shell 300                    all of it
 
-Logs: every game among the test vectors and some that end in other ways. At each place of each, so many (--ways) of
-five sorts of damage: a bit turned, a byte replaced, put in, taken out, or exchanged with the next; --places takes so
-many places of a log instead of all. A damaged log goes through the reading and the audit of `hkoji audit FILE`, with
-the keys that are expected. It must not hold; as many entries must stand as there are before the damage; nobody may be
-accused; and nothing may raise. Signatures that stand undamaged in the log are checked once a log and not once a damage;
-for one damage in a hundred they are all checked again, and the outcome must be the same.
+Logs: every game among the test vectors, and some that end in other ways. At each place of each log, --ways of five
+sorts of damage: a bit flipped, a byte replaced, inserted, deleted, or exchanged with the next; --places takes only that
+many places of a log. A damaged log goes through the reading and the audit of `hkoji audit FILE`, with the expected
+keys. It must not hold; exactly the entries before the damage must hold; nobody may be accused; and nothing may raise.
+Signatures that remain undamaged in the log are checked once per log; for one damage in a hundred all signatures are
+checked again, and the outcome must be the same.
 
-A signature, a receipt, a view, a key, a file of keys and a private key file by themselves: every damage there is, or
-so many of each (--pieces). A receipt is JSON, and a file of keys has spaces: damages after which such a file still says
-the same are counted apart, and not among those that were tried.
+Single pieces: a signature, a receipt, a view, a key, a file of keys and a private key file, with all possible damages
+or --pieces of each. A receipt is JSON, and a file of keys has spaces: damages that leave the meaning of such a file
+unchanged are counted apart, and not among the damages tried.
 
---shell N gives N of the damaged logs to docs/spec/audit.sh, which must say the same as `hkoji audit`: the same step,
-the same entry. Ends with 1 if anything was not as it must be.
+--shell N gives N of the damaged logs to docs/spec/audit.sh, which must agree with `hkoji audit` on step and entry.
+Exits with 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Task(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What came of a task: how many came to what, by sort of damage; what was wrong; one damage for the shell."""
+    """The results of a task: counts by sort of damage and outcome; faults; one damage for the shell."""
 
     task: Task
     counts: Counter[tuple[str, str]]
@@ -64,7 +64,7 @@ class Told(NamedTuple):
 
 
 def main() -> None:
-    """Damages, and says what came of it."""
+    """Damages, and prints the results."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -74,7 +74,9 @@ def main() -> None:
     parser.add_argument("--places", type=int, help="of each log; all by default")
     parser.add_argument("--pieces", type=int, help="damages of each piece; all by default")
     parser.add_argument("--jobs", type=int, default=1, help="processes for the logs")
-    parser.add_argument("--shell", type=int, default=0, metavar="N", help="damaged logs for the script as well")
+    parser.add_argument(
+        "--shell", type=int, default=0, metavar="N", help="also give this many damaged logs to the script"
+    )
     given = parser.parse_args()
     if given.shell and (missing := missing_tools()):
         sys.exit(missing)
@@ -88,7 +90,7 @@ def main() -> None:
     if given.shell:
         print(f"{agreed} of {given.shell} damaged logs: the script says the same")
     total = tried + in_pieces
-    print(f"{total:,} damages in {time.monotonic() - started:.0f} s, {len(wrong)} not detected as they must be")
+    print(f"{total:,} damages in {time.monotonic() - started:.0f} s, {len(wrong)} not detected properly")
     sys.exit(bool(wrong))
 
 
@@ -142,7 +144,7 @@ def _work(task: Task) -> Told:
         if not rng.randrange(_PLAINLY):
             plain += 1
             if auditor.complaint(damage, plain=True) != (word, reason):
-                reason = reason or "the audit that checks every signature says something else"
+                reason = reason or "the audit that checks every signature differs"
         if reason:
             wrong.append(f"{auditor.log.name}, {damage}: {reason}")
     sample = rng.choice(damages) if damages else Damage("byte", task.places.start, 0)

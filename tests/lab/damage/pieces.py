@@ -1,8 +1,8 @@
-"""Signatures, receipts, views and keys by themselves: read as the project reads them, for damaging one byte of each.
+"""Signatures, receipts, views and keys by themselves, read as the project reads them, to damage one byte of each.
 
-Each piece is a text or blob, and a function that says what reading another in its place comes to. Where more than one
-spelling is allowed (JSON around a receipt, spaces in a file of keys, armour around a private key), some damages change
-nothing that counts: they give `SAME`, and are counted apart.
+Each piece is a text or blob with a function that gives the outcome of reading another in its place. Where several
+spellings are allowed (JSON around a receipt, spaces in a file of keys, armour around a private key), some damages
+change nothing that matters: they give `SAME` and are counted apart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REFUSED: Final = "refused"
 
 
 class Piece(NamedTuple):
-    """`read` gives `SAME`, `HOLDS` (which must not be) or what was seen; whatever else it raises must not be either."""
+    """`read` gives `SAME`, `HOLDS` (a fault) or what was detected; an unexpected exception is a fault too."""
 
     name: str
     data: bytes
@@ -40,7 +40,7 @@ class Piece(NamedTuple):
 
 
 def complaint(piece: Piece, data: bytes) -> tuple[str, str]:
-    """What comes of a damaged piece; and what is wrong with that, if anything."""
+    """The outcome of a damaged piece, and the fault if there is one."""
     try:
         word = piece.read(data)
     except HkojiError:
@@ -51,7 +51,7 @@ def complaint(piece: Piece, data: bytes) -> tuple[str, str]:
 
 
 def pieces(folder: Path) -> Iterator[Piece]:
-    """All of them; a file of keys is written into `folder` to be read."""
+    """All pieces; the file of keys is written into `folder` to be read."""
     log = next(each for each in sound_logs() if each.name == "running.jsonl")
     lines = parse_log(log.data)
     for name in ("server", "alice"):

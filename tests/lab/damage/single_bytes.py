@@ -1,7 +1,7 @@
-"""One byte of a file changed, in every way there is, and what must come of it.
+"""One byte of a file changed, in every possible way, and the required outcome.
 
-A damage that gives the same bytes as the file is none, and none comes twice: a byte taken out of a run of equal bytes
-is the first of it, and one put in stands before its equals.
+Damages that leave the file unchanged are left out, and so are duplicates: of a run of equal bytes only the first is
+deleted, and an inserted byte stands before its equals.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tests.support.table import Table, new_game
 from tests.support.vectors import expected_keys
 
 SORTS: Final = ("bit", "byte", "put in", "taken out", "swapped")
-_TELLING: Final = b'\x00\x0a\x0d\x20"\\{}[],:0123456789-.eE=+/\x7f\x80\xff'  # what a parser may read otherwise
+_TELLING: Final = b'\x00\x0a\x0d\x20"\\{}[],:0123456789-.eE=+/\x7f\x80\xff'  # bytes that a parser may misread
 _GAMES: Final = Path(__file__).parents[2] / "data" / "vectors" / "games"
 
 
 class Damage(NamedTuple):
-    """One byte at `place`: replaced by `value`, put in before it, taken out, or exchanged with the next."""
+    """One byte at `place`: replaced by `value`, inserted before it, deleted, or exchanged with the next."""
 
     sort: str
     place: int
@@ -55,7 +55,7 @@ class Damage(NamedTuple):
 
 
 def all_damages(data: bytes) -> Iterator[Damage]:
-    """Every file with one byte changed, one more or one less, or with two neighbours exchanged."""
+    """Every file with one byte changed, inserted or deleted, or with two neighbours exchanged."""
     for place in range(len(data) + 1):
         before = data[place - 1] if place else None
         yield from (Damage("put in", place, value) for value in range(256) if value != before)
@@ -65,7 +65,7 @@ def all_damages(data: bytes) -> Iterator[Damage]:
 
 
 def some_damages(data: bytes, places: range, ways: int, rng: random.Random) -> Iterator[Damage]:
-    """At each of `places` so many (1 to 5) of the five sorts, in turn, with a value that is left to chance."""
+    """At each of `places`, `ways` (1 to 5) of the five sorts, in turn, with a random value."""
     for place in places:
         sorts = {SORTS[(place + way) % len(SORTS)] for way in range(ways)}
         here = data[place]
@@ -101,7 +101,7 @@ def _value(rng: random.Random, *others: int) -> int:
 
 @dataclass(frozen=True)
 class Sound:
-    """A log that holds, with the keys that are expected in it."""
+    """A log that holds, with the keys expected in it."""
 
     name: str
     data: bytes
@@ -144,9 +144,9 @@ def _invited() -> Table:
 
 
 class Auditor:
-    """Audits damaged copies of one log. Checks of signatures of the sound log are remembered, all others are made.
+    """Audits damaged copies of one log. Results for the sound log's signatures are cached, all others are checked.
 
-    That is a check of the same bytes with the same key; `plain` makes every one.
+    The cache key is the bytes and the key; `plain` checks every signature.
     """
 
     def __init__(self, log: Sound) -> None:
@@ -171,10 +171,10 @@ class Auditor:
             yield None if check in self._checked else verify(check)  # type: ignore[operator] # as above
 
     def complaint(self, damage: Damage, *, plain: bool = False) -> tuple[str, str]:
-        """What becomes of a damage, in a word or two; and what is wrong with that, if anything.
+        """The outcome of a damage in a word or two, and the fault if there is one.
 
-        The file is taken apart as `hkoji audit FILE` does. It must not hold; what stands of it must be what stands
-        before the damage; and nobody may be accused.
+        The file is split as `hkoji audit FILE` does. It must not hold; exactly the entries before the damage must hold;
+        and nobody may be accused.
         """
         data = damage.of(self.log.data)
         assert data != self.log.data
@@ -198,7 +198,7 @@ class Auditor:
         return (f"step {first.step} {first.step.name.lower()}" if first.understood else "not understood"), ""
 
     def _intact(self, data: bytes, place: int) -> int:
-        """How many lines come before the first byte that is another."""
+        """The number of lines before the first byte that differs."""
         log = self.log.data
         while place < min(len(data), len(log)) and data[place] == log[place]:
             place += 1

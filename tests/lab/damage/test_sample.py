@@ -1,4 +1,4 @@
-"""One byte of a log, a signature, a receipt or a key is another: it is found, where it is, and nobody is accused.
+"""A changed byte of a log, a signature, a receipt or a key is found, in its place, and nobody is accused.
 
 A sample; `python -m tests.lab.damage.measure` tries a million.
 """
@@ -38,8 +38,8 @@ def test_what_is_remembered_of_the_sound_log_changes_nothing() -> None:
             assert auditor.complaint(damage) == auditor.complaint(damage, plain=True)
 
 
-def test_what_would_not_be_found_is_told() -> None:
-    """A "damage" that makes a sound log of an unsound one: the one way to see that a log that holds is not let pass."""
+def test_an_undetected_damage_is_reported() -> None:
+    """A "damage" that makes a sound log of an unsound one: the only way to test that it would be reported."""
     log = next(log for log in sound_logs() if log.name == "cancelled")
     auditor = Auditor(log)
     end = len(log.data)

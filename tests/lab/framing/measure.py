@@ -1,12 +1,12 @@
-"""Can a file of evidence convict the honest? Tries so many files, put together by chance or damaged, from a seed.
+"""Checks that files of evidence, put together or damaged at random from a seed, convict no honest party.
 
     python -m tests.lab.framing.measure 2000 1
 
-Half of the files are put together by a player who has all that the honest service and both players have ever signed in
-two games, and keys of his own (tests/support/framing.py); a quarter are honest files with a line or a byte changed, and
-a quarter files that convict the service, changed likewise: no change may make them name anybody else. Each is audited
-with the right keys from outside and without any. Prints every file that names somebody it must not, and how many there
-were of each sort and verdict; ends with 1 if there was such a file.
+Half of the files are put together by a player who has everything that the honest service and both players have signed
+in two games, and keys of his own (tests/support/framing.py). A quarter are honest files with a line or a byte changed.
+A quarter are files that convict the service, changed in the same way: no change may make them name anybody else. Each
+file is audited with the right keys from outside, and without any. Prints every file that names an innocent party, and
+the numbers by sort and verdict; exits with 1 if there was such a file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.table import AT
 
 
 class Tried(NamedTuple):
-    """A file, of which sort, and whether the service may be named by it."""
+    """A file, its sort, and whether it may name the service."""
 
     sort: str
     told: Story
@@ -38,7 +38,7 @@ class Tried(NamedTuple):
 
 
 def main() -> None:
-    """Tries, and says what came of it."""
+    """Tries, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("files", type=int)
     parser.add_argument("seed", type=int)
@@ -55,7 +55,7 @@ def main() -> None:
             print(f"file {number}, {tried.sort}: names {', '.join(sorted(wronged))}\n{tried.text}")
     for word, count in sorted(verdicts.items()):
         print(f"{count:8} {word}")
-    print(f"{given.files} files in {time.monotonic() - started:.0f} s, {framed} of them name somebody who is honest")
+    print(f"{given.files} files in {time.monotonic() - started:.0f} s, {framed} of them name an innocent party")
     sys.exit(framed > 0)
 
 
@@ -66,7 +66,7 @@ def accused(text: str, known: object) -> set[str]:
 
 
 def files(rng: random.Random) -> Iterator[Tried]:
-    """One after the other, without end."""
+    """Files of all sorts in turn, without end."""
     while True:
         pair = rng.choice(stories())
         told = pair[0]

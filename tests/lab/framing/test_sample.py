@@ -1,4 +1,4 @@
-"""No file of evidence convicts the honest: a sample of what measure.py tries."""
+"""No file of evidence convicts the honest: a sample of the files that measure.py tries."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.support.framing import damages, evidence, frame, innocents, shown, st
 from tests.support.table import AT, new_game
 
 
-def test_who_is_innocent_would_be_seen_to_be_named() -> None:
-    """So that the laws here can fail."""
+def test_an_accusation_of_the_innocent_would_be_detected() -> None:
+    """Shows that the laws here can fail."""
     told, _ = stories()[0]
     bad = format_evidence(evidence(told, refused=(shown(told.table, 0, head="ab" * 32),)))
     for known in (pins(told.table), {}):

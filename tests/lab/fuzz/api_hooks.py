@@ -1,7 +1,7 @@
-"""What Schemathesis is told about the service in measure_api.py: real ids, real entries, and who asks.
+"""Schemathesis hooks for measure_api.py, with real ids, real entries and real logins.
 
-It loads this module by the name in `SCHEMATHESIS_HOOKS`; the file named by `HKOJI_FUZZ_API` has players and games.
-Without that file nothing is registered.
+Schemathesis loads this module by the name in `SCHEMATHESIS_HOOKS`; the file named by `HKOJI_FUZZ_API` has players and
+games. Without that file nothing is registered.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _LASTING: Final = {
     "GET /v1/games/{game}/events": 3600,
     "GET /v1/events": 3600,
 }
-"""What can take its time, and the most seconds that can be asked for."""
+"""The addresses that can wait, and the longest `wait` in seconds."""
 _NEW_GAMES: Final = 200
-"""So many games are begun anew when there are too few that take entries."""
+"""When fewer games than this accept entries, new ones begin."""
 
 
 def hasten(case: Any) -> None:  # Any: a case of Schemathesis
-    """Nothing is waited for that takes long: a `wait` that is understood becomes none. Others stay, to be refused."""
+    """Sets a valid `wait` to 0, so that no request takes long. Invalid values stay, to be refused."""
     operation = f"{case.operation.method.upper()} {case.operation.path}"
     if operation not in _LASTING:
         return
@@ -56,7 +56,7 @@ def hasten(case: Any) -> None:  # Any: a case of Schemathesis
 
 
 class _There:
-    """The running service, seen from here."""
+    """The running service, as a client sees it."""
 
     def __init__(self, url: str) -> None:
         self.port = int(url.rpartition(":")[2])
@@ -68,7 +68,7 @@ class _There:
 
 
 class Deep:
-    """Makes requests of generated cases that get somewhere. `counts` counts what came back."""
+    """Makes generated requests meaningful. `counts` counts the answers."""
 
     def __init__(self, config: dict[str, Any]) -> None:  # Any: JSON
         self.chance = random.Random(config["seed"])
@@ -78,14 +78,14 @@ class Deep:
         self.deep = config["run"] == "deep"
         self.players = [self._player(given) for given in config["players"]]
         self.lost = [(self._player(given), given["code"], given["game"]) for given in config["lost"]]
-        """Players whose keys the host has revoked: with the code for another, and a game that waits for them."""
+        """Players whose keys the host has revoked: with the code for another key, and a game that waits for them."""
         self.old_keys: dict[str, PrivateKey] = {}
         self.newcomers: list[Player] = []
         """Players whose keys are changed and revoked."""
         self.logins: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
         self.sent: list[tuple[str, bytes]] = []
-        """Entries that were to be taken: most have been."""
+        """Entries meant to be accepted; most have been."""
 
     def _player(self, given: dict[str, Any]) -> Player:  # Any: JSON
         openings = {game: [parse_opening(each) for each in kept] for game, kept in given["openings"].items()}
@@ -93,13 +93,13 @@ class Deep:
         return Player(self.service, given["name"], key, given["entropy"], openings)
 
     def login(self, player: Player) -> str:
-        """A good token of a player: the last one, unless it has been logged out."""
+        """A valid token of a player: the last one, unless it has been logged out."""
         if player.name not in self.logins:
             self.logins[player.name] = player.login().token
         return self.logins[player.name]
 
     def login_if_possible(self, player: Player) -> str:
-        """A good token, or one that is none for a player whose key does not count."""
+        """A valid token, or an invalid one for a player whose key has been replaced."""
         if self.service.ask("GET", f"/v1/players/{player.name}").json["key"] != player.key.public.text:
             return "0" * 64
         return self.login(player)
@@ -107,7 +107,7 @@ class Deep:
     # --- before a request -----------------------------------------------------------------------------------------
 
     def before(self, case: Any) -> None:  # Any: a case of Schemathesis
-        """Puts in who asks and, mostly, what is there."""
+        """Sets the login and, mostly, ids that exist."""
         operation = f"{case.operation.method.upper()} {case.operation.path}"
         if self.chance.random() < 0.8:
             for name, known in (("game", self.games), ("name", ["alice", "bob", "carol"])):
@@ -146,7 +146,7 @@ class Deep:
         case.headers["Authorization"] = f"Bearer {token}"
 
     def _entry(self, *, change: bool) -> tuple[str, bytes]:
-        """The address and body of an entry that a game waits for, or of one that was that before it was changed."""
+        """The address and body of an entry that a game waits for, or of such an entry after a change."""
         game, player, submission = self._due()
         value = submission.to_json()
         if not change:
@@ -176,7 +176,7 @@ class Deep:
         return address, json.dumps(value).encode()
 
     def _refused(self, submission: Submission) -> Submission:
-        """A well-formed entry that is not the one to come: another's turn, another's game, an illegal move."""
+        """A well-formed entry that may not come next: of the wrong seat or game, or an illegal move."""
         place = (submission.entry.seq - 1, submission.entry.prev)
         player = self.chance.choice(self.players)
         sort = self.chance.choice(
@@ -231,7 +231,7 @@ class Deep:
         return None
 
     def _follow(self) -> None:
-        """Keeps the number of games that are being played: one that is over is joined by a new one."""
+        """Keeps the number of running games: a new one replaces each that ends."""
         if len(self.games) < _NEW_GAMES and self.chance.random() < 0.05:
             host = self.chance.choice(self.players)
             host.token = self.login(host)
@@ -243,7 +243,7 @@ class Deep:
         return {**value, "opening": opening} if opening is not None else value
 
     def _other_fields(self, submission: Submission) -> str:
-        """The entry with something else in one place, in the one form."""
+        """The entry with one value changed, in canonical form."""
         entry: dict[str, Any] = json.loads(submission.entry.text)
         odd: Callable[[], Any] = lambda: self.chance.choice(  # noqa: E731 # Any: JSON
             [0, 1, -1, 2**53 - 1, None, True, "", "X", "server", "alice", "0" * 64, "0" * 32, [], {}, [[]], {"ext": {}}]
@@ -264,7 +264,7 @@ class Deep:
             return json.dumps(entry)
 
     def _openings(self, openings: Any) -> Any:  # Any: JSON
-        """Openings that are changed in one place, or too many, or too few."""
+        """Openings with one changed, one too many, or one too few."""
         opening = {"cards": "A", "part": 0, "salt": "0" * 64, "seq": 5}
         if not openings or self.chance.random() < 0.3:
             return self.chance.choice([[opening], [opening, opening], [], [{}], [None], opening, "A"])
@@ -294,7 +294,7 @@ class Deep:
         return self.perhaps(value, change=change)
 
     def _registration(self, *, change: bool) -> bytes:
-        """Of a player who is here, or of a new one."""
+        """A registration of an existing player, or of a new one."""
         player = self.chance.choice(self.players)
         if self.chance.random() < 0.5:
             player = Player(self.service, f"new{self.chance.randrange(10**6)}")
@@ -309,7 +309,7 @@ class Deep:
     # --- after a request ------------------------------------------------------------------------------------------
 
     def after(self, case: Any, response: Any) -> None:  # Any: of Schemathesis
-        """Counts; a token that has been logged out is not used again."""
+        """Counts the answer; a token that has been logged out is not used again."""
         method = response.request.method
         self.counts[f"{method} {case.operation.path} {response.status_code}"] += 1
         if case.operation.path == "/v1/logout" and response.status_code == 204:
@@ -321,7 +321,7 @@ class Deep:
 
 
 class Keys:
-    """What players say of their keys."""
+    """Players' statements about their keys."""
 
     def __init__(self, deep: Deep) -> None:
         self.deep, self.chance = deep, deep.chance
@@ -336,7 +336,7 @@ class Keys:
         return PrivateKey.from_seed(self.chance.randbytes(32))
 
     def another(self, *, change: bool) -> tuple[str, bytes]:
-        """Another key for a newcomer."""
+        """Changes a newcomer's key."""
         player, new = self._newcomer(), self._fresh()
         data = self.deep.perhaps(player.rekeying(new), change=change)
         if not change:
@@ -349,7 +349,7 @@ class Keys:
         return player.name, self.deep.perhaps(player.revoking(), change=change)
 
     def recovery(self, *, change: bool) -> tuple[str, bytes]:
-        """Another key for a revoked one, with the host's code or with one that is none."""
+        """Replaces a revoked key, with the host's code or with an invalid one."""
         player, code, _ = self.chance.choice(self.deep.lost[::2])
         new = self._fresh()
         code = code if self.chance.random() < 0.8 else self.chance.choice(["", "x", code[:-1], code + "0"])
@@ -375,7 +375,7 @@ class Keys:
 
 
 def register(deep: Deep) -> None:
-    """Tells Schemathesis."""
+    """Registers the hooks."""
 
     @schemathesis.hook
     def after_call(_: Any, case: Any, response: Any) -> None:  # Any: of Schemathesis

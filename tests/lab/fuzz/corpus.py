@@ -1,7 +1,7 @@
-"""Inputs that were interesting once, as golden text: tests/data/fuzz/TARGET.txt, a line each.
+"""Inputs that once took new branches, as golden text: tests/data/fuzz/TARGET.txt, a line each.
 
-A line is a JSON string, whose characters are the input's bytes. Lines are sorted by length, then by text. Written by
-`python -m tests.lab.fuzz.measure --keep`; what was found and mended is put in by hand, and stays.
+A line is a JSON string whose characters are the input's bytes. Lines are sorted by length, then by text. Written by
+`python -m tests.lab.fuzz.measure --keep`; inputs that revealed faults, since fixed, are added by hand and stay.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read(target: str) -> tuple[bytes, ...]:
 
 
 def write(target: str, inputs: Iterable[bytes]) -> None:
-    """Keeps inputs for a target, sorted and each once."""
+    """Keeps inputs for a target, sorted and without duplicates."""
     lines = {json.dumps(data.decode("latin-1")) for data in inputs}
     KEPT.mkdir(exist_ok=True)
     text = "".join(f"{line}\n" for line in sorted(lines, key=lambda line: (len(line), line)))
@@ -35,7 +35,7 @@ def write(target: str, inputs: Iterable[bytes]) -> None:
 
 
 def keep(target: str, folder: Path) -> None:
-    """Adds the smallest inputs that a campaign has left in `folder`, if there are not as many yet, and its findings."""
+    """Adds the smallest inputs that a campaign has left in `folder`, up to the limit, and its findings."""
     known = set(read(target))
     findings = {path.read_bytes() for path in (folder / "findings").iterdir()}
     found = {path.read_bytes() for path in (folder / "inputs").iterdir() if not path.name.startswith("seed-")}

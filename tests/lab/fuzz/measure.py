@@ -1,4 +1,4 @@
-"""Fuzzes everything that reads outside input, one target after the other, guided by the branches that inputs take.
+"""Fuzzes every reader of outside input, one target after the other, guided by the branches that inputs take.
 
     python -m tests.lab.fuzz.measure --scale 0.01                  a hundredth of all inputs, for each target
     python -m tests.lab.fuzz.measure                               more than ten million inputs in all
@@ -7,10 +7,10 @@
 
 atheris (requirements/fuzz.txt) is installed into a temporary folder for the run.
 
-A target fails if it raises what is no error of the project's, if what it reads does not say what was written, if one
-input takes longer than --seconds, or if the process takes more than --megabytes of memory. Then the input that did it
-is kept in the corpus folder, its name is told, and the campaign ends with 1, after the other targets have had their
-turn. The folder (--corpus) keeps the inputs that took new branches; given again, the next campaign goes on from them.
+A target fails if it raises an exception that is not a `HkojiError`, if the value that it reads does not match what was
+written, if one input takes longer than --seconds, or if the process takes more than --megabytes of memory. Then the
+input is kept in the corpus folder, its file name is printed, and the campaign exits with 1 after the other targets have
+run. The folder (--corpus) keeps the inputs that took new branches; given again, the next campaign continues from them.
 --keep puts the smallest of them into tests/data/fuzz, where the tests read them without atheris.
 """
 
@@ -30,7 +30,7 @@ from tests.lab.fuzz.corpus import keep
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets import TARGETS
 
-_MEMORY: Final = Path("/dev/shm")  # files that are read a million times are better off in memory
+_MEMORY: Final = Path("/dev/shm")  # files that are read a million times are faster in memory
 _REQUIREMENTS: Final = Path(__file__).parents[3] / "requirements" / "fuzz.txt"
 _DONE: Final = re.compile(rb"^#([0-9]+)\s+(?:DONE|[A-Za-z]+)\s+cov: ([0-9]+) ft: ([0-9]+) .*?rss: ([0-9]+)Mb", re.M)
 _INITED: Final = re.compile(rb"^#[0-9]+\s+INITED cov: ([0-9]+) ft", re.M)
@@ -38,7 +38,7 @@ _SLOWEST: Final = re.compile(rb"^stat::slowest_unit_time_sec:\s+([0-9]+)", re.M)
 
 
 class Ran(NamedTuple):
-    """What a target came to: inputs tried, branches taken by the seeds and in the end, memory, and a finding."""
+    """The results for a target: inputs tried, branches taken by the seeds and at the end, memory, and a finding."""
 
     target: Target
     inputs: int
@@ -51,13 +51,13 @@ class Ran(NamedTuple):
 
 
 def main() -> None:
-    """Fuzzes, and sums up."""
+    """Fuzzes, and prints a summary."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--only", action="append", choices=TARGETS, metavar="TARGET")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the inputs of a whole campaign")
+    parser.add_argument("--scale", type=float, default=1.0, help="part of the inputs of a complete campaign")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=25, help="the longest that one input may take")
     parser.add_argument("--megabytes", type=int, default=1024)

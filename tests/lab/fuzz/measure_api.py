@@ -1,17 +1,17 @@
-"""Schemathesis against a real service: generated requests to every endpoint of its OpenAPI document, for a long time.
+"""Runs Schemathesis against a real service: generated requests to every endpoint of its OpenAPI document.
 
     python -m tests.lab.fuzz.measure_api --examples 30 --seed 1          # a minute or two
     python -m tests.lab.fuzz.measure_api --examples 2000 --seed 1 --report api.json
 
-A process of `hkoji serve` on SQLite is given players, games in every state, logins that are good, expired and logged
+A process of `hkoji serve` on SQLite gets players, games in every state, and logins that are valid, expired and logged
 out. Then Schemathesis runs twice, each time in all its phases (examples, coverage, fuzzing, stateful). In the run
-`plain` requests are its own, with a login where one is needed, and all its checks are on but one,
-`positive_data_acceptance`: no schema can say that a text has to be signed. In the run `deep`
-(api_hooks.py) most ids are those of real games and most submissions are entries that would be taken, or
-such entries changed and signed anew; logins are of all sorts; the checks that need to know what was generated are off.
+`plain` the requests are its own, with a login where one is needed. All its checks are on except
+`positive_data_acceptance`: no schema can say that a text has to be signed. In the run `deep` (api_hooks.py) most ids
+are those of real games, and most submissions are entries that would be accepted, or such entries changed and signed
+anew; logins are of all sorts; the checks that need to know what was generated are off.
 
-Prints how many requests went to which endpoint and what status came back. Ends with 1 if Schemathesis has found
-anything, a 5xx came back, or the service's log has a traceback.
+Prints the numbers of requests by endpoint and status. Exits with 1 if Schemathesis has found anything, a 5xx came back,
+or the service's log has a traceback.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.lab.fuzz.api_hooks import CONFIG
 from tests.support.service import Player, Service, begin, play, serving
 
 _PATIENCE = 600.0
-"""So many seconds may anything take: a long run may have little of the machine."""
+"""Seconds that anything may take: a long run may share the machine."""
 _CONFIG = """[checks.negative_data_rejection]
 expected-statuses = ["400", "401", "403", "404", "405", "409", "413", "415", "422"]
 """
@@ -56,12 +56,12 @@ _RUNS = {
 
 
 def main() -> None:
-    """Runs, counts and says."""
+    """Runs, counts and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=30, help="most generated requests for an endpoint and phase")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", choices=[*_RUNS, "both"], default="both")
-    parser.add_argument("--folder", type=Path, help="where the database is made, for the time of the run")
+    parser.add_argument("--folder", type=Path, help="where the database is made for the duration of the run")
     parser.add_argument("--report", type=Path, help="a file for the counts, as JSON")
     given = parser.parse_args()
     names = list(_RUNS) if given.runs == "both" else [given.runs]
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def log_in_briefly(folder: Path) -> tuple[list[Player], list[str], Path]:
-    """Players, logins of theirs that are good for a minute and have expired by the time of the runs, and the log."""
+    """Players, their logins (valid for a minute, and expired by the time of the runs), and the server's log."""
     os.environ["HKOJI_SERVER_TOKEN_LIFETIME"] = "60"
     try:
         with serving(folder / "data", log_level="info", patience=_PATIENCE) as service:
@@ -149,7 +149,7 @@ def explore(
     examples: int,
     seed: int,  # Any: JSON
 ) -> tuple[int, Counter[str]]:
-    """One run of Schemathesis: its exit code, and how many requests of which sort it has made."""
+    """One run of Schemathesis: its exit code, and the numbers of requests by sort."""
     counts = folder / f"{run}.counts.json"
     kept = {**config, "url": service.url, "run": run, "seed": seed, "counts": str(counts)}
     (folder / "config.json").write_text(json.dumps(kept))
@@ -191,7 +191,7 @@ def explore(
 
 
 def report(counts: dict[str, Counter[str]], logs: list[Path]) -> bool:
-    """Prints what has been counted. Whether something is wrong with it."""
+    """Prints the counts. Returns whether something is wrong."""
     wrong = False
     for run, found in counts.items():
         print(f"\n{run}: {found.total()} requests")
@@ -199,7 +199,7 @@ def report(counts: dict[str, Counter[str]], logs: list[Path]) -> bool:
         for name, number in sorted(found.items()):
             endpoint, _, status = name.rpartition(" ")
             if status == "405":
-                endpoint = "methods that an endpoint has not"
+                endpoint = "methods that an endpoint lacks"
             row = table.setdefault(endpoint, Counter())
             row[status] += number
             wrong |= status.startswith("5")

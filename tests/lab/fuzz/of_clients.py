@@ -1,4 +1,4 @@
-"""Targets: what a client reads: a service's answers, its problem documents, the own files, settings, addresses."""
+"""Targets for a client's input: a service's answers, its problem documents, its own files, settings, addresses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WORDS: Final = (
 
 
 class _Told(Transport):
-    """A service that gives the same answer to everything, a few times."""
+    """A service that gives the same answer to each of a few requests."""
 
     said = HttpAnswer(200, b"")
     left = 3
@@ -68,7 +68,7 @@ def _sent() -> Submission:
 
 
 def answers(data: bytes) -> None:
-    """What a service answers, to each of the client's requests; a shown game is replayed as the client would."""
+    """A service's answer to each of the client's requests; a shown game is replayed as the client would."""
     number, rest = split_off(data, 9)
     which, body = split_off(rest, len(_STATUS))
     transport = _Told(URL)
@@ -112,7 +112,7 @@ def _shown(service: Service) -> None:
 
 
 def problems(data: bytes) -> None:
-    """A problem document, which becomes an error that can be told."""
+    """A problem document, which becomes an error that can be shown."""
     which, body = split_off(data, len(_STATUS))
     error = problem(HttpAnswer(_STATUS[which], body, text(body)[:99]))
     assert isinstance(error, HkojiError)
@@ -124,7 +124,7 @@ def problems(data: bytes) -> None:
 
 
 def home_files(data: bytes) -> None:
-    """The files of a player and of a game, whatever stands in them."""
+    """The files of a player and of a game, with any content."""
     number, rest = split_off(data, 9)
     home = Home(folder() / "player")
     vault = Vault(home.game_folder(GAME))
@@ -233,7 +233,7 @@ def settings(data: bytes) -> None:
 
 
 def address(data: bytes) -> None:
-    """A server's address: one that is read is in its one form."""
+    """A server's address: one that is accepted is in its canonical form."""
     with refusals():
         url = parse_url(text(data))
         assert parse_url(url) == url
@@ -244,7 +244,7 @@ def address(data: bytes) -> None:
 
 
 def _good_answers() -> list[tuple[int, object]]:
-    """What an honest service answers: which request, and the JSON."""
+    """The answers of an honest service: which request, and the JSON."""
     table = _table()
     lines = [line_to_json(line) for line in table.lines]
     view = referee.view(table.refereed, 1)
@@ -288,7 +288,7 @@ def answer_seeds() -> list[bytes]:
 
 
 def problem_seeds() -> list[bytes]:
-    """Problems of the service's own."""
+    """The service's own problems."""
     told_parts = {"text": "{n} round dealt from the seed", "many": "{n} rounds dealt from the seed", "number": 2}
     detail = {"text": "no {what} {name!r}", "values": {"what": {"english": "game", "text": "game", "values": {}}}}
     return [
@@ -305,7 +305,7 @@ def problem_seeds() -> list[bytes]:
 
 
 def home_seeds() -> list[bytes]:
-    """Files as they are."""
+    """Unchanged files."""
     table = _table()
     key = table.server.public.text
     opening = table.refereed.openings[0].to_json() if table.refereed.openings else {}

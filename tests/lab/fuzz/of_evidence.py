@@ -1,4 +1,4 @@
-"""Target: files of evidence, read and judged. Whatever becomes of honest ones, they convict nobody."""
+"""Target: files of evidence, read and judged. However honest ones are changed, they convict nobody."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS: Final = (
 
 
 def judged(data: bytes) -> None:
-    """A file of evidence, with the keys of the service and players that the seeds are of."""
+    """A file of evidence, with the keys of the service and players of the seeds."""
     with refusals():
         assert format_evidence(parse_evidence(data)).encode("latin-1") == data
     assert data.startswith(b'{"evidence":') or not audit_file(b'{"evidence":' + data).lines

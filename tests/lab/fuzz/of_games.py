@@ -1,4 +1,4 @@
-"""Targets: whole games: files of logs, audited and compared; and games told without signatures."""
+"""Targets for complete games: files of logs, audited and compared, and games of unsigned entries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.lab.fuzz.target import Target, refusals, text
 
 @lru_cache(4096)
 def _once(verify: Callable[[object], HkojiError | None], check: object) -> HkojiError | None:
-    """The same signature of the same bytes by the same key is checked once."""
+    """Caches signature checks by bytes, signature and key."""
     return verify(check)
 
 
@@ -37,9 +37,9 @@ def _each(
 
 
 def archive(data: bytes) -> None:
-    """A file of logs as `hkoji audit` and `hkoji stats` read it: each audited, and held against one another.
+    """A file of logs as `hkoji audit` and `hkoji stats` read it: each audited, and compared with the others.
 
-    Nobody has the keys of the games that these are made of, so nothing that is made of them accuses anybody.
+    Nobody has the keys of the games in the seeds, so no input derived from them may accuse anybody.
     """
     found = []
     for piece in split(io.BytesIO(data), "-", 2**16):
@@ -65,7 +65,7 @@ def archive(data: bytes) -> None:
 
 
 def course(data: bytes) -> None:
-    """A game told by entries that are chained but not signed: a line each with author, kind and body."""
+    """A game of entries that are chained but not signed: a line each with author, kind and body."""
     lines: list[Line] = []
     prev, at = "0" * 64, AT
     with refusals():

@@ -35,14 +35,14 @@ _SSH: Final = (
 
 @cache
 def folder() -> Path:
-    """A folder for what has to be read from a file."""
+    """A folder for input that has to be read from a file."""
     made = Path(tempfile.mkdtemp(prefix="hkoji-fuzz-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
 
 
 def encoded(data: bytes) -> None:
-    """Base64: one spelling of any bytes."""
+    """Base64: each byte string has one spelling."""
     given = text(data)
     with refusals():
         assert encode_base64(decode_base64(given, "text")) == given
@@ -50,7 +50,7 @@ def encoded(data: bytes) -> None:
 
 
 def signature(data: bytes) -> None:
-    """An SSHSIG blob, or a `.sig` file: what is read is the blob again, and none of them is a signature."""
+    """An SSHSIG blob or a `.sig` file: an accepted one gives the same blob again, and none is a valid signature."""
     number, rest = split_off(data, 2)
     blob = rest
     with refusals():
@@ -83,7 +83,7 @@ def public_key(data: bytes) -> None:
 
 
 def private_key(data: bytes) -> None:
-    """A private key file: as it stands, or with its base64 put around what it holds. A key that is read signs."""
+    """A private key file: as it stands, or with base64 put around its contents. A key that is accepted signs."""
     number, rest = split_off(data, 2)
     if number:
         rest = (_PEM[0] + base64.b64encode(rest).decode() + "\n" + _PEM[1]).encode()
@@ -94,7 +94,7 @@ def private_key(data: bytes) -> None:
 
 
 def key_file(data: bytes) -> None:
-    """What `hkoji init --key` is given: a private key, or a public one whose private key an agent has."""
+    """The input of `hkoji init --key`: a private key, or a public one whose private key an agent has."""
     file = folder() / "given"
     file.write_bytes(data)
     with refusals():
@@ -118,7 +118,7 @@ def keys_txt(data: bytes) -> None:
 
 
 class _Agent(AgentSigner):
-    """An agent that says what it is told to."""
+    """An agent that gives the answer it is told to."""
 
     answer = b""
 
@@ -128,7 +128,7 @@ class _Agent(AgentSigner):
 
 
 def agent(data: bytes) -> None:
-    """What an ssh-agent answers to a request for a signature."""
+    """An ssh-agent's answer to a request for a signature."""
     asked = _Agent(_ALICE.public)
     asked.answer = data
     with refusals():
@@ -167,7 +167,7 @@ def public_key_seeds() -> list[bytes]:
 
 
 def private_key_seeds() -> list[bytes]:
-    """A key file, and what it holds; and of other kinds the beginning."""
+    """A key file and its contents, and the beginnings of other kinds."""
     whole = _ALICE.to_openssh()
     inside = base64.b64decode(b"".join(whole.splitlines()[1:-1]))
     return [chosen(0, whole), chosen(1, inside), chosen(1, inside.replace(b"none", b"aes256-ctr", 1))]
@@ -179,7 +179,7 @@ def key_file_seeds() -> list[bytes]:
 
 
 def keys_txt_seeds() -> list[bytes]:
-    """A file with remarks."""
+    """A file with comments."""
     return [f"# keys\n\nalice {_ALICE.public.text}\nserver {_ALICE.public.text} # the service's\n".encode()]
 
 

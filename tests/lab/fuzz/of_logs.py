@@ -53,7 +53,7 @@ WORDS: Final = (
 
 
 def log_file(data: bytes) -> None:
-    """A log file, line by line: what has been read is what stands there."""
+    """A log file, line by line: the value read is written as the same text."""
     lines: list[Line] = []
     with refusals():
         lines.extend(parse_lines(data))
@@ -86,7 +86,7 @@ def _body(kind: str, body: Any) -> None:  # Any: JSON
 
 
 def body(data: bytes) -> None:
-    """The body of an entry: a kind, and JSON of any spelling that is then spelled as it must be."""
+    """The body of an entry: a kind, and JSON in any spelling, which is then written canonically."""
     number, rest = split_off(data, len(_KINDS))
     try:
         value = json.loads(rest)
@@ -97,7 +97,7 @@ def body(data: bytes) -> None:
 
 
 def statement(data: bytes) -> None:
-    """A receipt, view, registration, login, or a word about keys."""
+    """A receipt, view, registration, login, or a statement about keys."""
     number, rest = split_off(data, 7)
     given = text(rest)
     with refusals():
@@ -129,14 +129,14 @@ def statement(data: bytes) -> None:
 
 
 def submission(data: bytes) -> None:
-    """What a player sends."""
+    """A player's submission."""
     with refusals():
         read = parse_submission(data)
         assert parse_submission(format_submission(read)) == read
 
 
 def canonical(data: bytes) -> None:
-    """Canonical text: there is one value of it, and of that one text."""
+    """Canonical text: it has one value, and the value has one text."""
     given = text(data)
     with refusals():
         value = decode(given, "text")
@@ -184,7 +184,7 @@ def _vectors(form: str) -> list[str]:
 
 
 def log_seeds() -> list[bytes]:
-    """Beginnings of games, and a short game whole."""
+    """Beginnings of games, and a short complete game."""
     return [*(b"".join(lines_of(name, 2)) for name in known().logs), known().logs["resigned.jsonl"][:8000]]
 
 

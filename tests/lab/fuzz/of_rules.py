@@ -1,4 +1,4 @@
-"""Targets: moves as they are typed, in positions of both games and in the words of a deck; games as text; rulesets."""
+"""Targets: moves as they are typed, in positions of both games and in the names of a deck; games as text; rulesets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GAME: Final = (
 
 
 class Place(NamedTuple):
-    """A position in which somebody is to decide, fully known; and what may be decided."""
+    """A fully known position in which a player decides, and the legal decisions."""
 
     state: State
     legal: frozenset[str]
@@ -52,7 +52,7 @@ def places() -> tuple[Place, ...]:
 
 @cache
 def _games() -> tuple[str, ...]:
-    """The test vectors' games that are over, as text."""
+    """The test vectors' finished games, as text."""
     made = []
     folder = DATA / "vectors" / "games"
     for name, facts in sorted(json.loads((folder / "games.json").read_text()).items()):
@@ -66,7 +66,7 @@ def _games() -> tuple[str, ...]:
 
 
 def move(data: bytes) -> None:
-    """A move as it is typed: its canonical form reads as itself, and is taken if and only if it is legal."""
+    """A typed move: its canonical form reads as itself, and is accepted if and only if it is legal."""
     number, rest = split_off(data, len(places()))
     _decide(places()[number], text(rest))
 
@@ -91,7 +91,7 @@ def _decide(place: Place, typed: str) -> None:
 
 
 def deck_move(data: bytes) -> None:
-    """The same in the words of the Everdeck, for Hanamikoji."""
+    """The same with the names of the Everdeck, for Hanamikoji."""
     own = [place for place in places() if place.state.ruleset.name == "hanamikoji"]
     number, rest = split_off(data, len(own))
     deck = find_deck("everdeck")
@@ -106,7 +106,7 @@ def deck_move(data: bytes) -> None:
 
 
 def transcript(data: bytes) -> None:
-    """A game as text, which its own text gives again; where it has come to can be shown to everybody."""
+    """A game as text, which gives the same text again; every viewer can be shown its position."""
     with refusals():
         game = parse_transcript(text(data))
         assert parse_transcript(format_transcript(game)) == game
@@ -129,7 +129,7 @@ def ruleset(data: bytes) -> None:
 
 
 def command(data: bytes) -> None:
-    """A line of `hkoji batch`: its words, the options every command has, and the commands that are read at once."""
+    """A line of `hkoji batch`: its words, the options of every command, and the commands parsed without Typer."""
     with refusals():
         words, _ = take(_split(text(data).strip()))
         call = read_quick(words)
@@ -140,12 +140,12 @@ def command(data: bytes) -> None:
 
 
 def move_seeds() -> list[bytes]:
-    """Legal moves of every place."""
+    """Legal moves of every sort of position."""
     return [chosen(number, action) for number, place in enumerate(places()) for action in sorted(place.legal)[:3]]
 
 
 def deck_move_seeds() -> list[bytes]:
-    """Legal moves of every place of Hanamikoji, in both ways to write them."""
+    """Legal moves of every sort of position of Hanamikoji, in both notations."""
     deck = find_deck("everdeck")
     own = [place for place in places() if place.state.ruleset.name == "hanamikoji"]
     return [
@@ -157,7 +157,7 @@ def deck_move_seeds() -> list[bytes]:
 
 
 def transcript_seeds() -> list[bytes]:
-    """The test vectors' games, and what one seat sees of one."""
+    """The test vectors' games, and one as a single seat sees it."""
     seen = parse_transcript(_games()[0])
     text_of_one = format_transcript(seen).replace("=ABCDGG/ACEEFF/GDFGBDEG/F", "=ABCDGG/XXXXXX")
     return [*(each.encode() for each in _games()), text_of_one.encode()]

@@ -1,8 +1,7 @@
-"""Target: the service's HTTP application, asked directly: every endpoint, as everybody, with any query and body.
+"""Target: the service's HTTP application, called directly: every endpoint, as every viewer, with any query and body.
 
-The handlers, the models, the store and the problem documents are the real ones; what is between a socket and the
-application (uvicorn) is not here. Nothing may raise, no answer may be a 500, and what is refused is refused with a
-problem document.
+The handlers, the models, the store and the problem documents are the real ones; the HTTP server (uvicorn) is not
+included. Nothing may raise, no answer may be a 500, and every refusal is a problem document.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from tests.support.service import Player, begin, play
 
 _PROBLEM: Final = "application/problem+json"
 _AGE: Final = 2000
-"""After so many inputs a fresh service is set up: what is accepted must not fill the memory."""
+"""After this many inputs a fresh service is set up, so that accepted data does not fill the memory."""
 
-# The path, where {} is the game that has begun; and who asks: nobody, or a seat.
+# The path, where {} is the game that has begun, and the seat that asks (None: nobody).
 _REQUESTS: Final = (
     ("POST", "/v1/players", None),
     ("POST", "/v1/login", None),
@@ -58,7 +57,7 @@ _REQUESTS: Final = (
 
 
 class _World(NamedTuple):
-    """A service with a game that has begun, and who asks."""
+    """A service with a game that has begun, and the players' logins."""
 
     service: Inside
     game: str
@@ -67,7 +66,7 @@ class _World(NamedTuple):
 
 
 class _Kept:
-    """What holds between inputs: the service in use, how many it has been asked, and what ends it."""
+    """The state between inputs: the current service, its number of requests, and how to end it."""
 
     world: _World | None = None
     asked = 0
@@ -76,8 +75,8 @@ class _Kept:
 
 def _world() -> _World:
     if _Kept.world is None:
-        folder()  # is removed after what is registered now
-        atexit.register(lambda: _Kept.ends.close())  # noqa: PLW0108 # those of then, not of now
+        folder()  # registered first, so it is removed last
+        atexit.register(lambda: _Kept.ends.close())  # noqa: PLW0108 # looks up the current one when it runs
     if _Kept.world is None or _Kept.asked >= _AGE:
         _Kept.ends.close()
         _Kept.ends = ExitStack()
@@ -104,7 +103,7 @@ def _begun(service: Inside) -> _World:
 
 
 def request(data: bytes) -> None:
-    """A request: which, then the rest of the path or the body. `GAME` is the game that has begun."""
+    """A request: its number, then the rest of the path or the body. `GAME` stands for the game that has begun."""
     number, rest = split_off(data, len(_REQUESTS))
     world = _world()
     method, path, seat = _REQUESTS[number]
@@ -127,7 +126,7 @@ def request(data: bytes) -> None:
 
 
 def request_seeds() -> list[bytes]:
-    """Requests that are answered well, or nearly."""
+    """Requests that succeed, or nearly."""
     world = _world()
     key = PrivateKey.from_seed(b"x" * 32)
     made = make_registration(at=AT, key=key.public, name="carol", origin="http://inside")

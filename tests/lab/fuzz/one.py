@@ -1,6 +1,7 @@
 """One target under atheris: `python -m tests.lab.fuzz.one TARGET [OPTION OF LIBFUZZER]...`; measure.py calls it.
 
-The project's own code and what reads for it in Python (TOML, OpenSSH's key files) report which branches they take.
+The project's own code and the Python libraries that parse for it (TOML, OpenSSH's key files) report the branches they
+take.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def main() -> None:
         from tests.lab.fuzz.targets import TARGETS
 
         target = TARGETS[sys.argv[1]]
-        for seed in target.seeds():  # what is loaded when it is needed is loaded now, and what is kept is made
+        for seed in target.seeds():  # load and cache now what would otherwise be loaded on first use
             target.read(seed)
     atheris.Setup([sys.argv[0], *sys.argv[2:]], target.read)
     atheris.Fuzz()

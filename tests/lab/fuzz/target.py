@@ -1,8 +1,8 @@
-"""What a fuzz target is: a reader of outside input, and what must be true of whatever it makes of any bytes.
+"""Fuzz targets: readers of outside input, each with the properties that must hold for any bytes.
 
-A reader may give a value or raise a `HkojiError`. Anything else that it raises goes through and is a finding, and so is
-an `AssertionError` of the target's own: a value that does not say what was read. A refusal must be one that a person
-can be told, in every language, and that can be sent in a problem document.
+A reader may return a value or raise a `HkojiError`. Any other exception is a finding, and so is an `AssertionError` of
+the target itself, raised when a value does not match what was read. A refusal must have a message that can be shown in
+every language and sent in a problem document.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ DATA = Path(__file__).parents[2] / "data"
 
 @dataclass(frozen=True)
 class Target:
-    """`read` is given any bytes, at most `longest`; `runs` is how many inputs a whole campaign tries.
+    """`read` gets any bytes, at most `longest`; `runs` is the number of inputs of a complete campaign.
 
-    `seeds` are inputs that are read well, and `words` what such inputs are made of.
+    `seeds` are inputs that are read successfully, and `words` are parts of such inputs.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Target:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Lets a `HkojiError` pass; one message in eight is told in every way it may have to be, which takes its time."""
+    """Lets a `HkojiError` pass. One in eight messages is rendered in every required way, which is slow."""
     try:
         yield
     except HkojiError as error:
@@ -50,7 +50,7 @@ def refusals() -> Iterator[None]:
 
 
 def told(error: HkojiError) -> None:
-    """What becomes of an error: text in another language, and JSON that its reader takes apart."""
+    """Renders an error in another language, and sends it through JSON to its reader."""
     message, hint = str(error), error.hint
     for text in (error.message, hint):
         assert isinstance(render(text, _italian()), str)
@@ -65,12 +65,12 @@ def _italian() -> Catalogue:
 
 
 def text(data: bytes) -> str:
-    """Bytes as text of every plane; what is no UTF-8 becomes the sign for that."""
+    """Bytes as text of every plane; invalid UTF-8 becomes the replacement character."""
     return data.decode("utf-8", "replace")
 
 
 def split_off(data: bytes, count: int) -> tuple[int, bytes]:
-    """The first byte as a choice among `count`, and the rest. A letter chooses as its place in the alphabet does."""
+    """The first byte as a choice among `count`, and the rest. A letter chooses by its place in the alphabet."""
     if not data:
         return 0, b""
     return (data[0] - ord("a")) % count, data[1:]

@@ -1,4 +1,4 @@
-"""Inputs that are far larger than a fuzzer tries: read, or refused, and no stack or patience at an end."""
+"""Inputs far larger than a fuzzer tries are read or refused, without exhausting the stack or taking long."""
 
 from __future__ import annotations
 

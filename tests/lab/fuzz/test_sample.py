@@ -1,6 +1,6 @@
-"""Inputs that were interesting to the fuzzer once are read by the same targets, without it.
+"""Inputs that once took new branches in the fuzzer are read by the same targets, without it.
 
-measure.py tries millions of others. What it finds is fixed, and the input goes into tests/data/fuzz.
+measure.py tries millions of others. The inputs of faults that it found are in tests/data/fuzz.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_seeds_are_read_well_and_fit() -> None:
         assert all(len(seed) <= target.longest for seed in seeds), target.name
 
 
-def test_what_is_no_error_of_the_projects_is_a_finding() -> None:
+def test_an_exception_of_another_sort_is_a_finding() -> None:
     for error in (ValueError("x"), RecursionError(), AssertionError("another value")):
         with pytest.raises(type(error)), refusals():
             raise error
@@ -46,12 +46,12 @@ def test_what_is_no_error_of_the_projects_is_a_finding() -> None:
         raise MalformedError("entry", "it is none")
 
 
-def test_a_refusal_that_cannot_be_told_is_a_finding() -> None:
+def test_a_refusal_that_cannot_be_shown_is_a_finding() -> None:
     raised = 0
-    for number in range(64):  # one in eight is told
+    for number in range(64):  # one in eight is rendered
         error = MalformedError("entry", f"it is number {number}")
         error.hint = tell("see {game}", game="2714")
-        error.hint.values = {}  # so that it cannot be made again, in another language
+        error.hint.values = {}  # so that it cannot be assembled in another language
         try:
             with refusals():
                 raise error

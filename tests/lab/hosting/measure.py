@@ -1,10 +1,10 @@
-"""Goes through docs/hosting.md on this machine, with its example files and a certificate of its own, on loopback.
+"""Follows docs/hosting.md on this machine, with its example files and a self-signed certificate, on loopback.
 
     python -m tests.lab.hosting.measure --proxy nginx|caddy
 
-Changed in the files are only name, paths, ports and one limit. A game is begun by `hkoji` through the proxy, over TLS;
-then come limits, figures, backup, check, upgrade (a restart), restore, doctor. Says step by step what holds; exit
-code 1 if one does not, 2 if the proxy is not installed. Needs openssl.
+Only name, paths, ports and one limit are changed in the files. `hkoji` begins a game through the proxy, over TLS; then
+come limits, metrics, backup, check, upgrade (a restart), restore, doctor. Prints the result of each step; exit code 1
+if one fails, 2 if the proxy is not installed. Needs openssl.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAME: Final = "localhost"
 
 
 class Trial:
-    """A folder, the processes started in it, and what has been found."""
+    """A folder, the processes started in it, and the results so far."""
 
     def __init__(self, folder: Path, proxy: str) -> None:
         self.folder = folder
@@ -43,7 +43,7 @@ class Trial:
         self.failed = 0
 
     def see(self, what: str, holds: object) -> None:
-        """Says whether something holds."""
+        """Prints whether a check holds."""
         self.failed += not holds
         print(f"{'ok  ' if holds else 'FAIL'}  {what}", flush=True)
 
@@ -55,12 +55,12 @@ class Trial:
         return process
 
     def stop(self, process: subprocess.Popen[bytes]) -> int:
-        """Ends it as systemd does."""
+        """Ends a program as systemd does."""
         process.send_signal(signal.SIGTERM)
         return process.wait(60)
 
     def environment(self, home: str = "host") -> dict[str, str]:
-        """What programs are given: the certificate is trusted."""
+        """The environment of programs: the certificate is trusted."""
         certificate = str(self.folder / "cert.pem")
         return {
             **os.environ,
@@ -70,7 +70,7 @@ class Trial:
         }
 
     def hkoji(self, *words: object, home: str = "host") -> tuple[int, str]:
-        """A command's exit code and all that it says."""
+        """A command's exit code and its output on both streams."""
         command = [str(HKOJI), *map(str, words)]
         done = subprocess.run(command, env=self.environment(home), capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
@@ -88,7 +88,7 @@ class Trial:
             return 0, {}, str(error)
 
     def until(self, seen: Callable[[], object]) -> bool:
-        """Waits for what must come."""
+        """Waits until a condition is true."""
         end = time.monotonic() + 90
         while not seen():
             if time.monotonic() > end:
@@ -104,7 +104,7 @@ def free_port() -> int:
 
 
 def write_files(trial: Trial) -> Path:
-    """The example files with other names, paths and ports. The one for the proxy."""
+    """Writes the example files with other names, paths and ports. Returns the proxy's file."""
     folder, ports = trial.folder, trial.ports
     command = [
         "openssl",
@@ -174,30 +174,30 @@ def go(trial: Trial) -> None:
     trial.start(program, *runs[trial.proxy])
     trial.see("ready through the proxy, over TLS", trial.until(lambda: trial.ask("/readyz")[0] == 200))
     headers = trial.ask("/healthz")[1]
-    trial.see("told to come by https only", "max-age" in headers.get("strict-transport-security", ""))
+    trial.see("browsers must use HTTPS (HSTS)", "max-age" in headers.get("strict-transport-security", ""))
     play(trial)
     limits(trial)
     data, copies = trial.folder / "data", trial.folder / "copies"
     copies.mkdir()
     trial.see("a copy while it runs", trial.hkoji("admin", "backup", copies, "--data", data)[0] == 0)
-    trial.see("everything in the database holds", trial.hkoji("admin", "check", "--data", data)[0] == 0)
+    trial.see("all logs in the database hold", trial.hkoji("admin", "check", "--data", data)[0] == 0)
     code, said = trial.hkoji("doctor", "--data", data, "--backups", copies)
     trial.see("doctor finds nothing that fails", code == 0)
     print("".join(f"        {line}\n" for line in said.splitlines()), end="")
-    trial.see("a stop is no failure", trial.stop(service) == 0)
+    trial.see("the service stops with exit code 0", trial.stop(service) == 0)
     again = trial.start(HKOJI, "serve", "--config", trial.folder / "service.toml")
-    trial.see("an upgrade: it goes on after a restart", trial.until(lambda: trial.ask("/readyz")[0] == 200))
+    trial.see("an upgrade: it serves again after a restart", trial.until(lambda: trial.ask("/readyz")[0] == 200))
     trial.stop(again)
     (copy,) = copies.iterdir()
     code, said = trial.hkoji("admin", "restore", copy, "--data", data)
-    trial.see("nothing is restored over what is there", code == 1 and "exists already" in said)
+    trial.see("a restore refuses to overwrite a database", code == 1 and "exists already" in said)
     data.rename(trial.folder / "broken")
     code, said = trial.hkoji("admin", "restore", copy, "--data", data)
-    trial.see("restored, and told of forks", code == 0 and "fork" in said)
+    trial.see("restored, with a warning about forks", code == 0 and "fork" in said)
     trial.start(HKOJI, "serve", "--config", trial.folder / "service.toml")
     trial.see("the restored one serves", trial.until(lambda: trial.ask("/readyz")[0] == 200))
     code, said = trial.hkoji("next", home="alice")
-    trial.see("and players go on with it", code == 0)
+    trial.see("players go on with it", code == 0)
 
 
 def play(trial: Trial) -> None:
@@ -217,13 +217,15 @@ def play(trial: Trial) -> None:
 
 
 def limits(trial: Trial) -> None:
-    """Limits count for who asks, whatever a client claims; figures are not where players are."""
-    trial.see("players reach no figures", trial.ask("/metrics")[0] == 404)
+    """Limits apply to the real client address, whatever a client claims; metrics are not on the players' address."""
+    trial.see("players cannot reach the metrics", trial.ask("/metrics")[0] == 404)
     with urllib.request.urlopen(f"http://127.0.0.1:{trial.ports['metrics']}/metrics", timeout=30) as answer:
         trial.see("Prometheus does", b"hkoji_requests_total" in answer.read())
     found = [trial.ask("/v1/service", **{"X-Forwarded-For": f"203.0.113.{n % 250}"})[0] for n in range(400)]
-    trial.see("so many requests a minute, though each claims another address", 429 in found and found[0] == 200)
-    trial.see("and then it waits", trial.until(lambda: trial.ask("/v1/service")[0] == 200))
+    trial.see(
+        "the limit of requests a minute holds, though each claims another address", 429 in found and found[0] == 200
+    )
+    trial.see("requests succeed again after a wait", trial.until(lambda: trial.ask("/v1/service")[0] == 200))
 
 
 def main() -> None:

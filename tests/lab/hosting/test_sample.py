@@ -1,4 +1,4 @@
-"""The example files of docs/hosting.md: what they set is there to be set, and they agree with each other."""
+"""The example files of docs/hosting.md use settings that exist, and agree with each other."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_the_container_sets_what_can_be_set() -> None:
 
 def test_the_unit_runs_what_is_told_to_systemd() -> None:
     service = unit("hkoji.service")
-    assert service["Type"] == ["notify"]  # `tell_systemd` in the service
-    assert service["KillMode"] == ["mixed"]  # the supervisor tells its workers
+    assert service["Type"] == ["notify"]  # see `tell_systemd` in the service
+    assert service["KillMode"] == ["mixed"]  # the supervisor stops its workers itself
     assert service["ExecStart"] == ["/opt/hkoji/bin/hkoji serve --config /etc/hkoji/service.toml"]
     assert service["UMask"] == ["0077"]
     assert unit("hkoji-backup.service")["ExecStart"] == [
