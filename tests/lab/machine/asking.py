@@ -1,4 +1,4 @@
-"""Reads by hand, with tokens of all sorts, and logins that are not as they should be."""
+"""Handmade read requests with tokens of all sorts, and invalid logins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.lab.machine.world import World
 
 
 def ask(world: World, game: NaiveGame, what: int, choice: int) -> None:
-    """A read of some sort with a token of some sort; or a login that is not as it should be."""
+    """Reads something with a token of some sort, or tries an invalid login."""
     after = choice % (game.seq + 3) - 1
     tokens = [
         None,
@@ -46,7 +46,7 @@ def ask(world: World, game: NaiveGame, what: int, choice: int) -> None:
 
 
 def _log_in(world: World, choice: int) -> None:
-    """With a challenge that is fresh, old, used or another's; in the right name or not."""
+    """Tries to log in: the challenge may be fresh, old, used or another player's; the name may be right or wrong."""
     device = world.devices[choice % len(world.devices)]
     match choice // 4 % 6:
         case 0:

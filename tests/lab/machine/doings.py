@@ -1,6 +1,6 @@
-"""What players do with their clients, and what each operation is held to.
+"""Players' operations with their clients, and the checks that follow each.
 
-`STEPS` counts what was done, by name.
+`STEPS` counts operations by name.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 MOST_LIVE: Final = 2
 STEPS: Counter[str] = Counter()
-"""How often each thing was done in this process."""
+"""How often each operation was done in this process."""
 ENDS: Counter[str] = Counter()
-"""How many games have come to which end in this process, and how many have come to none."""
+"""The number of games in this process by their end, and of those without one."""
 MEMORY: Final = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 RULESETS: Final = [
@@ -47,7 +47,7 @@ RULESETS: Final = [
 ]
 
 _BROKEN: Final = (errors.NetworkError, errors.TrustError)
-"""What comes of a cut wire: the second if it was to be asked whose a new key is."""
+"""The errors that a cut wire causes: the second when the client had to ask for a player's new key."""
 _REFUSALS: Final[dict[str, type[errors.HkojiError]]] = {
     "conflict": errors.ConflictError,
     "not-your-turn": errors.NotYourTurnError,
@@ -57,7 +57,7 @@ _REFUSALS: Final[dict[str, type[errors.HkojiError]]] = {
     "illegal": errors.IllegalError,
     "illegal-action": errors.IllegalError,
 }
-"""What a client raises for a refusal."""
+"""The client's error for each refusal."""
 
 
 def pick(options: Sequence[T], at: int) -> T:
@@ -66,7 +66,7 @@ def pick(options: Sequence[T], at: int) -> T:
 
 
 def attempt(call: Callable[[], T]) -> T | errors.HkojiError:
-    """What a client's operation returns, or the error it raises."""
+    """The result of a client's operation, or its error."""
     try:
         return call()
     except errors.HkojiError as error:
@@ -74,7 +74,7 @@ def attempt(call: Callable[[], T]) -> T | errors.HkojiError:
 
 
 class Doings(RuleBasedStateMachine):
-    """Three players, one of them with two devices, a stranger and a service; and what each operation is held to."""
+    """Three players (one with two devices), a stranger and a service; and the checks of each operation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Doings(RuleBasedStateMachine):
         self.signed: list[tuple[Device, Submission]] = []
 
     def teardown(self) -> None:
-        """Every log that a client has kept must stand its audit, and be the service's."""
+        """Checks that every log kept by a client passes its audit and is the service's."""
         ENDS.update(game.result["reason"] if game.result else "none" for game in self.games)
         try:
             for device in self.world.devices:
@@ -99,7 +99,7 @@ class Doings(RuleBasedStateMachine):
 
     @property
     def games(self) -> list[NaiveGame]:
-        """The games, oldest first; offers that nobody has opened are among them."""
+        """The games, oldest first, including offers that nobody has opened."""
         return list(self.model.games.values())
 
     @property
@@ -110,7 +110,7 @@ class Doings(RuleBasedStateMachine):
         return pick(self.world.devices, at)
 
     def game(self, at: int) -> NaiveGame:
-        """A game: mostly one that is being played."""
+        """A game, mostly one in progress."""
         live = self.live
         return pick(live if live and at % 5 else self.games, at // 5)
 
@@ -118,7 +118,7 @@ class Doings(RuleBasedStateMachine):
         return pick([device for device in self.world.devices if device.name == name], at)
 
     def act(self, device: Device, game: NaiveGame | None, call: Callable[[], T]) -> T | errors.HkojiError:
-        """Carries an operation out and checks what always holds. Its result, or its error."""
+        """Carries out an operation and checks what always holds. Returns its result or its error."""
         device.begin()
         result = attempt(call)
         device.fault = device.meanwhile = None
@@ -137,18 +137,18 @@ class Doings(RuleBasedStateMachine):
         return result
 
     def changing(self, device: Device) -> bool:
-        """Whether the service has a player's next key, and the client, which lost the answer, does not know it yet."""
+        """Whether the service has a player's next key and the client, which lost the answer, does not know it yet."""
         identity = device.client.identity
         now = self.model.players[device.name]["key"]
         return identity.next is not None and now == identity.next.public.text != identity.key.text
 
     def check_kept(self, device: Device, game: NaiveGame) -> None:
-        """The log on the player's disk is the beginning of the service's."""
+        """Checks that the log on the player's disk is a beginning of the service's."""
         texts = device.kept_texts(game.game)
         assert texts == game.texts[: len(texts)], "the kept log is not the service's"
 
     def check_audit(self, device: Device, game: NaiveGame) -> None:
-        """The kept log holds for whoever audits it, with the keys known from outside."""
+        """Checks that the kept log holds in an audit, with the keys known from outside."""
         self.check_kept(device, game)
         position = attempt(lambda: device.client.stored(game.game))
         if isinstance(position, errors.NotFoundError):
@@ -164,7 +164,7 @@ class Doings(RuleBasedStateMachine):
         assert result.entries == len(lines)
 
     def check_position(self, device: Device, game: NaiveGame, position: Position) -> None:
-        """A client's position is the model's, with the same cards to be seen."""
+        """Checks that a client's position is the model's, with the same visible cards."""
         course, seat = position.course, game.seat_of(device.name)
         assert (course.seq, course.head, course.status) == (game.seq, game.head, game.status)
         assert (position.seat, course.actor, position.over) == (seat, game.actor, game.status == "finished")
@@ -175,7 +175,7 @@ class Doings(RuleBasedStateMachine):
             assert shown[name] == value, f"{name}: the client has {shown[name]}, not {value}"
 
     def posted(self, device: Device) -> Asked | None:
-        """The last submission of the operation that has been run."""
+        """The last submission of the operation just run."""
         return next((each for each in reversed(device.trace) if each.entry), None)
 
     def start(self, who: int, options: int, invited: int) -> None:
@@ -194,7 +194,7 @@ class Doings(RuleBasedStateMachine):
         self.check_position(device, game, result)
 
     def check_refusal(self, device: Device, error: errors.HkojiError) -> None:
-        """An operation failed since the wire was cut, or since the service refused what it had sent."""
+        """Checks that an operation failed because the wire was cut or the service refused its submission."""
         posted = self.posted(device)
         if device.lost:
             assert isinstance(error, _BROKEN), error
@@ -227,14 +227,14 @@ class Doings(RuleBasedStateMachine):
             assert type(result) is errors.IllegalError, result
 
     def step_on(self, which: int, choice: int) -> None:
-        """Whoever owes the next entry of a game brings it; without a game there is one more."""
+        """The player who owes the next entry of a game sends it; without a game a new one begins."""
         if not self.live:
             self.start(which, choice, choice // 7)
             return
         game = pick(self.live, which)
         if game.stage == "join":
             if game.invite and (game.invite["name"] not in NAMES or game.invite["key"]) and choice % 2:
-                self.quit(self.device_of(game.names[0] or "", which), game, "cancel")  # perhaps nobody can join
+                self.quit(self.device_of(game.names[0] or "", which), game, "cancel")  # perhaps no client can join
             else:
                 self.sit_down(which // 2, game)
             return
@@ -253,7 +253,7 @@ class Doings(RuleBasedStateMachine):
             assert isinstance(result, _BROKEN), result
             return
         if waited is not None and waited["kind"] == "move" and raw.text_of(waited) in game.texts:
-            # The move of an operation that had broken off: it is the one that counts, and no other was sent.
+            # An earlier operation had broken off: its move counts, and no other was sent.
             if isinstance(result, MadeMove):
                 assert result.seq == waited["seq"]
             else:
@@ -298,7 +298,7 @@ class Doings(RuleBasedStateMachine):
             assert (kind == "cancel") != (game.stage == "join" and seat == 0)
 
     def rekey(self, device: Device) -> None:
-        """The client makes a key, and tells the service; or finishes what had broken off."""
+        """The client makes a key and sends it to the service, or finishes an interrupted change."""
         STEPS["rekey"] += 1
         before = self.model.players[device.name]["key"]
         result = self.act(device, None, lambda: device.client.keys.rekey(None))

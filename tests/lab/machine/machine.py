@@ -1,7 +1,7 @@
-"""What can happen between players and a service, in any order: a state machine for Hypothesis.
+"""The possible events between players and a service, in any order: a state machine for Hypothesis.
 
-Each rule does something through a real client or a hand-made request; `world` compares every answer with the model's,
-and `doings` what the clients make of it.
+Each rule acts through a real client or a handmade request. `world` compares every answer with the model's, and `doings`
+checks what the clients make of it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Machine(Doings):
     @precondition(lambda self: self.games)
     @rule(who=small, which=small, choice=number)
     def move_anything(self, who: int, which: int, choice: int) -> None:
-        """A move that is nearly always illegal, or of somebody who is not to move."""
+        """A move that is nearly always illegal, or made out of turn."""
         STEPS["move anything"] += 1
         game = self.game(which)
         device = self.device_of(game.to_move, who // 2) if game.to_move in NAMES and who % 2 else self.device(who)
@@ -59,7 +59,7 @@ class Machine(Doings):
     @precondition(lambda self: self.games)
     @rule(who=small, which=small, often=small)
     def leave(self, who: int, which: int, often: int) -> None:
-        """Resigning or cancelling; one time in eight by somebody who can."""
+        """Resigning or cancelling; one time in eight by a player who may."""
         game, device = self.game(which), self.device(who)
         if often % 8 and game.seat_of(device.name) is not None and game.status in ("open", "playing"):
             self.look_at(device, game)
@@ -81,7 +81,7 @@ class Machine(Doings):
     @precondition(lambda self: self.signed)
     @rule(who=small, which=small)
     def submit_signed(self, who: int, which: int) -> None:
-        """What was signed earlier is sent, perhaps twice, perhaps by somebody else."""
+        """An entry signed earlier is sent, perhaps twice, perhaps by somebody else."""
         STEPS["submit"] += 1
         device, (_, submission) = self.device(who), pick(self.signed, which)
         game = self.model.games[submission.entry.game]
@@ -99,7 +99,7 @@ class Machine(Doings):
     @precondition(lambda self: self.games)
     @rule(who=small, which=small)
     def look(self, who: int, which: int) -> None:
-        """Anybody at anything: players, and spectators of games that are not theirs."""
+        """Anybody looks at anything: players, and spectators of games that are not theirs."""
         STEPS["look"] += 1
         self.look_at(self.device(who), self.game(which))
 
@@ -131,7 +131,7 @@ class Machine(Doings):
     @precondition(lambda self: self.games)
     @rule(which=small, what=small, choice=number)
     def ask(self, which: int, what: int, choice: int) -> None:
-        """A request by hand: lists, logs, views, with all sorts of tokens."""
+        """A handmade request: lists, logs, views, with all sorts of tokens."""
         STEPS["ask"] += 1
         asking.ask(self.world, self.game(which), what, choice)
 
@@ -158,7 +158,7 @@ class Machine(Doings):
     @precondition(lambda self: any(game.actor is not None for game in self.live))
     @rule(which=small, one=number, other=number)
     def race(self, which: int, one: int, other: int) -> None:
-        """Two devices of one player, or the opponent who resigns, while a move is on its way."""
+        """While a move is on its way, another device of the player moves, or the opponent resigns or looks."""
         game = pick([game for game in self.live if game.actor is not None], which)
         mover = self.device_of(game.to_move or "", which // 4)
         rivals = [each for each in self.world.devices if each is not mover and each.name in game.names]
@@ -181,15 +181,15 @@ class Machine(Doings):
     @precondition(lambda self: self.live)
     @rule(who=small, times=st.integers(1, 2))
     def change_key(self, who: int, times: int) -> None:
-        """A player has another key from now on: for new games, and in running ones when it is their turn."""
-        device = pick([each for each in self.world.devices if each.name != "alice"], who)  # who has one device
+        """A player changes keys: from now on for new games, and in running ones when it is their turn."""
+        device = pick([each for each in self.world.devices if each.name != "alice"], who)  # players with one device
         for _ in range(times):
             self.rekey(device)
 
     @precondition(lambda self: self.live)
     @rule(often=small)
     def restart(self, often: int) -> None:
-        """The service ends, and starts on the same database; or a client is a new process over the same files."""
+        """The service ends and starts on the same database, or a client is a new process over the same files."""
         if often % 8 == 0:
             STEPS["restart"] += 1
             self.world.restart()
@@ -200,6 +200,6 @@ class Machine(Doings):
     @precondition(lambda self: self.live)
     @rule(how=st.sampled_from([1, 1, 10, 61, 61, 3700, -1, -30, -4000]))
     def pass_time(self, how: int) -> None:
-        """The clock goes on, or back; logins and challenges expire."""
+        """The clock moves forward or back; logins and challenges expire."""
         STEPS["time"] += 1
         self.world.clock.pass_by(how)

@@ -4,10 +4,10 @@
     python -m tests.lab.machine.measure --steps 300000 --seed 1 --jobs 2
     python -m tests.lab.machine.measure --planted --steps 20000      # bugs are planted, and each has to be found
 
-Hypothesis draws what happens (machine.py); a step is one thing that a player, a stranger, the clock or
-the network does. Runs are cut into lots, each in a process of its own with a seed of its own, so a failure is repeated
-by the lot's seed alone; what Hypothesis prints then is the shortest course it has found. Ends with 1 if there is one,
-or if a planted bug was not found.
+Hypothesis draws the events (machine.py); a step is one action of a player, a stranger, the clock or the network. Steps
+are divided into lots, each in its own process with its own seed, so that the lot's seed alone reproduces a failure;
+Hypothesis then prints the shortest course of events that it has found. Exits with 1 if there is one, or if a planted
+bug was not found.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOT = 3000
 
 
 class Lot(NamedTuple):
-    """What has come of one process's part."""
+    """The results of one lot."""
 
     seed: int
     steps: Counter[str]
@@ -44,10 +44,10 @@ class Lot(NamedTuple):
 
 
 def main() -> None:
-    """Runs, counts and says."""
+    """Runs, counts and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1, help="of the first lot; the next have the numbers after it")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first lot; the others follow")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--planted", action="store_true", help="plant one bug after the other")
     given = parser.parse_args()
@@ -97,7 +97,7 @@ def _find_planted(steps: int, first: int, jobs: int) -> bool:
 
 
 def run_lot(number: int, steps: int, planted: str) -> Lot:
-    """About so many steps, from a seed, perhaps with a bug; no more after a failure."""
+    """Runs about `steps` steps from a seed, perhaps with a bug; stops at a failure."""
     configure_logging("error")
     before = time.process_time()
     failure = ""

@@ -1,7 +1,7 @@
-"""One game as the service has to keep it, the slow way, from docs/spec/log.md and the rulebooks.
+"""One game as the service must keep it, implemented slowly from docs/spec/log.md and the rulebooks.
 
-It shares nothing with the project: the log is a list of texts, the play is that of the naive referees, and a submission
-is judged in the order that the API promises: form, place in the chain, author, signature, then the game.
+It shares nothing with the project: the log is a list of texts, the naive referees play, and a submission is checked in
+the order that the API promises: form, place in the chain, author, signature, then the game.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BODIES: Final = {
 
 
 class Refused(Exception):  # noqa: N818 # it is an answer
-    """A submission that is not taken: status and code."""
+    """A refused submission: status and code."""
 
     def __init__(self, status: int, code: str) -> None:
         super().__init__(f"{status} {code}")
@@ -55,16 +55,16 @@ class NaiveGame:
     names: list[str | None] = field(default_factory=lambda: [None, None])
     keys: list[str | None] = field(default_factory=lambda: [None, None])
     old_keys: list[list[tuple[int, str]]] = field(default_factory=lambda: [[], []])
-    """For each seat the keys that it has had, each with the last entry that it signs."""
+    """For each seat, its keys so far, each with the last entry that it signs."""
     invite: Object | None = None
     commits: list[str | None] = field(default_factory=lambda: [None, None])
     entropy: list[str | None] = field(default_factory=lambda: [None, None])
     kept: list[Object] = field(default_factory=list)
-    """Every opening that was ever taken."""
+    """All openings accepted so far."""
     down: list[Object] = field(default_factory=list)
-    """Those that are not published: opening, seat, round, whether it counts."""
+    """The openings not yet published: opening, seat, round, whether it counts."""
     dealt: list[list[str]] = field(default_factory=list)
-    """For each round what each seat got, in order."""
+    """For each round the cards that each seat got, in order."""
     result: Object | None = None
     created: str = ""
     _moves: tuple[int, set[str]] = (-1, set())
@@ -107,7 +107,7 @@ class NaiveGame:
 
     @property
     def to_move(self) -> str | None:
-        """Who owes it, by name; an invited player owes the join."""
+        """The name of the player who owes it; an invited player owes the join."""
         if self.stage == "join":
             return self.invite["name"] if self.invite else None
         return None if self.actor is None else self.names[self.actor]
@@ -116,13 +116,13 @@ class NaiveGame:
         return self.names.index(name) if name in self.names else None
 
     def moves(self) -> set[str]:
-        """What the actor may do now."""
+        """The legal actions of the seat that must act."""
         if self._moves[0] != self.seq:
             self._moves = (self.seq, self.naive.moves(self.table))
         return self._moves[1]
 
     def summary(self) -> Object:
-        """The game in a list."""
+        """The game's row in a list."""
         result = self.result
         return {
             "game": self.game,
@@ -144,7 +144,7 @@ class NaiveGame:
     # --- a submission ---------------------------------------------------------------------------------------------
 
     def take(self, entry: Object, text: str, sig: str, openings: list[Object], now: str) -> int:
-        """Takes an entry that is not an old one. How many lines it has brought. Raises `Refused`."""
+        """Accepts a new entry. Returns the number of resulting lines. Raises `Refused`."""
         kind, body, by = entry["kind"], entry["body"], entry["by"]
         if by == "server":
             raise Refused(400, "malformed")
@@ -270,7 +270,7 @@ class NaiveGame:
         self._keep(log.entry_text(self.at, body, "server", self.game, kind, prev, len(self.texts)), "")
 
     def _go_on(self, kind: str) -> None:
-        """Chance, deals, draws, reveals and the end: whatever follows an entry by itself."""
+        """Appends the automatic entries: chance, deals, draws, reveals and the end."""
         if self.result is None and self.stage == "play":
             if kind == "seed":
                 self._begin()

@@ -1,4 +1,4 @@
-"""The log format a second time, from docs/spec/log.md alone: texts, heads, commitments, signatures and decks.
+"""A second implementation of the log format, from docs/spec/log.md alone: texts, heads, commitments, signatures, decks.
 
 Nothing here comes from the project: `json`, `hashlib`, `hmac` and one call of an Ed25519 library.
 """
@@ -27,7 +27,7 @@ CARDS: Final = {
 
 
 def canonical(value: Any) -> str:  # Any: JSON
-    """The one text of a value."""
+    """The canonical text of a value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -37,7 +37,7 @@ def digest(*lines: object) -> str:
 
 
 def head_of(text: str) -> str:
-    """The head of an entry: of its text and one newline."""
+    """The head of an entry: the hash of its text and a newline."""
     return digest(text)
 
 
@@ -52,23 +52,23 @@ def receipt_text(at: str, game: str, text: str, seq: int) -> str:
 
 
 def proof_text(entry: Object) -> str:
-    """What the new key of a `rekey` signs."""
+    """The text that the new key of a `rekey` signs."""
     body = {"key": entry["body"]["key"], "old": entry["body"]["old"], "name": entry["by"], "v": 1}
     return canonical({**body, "game": entry["game"], "prev": entry["prev"], "seq": entry["seq"]})
 
 
 def opening_commit(game: str, opening: Object) -> str:
-    """What an opening opens."""
+    """The commitment that an opening opens."""
     return digest("hkoji.hidden.v1", game, opening["seq"], opening["part"], opening["cards"], opening["salt"])
 
 
 def entropy_commit(game: str, seat: int, entropy: str) -> str:
-    """What a player's entropy opens."""
+    """The commitment to a player's entropy."""
     return digest("hkoji.entropy.v1", game, seat, entropy)
 
 
 def seed_commit(game: str, seed: str) -> str:
-    """What the service's seed opens."""
+    """The commitment to the service's seed."""
     return digest("hkoji.seed.v1", game, seed)
 
 
@@ -88,12 +88,12 @@ def deck(ruleset: str, key: bytes) -> list[str]:
 
 
 def random_starter(key: bytes) -> int:
-    """Who starts, where that is left to chance."""
+    """The starting player, where chance decides."""
     return _mac(key, "hkoji.first.v1")[0] & 1
 
 
 def random_markers(key: bytes) -> str:
-    """The starter's marker and the other's, where that is left to chance."""
+    """The starter's marker and the other's, where chance decides."""
     return "".join(sorted("ABCDE", key=lambda colour: _mac(key, "hkoji.marker.v1", colour))[:2])
 
 
@@ -102,7 +102,7 @@ def _string(data: bytes) -> bytes:
 
 
 def signature_holds(key: str, namespace: str, text: str, sig: str) -> bool:
-    """Whether `sig` (base64 of an SSHSIG blob) is by `key` over the text and a newline, spelled in the one way."""
+    """Whether `sig` (base64 of a canonical SSHSIG blob) is by `key` over the text and a newline."""
     try:
         blob = base64.b64decode(sig, validate=True)
         public = base64.b64decode(key.split()[1], validate=True)

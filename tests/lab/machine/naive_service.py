@@ -1,7 +1,7 @@
-"""The service once more, as docs/spec/http.md describes it: dictionaries and lists, one request at a time.
+"""A naive service after docs/spec/http.md: dictionaries and lists, one request at a time.
 
-It is told what the real one has drawn at random, and says for each request what has to come back. It imports nothing of
-the project; whoever asks both compares the answers.
+It receives the real service's random values, and gives the required answer to each request. It imports nothing of the
+project; the caller asks both and compares the answers.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Drawn = list[bytes]
 
 @dataclass(frozen=True)
 class Expected:
-    """An answer: status, for a problem its code, and what has to be in its JSON, or its lines."""
+    """An answer: status, the code of a problem, and required parts of its JSON or lines."""
 
     status: int
     code: str | None = None
     body: Object | None = None
     lines: list[tuple[str, str]] | None = None
-    """Texts of entries and of their receipts, in `lines` or as the whole body."""
+    """Texts of entries and of their receipts, in `lines` or as the complete body."""
     etag: str | None = None
     shown: Object | None = None
-    """What has to be in the answer's `state`."""
+    """Required parts of the answer's `state`."""
     legal: set[str] | None = None
 
 
@@ -57,7 +57,7 @@ class NaiveService:
     def answer(
         self, method: str, address: str, body: bytes, token: str | None, now: datetime, drawn: Drawn
     ) -> Expected:
-        """What a request has to bring, of those that this model knows."""
+        """The required parameters of the requests that this model knows."""
         path, _, rest = address.partition("?")
         query = dict(parse_qsl(rest))
         at = _text(now)
@@ -121,12 +121,12 @@ class NaiveService:
         return Expected(201, body=self.players[name])
 
     def keys_of(self, name: str) -> list[str]:
-        """All keys that a player has had, the one that counts first."""
+        """A player's keys so far, the current one first."""
         player = self.players[name]
         return [player["key"], *(each["key"] for each in player["earlier"])]
 
     def _another_key(self, name: str, sent: Object, at: str) -> Expected:
-        """The key of a player gives way to another that it names: both have signed."""
+        """A player's key gives way to another that it names; both have signed."""
         said, player = json.loads(sent["text"]), self.players.get(name)
         if said["name"] != name:
             return _refused(400, "malformed")

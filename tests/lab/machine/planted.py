@@ -1,6 +1,6 @@
-"""Bugs to plant in the service or the client, each of which the machine has to find.
+"""Bugs to plant in the service or the client; the machine has to find each.
 
-Each is what somebody could have written: one place, a line or two. They are named as one would report them.
+Each is a plausible mistake in one place, a line or two long. Their names read like bug reports.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.rules.events import Outcome
 
-Real = Any  # a function as it is, of any shape
-Patch = Callable[[], Any]  # a patch, not yet made
+Real = Any  # a function of any signature
+Patch = Callable[[], Any]  # a patch that is not yet applied
 
 
 def _stale_head() -> Any:
@@ -55,7 +55,7 @@ def _waiting_for_the_other() -> Any:
 
     def summary(refereed: Any, **more: Any) -> Any:
         found = real(refereed, **more)
-        if found.round > 1 and found.actor is not None:  # from the second round on, so that it takes a while
+        if found.round > 1 and found.actor is not None:  # from the second round on, so that finding it takes a while
             return found._replace(to_move=refereed.course.setup.names[1 - found.actor])
         return found
 
@@ -156,7 +156,7 @@ def _uninvited_guest() -> Any:
 
 
 def _outline_not_written() -> Any:
-    """The list says for ever that a game is being played."""
+    """The list always says that a game is being played."""
     return patch.object(decision, "_outline", lambda course: course.setup.names)
 
 
@@ -170,7 +170,7 @@ def _salt_twice() -> Any:
 
 
 def _signed_anew() -> Any:
-    """What was lost on its way is forgotten, and the command signs another entry."""
+    """A submission without an answer is forgotten, and the command signs another entry."""
 
     def deliver(self: Any) -> None:
         self.vault.clear_outbox()
@@ -179,12 +179,12 @@ def _signed_anew() -> Any:
 
 
 def _sent_before_kept() -> Any:
-    """The submission is on disk only when the answer is there."""
+    """The submission is written to disk only after the answer."""
     return patch.object(Vault, "keep_outbox", lambda self, submission: self.keep_openings(submission.opening))
 
 
 def _racing_move_lost() -> Any:
-    """A move that was overtaken is taken for made."""
+    """A move overtaken by another counts as made."""
 
     async def repeat(self: Any, refereed: Any, submission: Any) -> Any:
         stored = await self._store.lines(submission.entry.game, submission.entry.seq - 1)
@@ -194,7 +194,7 @@ def _racing_move_lost() -> Any:
 
 
 def _known_for_ever() -> Any:
-    """A logged-out token goes on."""
+    """A logged-out token stays valid."""
 
     async def logout(self: Any, token: str) -> None:
         return

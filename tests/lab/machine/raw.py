@@ -1,4 +1,4 @@
-"""Requests made by hand: what no client sends. The model says what has to come of each."""
+"""Requests that no client sends. The model gives the required answer to each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def text_of(entry: Object) -> str:
 
 
 def _notations() -> dict[str, list[str]]:
-    """Some of everything that looks like a move, and some that does not."""
+    """A sample of texts that look like moves, and some that do not."""
     cards = "ABCDEFG"
     hanamikoji = [
         *(f"{number}{''.join(each)}" for number in (1, 2, 3) for each in itertools.combinations("AABCDEFG", number)),
@@ -59,7 +59,7 @@ NOTATIONS: Final = _notations()
 
 
 class _Draft:
-    """A submission that would do, before something is done to it."""
+    """A submission that would be accepted, before it is changed."""
 
     def __init__(self, world: World, game: NaiveGame, choice: int) -> None:
         self.world, self.game, self.choice = world, game, choice
@@ -121,7 +121,7 @@ Sort = Callable[[_Draft], None]
 
 
 def _stale(draft: _Draft) -> None:
-    """The place is the next one, but what it follows is not what stands there."""
+    """An entry with the right number, which follows another head."""
     at = draft.choice % len(draft.game.texts)
     head = log.head_of(draft.game.texts[at])
     draft.fields["prev"] = head if at < draft.game.seq else log.GENESIS
@@ -143,7 +143,7 @@ def _another_for_an_old_place(draft: _Draft) -> None:
 
 
 def _old_entry(draft: _Draft) -> None:
-    """Somebody sends an entry again that stands in the log: by whomever it is, it gets its first receipt."""
+    """An entry of the log is sent again, by anybody: the answer has its first receipt."""
     at = draft.choice % len(draft.game.texts)
     draft.openings = []
     draft.send(draft.game.texts[at], draft.game.sigs[at] or draft.sign(draft.game.texts[at]))
@@ -164,7 +164,7 @@ def _wrong_key(draft: _Draft) -> None:
 
 
 def _foreign_name(draft: _Draft) -> None:
-    """Somebody who has no seat, or is not known at all, in their own name."""
+    """A player without a seat, or an unknown one, writes in their own name."""
     outside = [name for name in draft.keys if name not in draft.game.names]
     draft.by = [*outside, "mallory"][draft.choice % (len(outside) + 1)]
     draft.key = draft.keys.get(draft.by, STRANGER)
@@ -182,7 +182,7 @@ def _foreign_resignation(draft: _Draft) -> None:
 
 
 def _resignation_for_another(draft: _Draft) -> None:
-    """In a player's name, signed by the other one."""
+    """An entry in a player's name, signed by the other player."""
     draft.kind, draft.body, draft.openings = "resign", {}, []
     draft.by = draft.game.names[draft.choice % 2] or "alice"
     draft.key = draft.keys[next(name for name in draft.keys if name != draft.by)]
@@ -190,7 +190,7 @@ def _resignation_for_another(draft: _Draft) -> None:
 
 
 def _out_of_turn(draft: _Draft) -> None:
-    """The seat that does not owe the next entry brings one."""
+    """An entry by the seat that does not owe the next one."""
     seat = draft.game.actor
     other = draft.game.names[1 - seat] if seat is not None else draft.game.names[draft.choice % 2]
     draft.by = other or "alice"
@@ -201,7 +201,7 @@ def _out_of_turn(draft: _Draft) -> None:
 
 
 def _servers_kind(draft: _Draft) -> None:
-    """A player writes what only the service may."""
+    """A player writes an entry that only the service may write."""
     draft.openings = []
     bodies: list[tuple[str, Object]] = [
         ("end", {"openings": [], "result": {"reason": "charm", "winner": 0}, "seed": "0" * 64}),
@@ -221,7 +221,7 @@ def _as_server(draft: _Draft) -> None:
 
 
 def _wrong_kind(draft: _Draft) -> None:
-    """Something well-formed that is not what is due."""
+    """A well-formed entry that is not due."""
     commit, key = log.digest(draft.choice), draft.key.public.text
     bodies: list[tuple[str, Object]] = [
         ("open", {"entropy_commit": commit, "invite": None, "key": key}),
@@ -241,7 +241,7 @@ def _wrong_kind(draft: _Draft) -> None:
 
 
 def _rekey(draft: _Draft) -> None:
-    """A new key that cannot be one: of the other player, unproved, in another's name or in place of another key."""
+    """An invalid new key: the other player's, without proof, in another's name, or in place of another key."""
     game = draft.game
     draft.by = game.names[draft.choice % 2] or draft.by
     draft.key = draft.keys.get(draft.by, STRANGER)
@@ -270,7 +270,7 @@ def _join_with_the_hosts_commitment(draft: _Draft) -> None:
 
 
 def _openings(draft: _Draft) -> None:
-    """Openings that are missing, too many, of another place, or do not open."""
+    """Openings that are missing, superfluous, of another place, or do not fit."""
     seq = draft.fields["seq"]
     extra = {"cards": "A", "part": 0, "salt": "0" * 64, "seq": seq}
     if not draft.openings:
@@ -312,7 +312,7 @@ def _illegal_move(draft: _Draft) -> None:
 
 
 def _formal(game: NaiveGame, action: str) -> bool:
-    """Whether it is the notation of a move in its one form, with cards that there can be."""
+    """Whether this is the canonical notation of a move with cards that exist."""
     if not action or action[:1] not in ("1234-" if game.ruleset["name"] == "hanamikoji" else "RIGC-"):
         return False
     cards = action[1:]
@@ -334,7 +334,7 @@ def _answers(game: NaiveGame) -> bool:
 
 
 def _address(draft: _Draft) -> None:
-    """To another game's address, or to one that is none."""
+    """An entry sent to the address of another game, or of none."""
     others = [game for game in draft.world.model.games if game != draft.game.game]
     draft.address = [*others, "0" * 32][draft.choice % (len(others) + 1)]
     if draft.choice % 3 == 0:
@@ -350,7 +350,7 @@ def _not_the_one_form(draft: _Draft) -> None:
 
 
 def _twice(draft: _Draft) -> None:
-    """What is due, and the same again."""
+    """An entry that is due, and the same again."""
     if draft.game.stage in ("play", "seed 0", "seed 1"):
         text = draft.text()
         draft.send(text)
@@ -385,5 +385,5 @@ SORTS: Final = tuple(_SORTS)
 
 
 def submit(world: World, game: NaiveGame, sort: str, choice: int) -> None:
-    """A submission of some sort; the two answers are compared."""
+    """Sends a submission of some sort and compares the two answers."""
     _SORTS[sort](_Draft(world, game, choice))

@@ -1,4 +1,4 @@
-"""What a position shows to whom, written out from the naive games: own cards, X for the others, all when it is over."""
+"""What each viewer sees of a position, from the naive games: own cards, X for others, everything at the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support import naive_geishas_road, naive_hanamikoji
 
 
 def position(game: NaiveGame, seat: int | None) -> Object:
-    """The fields of a position's JSON that matter, as `seat` (None: anybody) sees them."""
+    """The relevant fields of a position's JSON, as `seat` (None: a spectator) sees them."""
     table, over = game.table, game.stage == "over"
 
     def own(places: list[list[str]]) -> list[str]:

@@ -1,4 +1,7 @@
-"""A sample of the state machine; measure.py goes on for as long as one likes, and plants all the bugs."""
+"""Real clients and the real service agree with the model, in a sample of the state machine; planted bugs are found.
+
+measure.py runs any number of steps and plants all bugs.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def test_clients_and_service_do_what_the_model_says() -> None:
 
 
 def begin(options: int = 0, moves: int = 0) -> tuple[machine.Machine, NaiveGame]:
-    """alice and bob at a game, after some moves; it is checked like any course of the machine."""
+    """A game of alice and bob after some moves, checked like any course of the machine."""
     made = machine.Machine()
     made.start(0, options, 0)
     (game,) = made.games

@@ -1,4 +1,4 @@
-"""The real service, called directly, and players' real clients at it: every answer is compared with the model's.
+"""The real service, called directly, and players' real clients: every answer is compared with the model's.
 
 A `Device` is a home folder and the client over it. The wire between them can lose a request, lose an answer, or let
 something else happen in the middle.
@@ -38,12 +38,12 @@ TOKEN_LIFETIME = 3600
 CHALLENGE_LIFETIME = 60
 NAMES = ("alice", "bob", "carol")
 ANSWERS: Counter[int] = Counter()
-"""How many answers have been compared in this process, by status."""
+"""The number of compared answers in this process, by status."""
 
 
 @dataclass
 class Asked:
-    """A request that has reached the service, and what had to come back."""
+    """A request that has reached the service, and the required answer."""
 
     method: str
     path: str
@@ -52,7 +52,7 @@ class Asked:
 
     @property
     def entry(self) -> dict[str, Any] | None:  # Any: JSON
-        """What was submitted, if it was a submission."""
+        """The submission, if the request was one."""
         if self.method == "POST" and self.path.endswith("/entries"):
             found: dict[str, Any] = json.loads(json.loads(self.body)["entry"])
             return found
@@ -87,11 +87,12 @@ class World:
             log_level="error",
             token_lifetime=TOKEN_LIFETIME,
             challenge_lifetime=CHALLENGE_LIFETIME,
-            cached_games=1,  # so that games are read from the database again and again
+            cached_games=1,  # so that games are often read from the database again
         )
         app = create_app(settings, ClockAndEntropy(self.clock, self._entropy), address="http://inside")
         self._lifespan = app.router.lifespan_context(app)
-        with patch("hkoji_server.app.gc"):  # it freezes what is there when it starts: too slow and too much here
+        # The service freezes its objects when it starts, which is too slow for so many services.
+        with patch("hkoji_server.app.gc"):
             self.runner.run(self._lifespan.__aenter__())
         self.real = Inside(app, self.runner, self.clock, settings.data)
 
@@ -108,7 +109,7 @@ class World:
         device.client.register(URL)
 
     def time(self) -> str:
-        """The time, as entries say it."""
+        """The time in the form that entries use."""
         return self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def restart(self) -> None:
@@ -117,7 +118,7 @@ class World:
         self._start()
 
     def close(self) -> None:
-        """Ends everything."""
+        """Closes everything."""
         with suppress(Exception):
             self.runner.run(self._lifespan.__aexit__(None, None, None))
         self.runner.close()
@@ -125,7 +126,7 @@ class World:
             each.stop()
 
     def ask(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[HttpAnswer, Expected]:
-        """Asks both, and compares."""
+        """Sends a request to service and model, and compares the answers."""
         self.drawn.clear()
         answer = self.real.ask(method, path, raw=body, token=token)
         ANSWERS[answer.status] += 1
@@ -168,7 +169,7 @@ class World:
             self._check_signatures(line)
 
     def _check_signatures(self, line: Any) -> None:  # Any: JSON
-        """Each line's signatures once; after that they must stay the same."""
+        """Checks each line's signatures once; after that the line must stay the same."""
         entry = json.loads(line["entry"])
         made = (line["entry"], line["sig"], line["receipt"]["sig"])
         game = self.model.games[entry["game"]]
@@ -186,7 +187,7 @@ class World:
 
 
 def _compare_keys(shown: Any, wanted: Any) -> None:  # Any: JSON
-    """Earlier keys are in order of time, and two may be of one second."""
+    """Compares earlier keys without their order within one second."""
     assert [each["until"] for each in shown] == sorted(each["until"] for each in wanted), "the order of earlier keys"
     for each in wanted:
         assert each in shown, "an earlier key"
@@ -200,19 +201,19 @@ class Device(Commands):
     name: str
     home: Home
     trace: list[Asked] = field(default_factory=list)
-    """What the operation that is running has asked."""
+    """The requests of the current operation."""
     lost: str = ""
-    """The request, or the answer, if this operation has lost one."""
+    """`request` or `answer`, if this operation has lost one."""
     lost_path: str = ""
-    """Where that was asked, or was to be."""
+    """The path of the lost request."""
     waits: dict[str, bytes] = field(default_factory=dict)
-    """For each game the submission that had no answer: what has to be sent next, byte for byte."""
+    """For each game the submission without an answer, which must be sent next, byte for byte."""
     fault: tuple[str, int] | None = None
     """What to lose in the next operation: `request` or `answer`, and of which request."""
     bare: bool = False
-    """Whether this operation sends what is not its own to keep: an entry that was signed for later."""
+    """Whether this operation sends an entry signed earlier, which it does not keep itself."""
     meanwhile: Callable[[], object] | None = None
-    """What happens between the next submission's signing and its arrival."""
+    """Called between the signing of the next submission and its arrival."""
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -221,18 +222,18 @@ class Device(Commands):
 
     @property
     def key(self) -> PrivateKey:
-        """The key that the player plays with."""
+        """The player's current key."""
         return PrivateKey.from_openssh(load(self.home).file.read_bytes())
 
     def key_in(self, game: NaiveGame) -> PrivateKey:
-        """The key that counts for the player in a game, or would."""
+        """The player's key in a game, or the one it would have."""
         seat = game.seat_of(self.name)
         own = load(self.home)
         named = next((each for each in own.keys if seat is not None and each.public.text == game.keys[seat]), own.own)
         return PrivateKey.from_openssh(named.file.read_bytes())
 
     def reread(self) -> None:
-        """Forgets what is in memory: a new process over the same files."""
+        """Starts a new client on the same files, as a new process would."""
         self._client = Client(self.home, entropy=self._draw, connect=lambda url: Wire(url, self), say=self.said.append)
 
     @property
@@ -241,7 +242,7 @@ class Device(Commands):
         return self._client
 
     def begin(self) -> None:
-        """An operation begins."""
+        """Begins an operation."""
         self.trace, self.lost = [], ""
 
     def kept_texts(self, game: str) -> list[str]:
@@ -253,7 +254,7 @@ class Device(Commands):
 
 
 class Wire(Transport):
-    """What a client's requests go through."""
+    """The transport of a client's requests."""
 
     def __init__(self, url: str, device: Device) -> None:
         super().__init__(url)

@@ -1,8 +1,7 @@
-"""Clients that race: for each place of a game several signed entries, sent at once to several processes of a service.
+"""Racing clients: for each place of a game several signed entries, sent at once to several processes of a service.
 
-What may be told of each is judged when the volley is over: one entry is accepted, the same text again gets the first
-receipt, everything else the head that stands. What was told is kept for the judgement of the final log
-(`judgement.py`).
+The answers are judged when the volley is over: one entry is accepted, the same text again gets the first receipt, every
+other gets the current head. They are kept for the judgement of the final log (`judgement.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _PATIENCE: Final = 50
 
 
 class Party(NamedTuple):
-    """A registered player; `token` is a login of hosts."""
+    """A registered player; `token` is a login that hosts have."""
 
     name: str
     key: PrivateKey
@@ -44,7 +43,7 @@ class Party(NamedTuple):
 
 
 class Shot(NamedTuple):
-    """A submission as it is sent. `kind` says what it is, for the count."""
+    """A submission as it is sent. `kind` is its sort, for counting."""
 
     kind: str
     text: str
@@ -53,7 +52,8 @@ class Shot(NamedTuple):
 
 @dataclass
 class Told:
-    """What was told of a game: a digest of each line acknowledged, heads that refusals named, how many came first."""
+    """The answers about a game: digests of acknowledged lines, heads named by refusals, the number of first
+    acceptances."""
 
     lines: dict[int, bytes] = field(default_factory=dict)
     heads: set[tuple[int, str]] = field(default_factory=set)
@@ -61,13 +61,16 @@ class Told:
 
 
 def digest(text: str, sig: bytes, receipt: str, receipt_sig: bytes) -> bytes:
-    """What stands for a line, to the byte."""
+    """A digest of a line's bytes."""
     return blake2b(b"\0".join((text.encode(), sig, receipt.encode(), receipt_sig)), digest_size=16).digest()
 
 
 @dataclass
 class Racer:
-    """A host and guests at one game after another, on `pipes` to each process. All that is random comes from `rng`."""
+    """A host and guests who play one game after another, with `pipes` connections to each process.
+
+    All randomness comes from `rng`.
+    """
 
     parties: Sequence[Party]
     pipes: Sequence[Sequence[Pipe]]
@@ -78,7 +81,7 @@ class Racer:
     wrong: list[str] = field(default_factory=list)
 
     async def play(self, enough: Callable[[], bool]) -> None:
-        """Plays until it is enough or something is wrong."""
+        """Plays until the limit is reached or something is wrong."""
         try:
             while not enough() and not self.wrong:
                 await self._play_one(enough)
@@ -90,7 +93,7 @@ class Racer:
         while not self.refereed.course.finished and not enough() and not self.wrong:
             await self._volley(self._candidates())
         if not self.wrong:
-            await self._volley([])  # to a game that is over, or simply stands: nothing may be accepted
+            await self._volley([])  # to a finished or waiting game: nothing may be accepted
 
     async def _offer(self) -> None:
         ruleset: Ruleset = GeishasRoad() if self.rng.random() < 0.3 else Hanamikoji()
@@ -103,7 +106,7 @@ class Racer:
         self.refereed = referee.resume((line,), self.seed_of(game), ())
         self.now = self.told.setdefault(game, Told())
         self._acknowledged((line,))
-        self.lost: list[Shot] = []  # signed, and refused: to be sent again and again
+        self.lost: list[Shot] = []  # signed and refused entries, to be sent again and again
         self.won: list[tuple[Shot, bytes]] = []
         self.guest: Party | None = None
 
@@ -183,7 +186,7 @@ class Racer:
         return (self.parties[0], self.guest)[seat]
 
     def _others(self) -> list[Shot]:
-        """Entries that cannot be accepted now, or have been."""
+        """Entries that cannot be accepted now, or have been accepted already."""
         course, rng = self.refereed.course, self.rng
         shots = [Shot("stale", *each[1:]) for each in rng.sample(self.lost, min(3, len(self.lost)))]
         if course.stage is Stage.PLAY and course.actor is not None and rng.random() < 0.3:

@@ -1,7 +1,8 @@
-"""The final log of games that were raced for, against what racing clients were told: read with SQL of its own.
+"""Compares the final logs of raced games, read with independent SQL, with the answers that the clients got.
 
-Every line was acknowledged, to the byte, and every acknowledged line is there; each player's entry was accepted once;
-what refusals named as the head has been one; each log is whole by the naive ledger, and the audit accepts it.
+Every line was acknowledged, to the byte, and every acknowledged line is there. Each player's entry was accepted once.
+Every head named by a refusal was a head at some time. Each log consists of complete transactions by the naive ledger,
+and the audit accepts it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def asking(where: Path | str) -> Ask:
 
 
 def strays(ask: Ask, told: Mapping[str, Told]) -> Iterator[str]:
-    """What is in the database and belongs to no game that is known."""
+    """Rows in the database that belong to no known game."""
     for table in _TABLES:
         ((games,),) = ask(f"SELECT count(DISTINCT game) FROM {table}", ())
         if games > len(told) or (table != "opening" and games != len(told)):
@@ -56,7 +57,7 @@ def strays(ask: Ask, told: Mapping[str, Told]) -> Iterator[str]:
 
 
 def judged(ask: Ask, told: Mapping[str, Told], pins: ExpectedKeys) -> Iterator[str]:
-    """What is not as it must be."""
+    """The faults found."""
     for game, known in told.items():
         dump = _dump(ask, game)
         rows = [dump["entry"][key] for key in sorted(dump["entry"])]
@@ -73,7 +74,11 @@ def judged(ask: Ask, told: Mapping[str, Told], pins: ExpectedKeys) -> Iterator[s
 
 
 def _heads(game: str, texts: list[str], known: Told) -> Iterator[str]:
-    """A head stands from when its transaction is there: what the service adds to an entry is never apart from it."""
+    """Checks the named heads.
+
+    Only the last entry of a transaction is ever a head: the service's entries come in the transaction of the entry that
+    causes them.
+    """
     by_server = [json.loads(text)["by"] == "server" for text in texts]
     standing = {
         (seq, sha256(f"{text}\n".encode()).hexdigest())
@@ -107,7 +112,7 @@ def _line(row: tuple[Any, ...]) -> str:
 
 
 def merged(parts: Iterable[Mapping[str, Told]]) -> dict[str, Told]:
-    """Games of several clients, none of which share one."""
+    """The games of several clients, none of which share one."""
     found: dict[str, Told] = {}
     for part in parts:
         assert not found.keys() & part.keys()

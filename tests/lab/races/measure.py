@@ -1,20 +1,21 @@
-"""Lets clients race against two server processes on one database, and looks whether exactly one wins each place.
+"""Lets clients race against two server processes on one database, and checks that exactly one wins each place.
 
-    python -m tests.lab.races.measure --submissions 20000              a look at it, in a minute
+    python -m tests.lab.races.measure --submissions 20000              a sample, in a minute
     python -m tests.lab.races.measure --submissions 1000000 --jobs 2   all of it
-    python -m tests.lab.races.measure --store postgres                 on a PostgreSQL server of its own
+    python -m tests.lab.races.measure --store postgres                 on its own PostgreSQL server
     python -m tests.lab.races.measure --submissions 2000 --planted "no compare-and-swap"     must find it
 
-Two real `hkoji serve` processes on one database. Clients play many games at once; for each place of each game they
-send several signed entries at the same time over kept connections to both processes: from two devices of one player,
-different moves, the same text twice, join against join and against cancel, resignations against moves; and with them
-entries that were refused before, are signed for a later place, come from the wrong seat, or were accepted long ago.
+Two real `hkoji serve` processes run on one database. Clients play many games at once; for each place of each game they
+send several signed entries at the same time over persistent connections to both processes: from two devices of one
+player, different moves, the same text twice, join against join and against cancel, resignations against moves. With
+them come entries that were refused before, are signed for a later place, come from the wrong seat, or were accepted
+long ago.
 
-After each volley: exactly one was accepted; the same text again got 200 and the first receipt; everything else was
-refused with the head that stands, or one of the two between which it was under way. In the end both processes stop,
-and the database is read with plain SQL: the logs hold what was acknowledged, to the byte, and nothing else; what the
-service adds (reveals, ends) is never apart from the entry that causes it; each log is whole by a naive reading of the
-specification (tests/support/ledger.py) and `hkoji audit` accepts it. Ends with 1 if anything was not as it must be.
+After each volley: exactly one was accepted; the same text again got 200 and the first receipt; every other was refused
+with the current head, or with one of the two that were current during the request. In the end both processes stop, and
+the database is read with plain SQL: the logs hold what was acknowledged, to the byte, and nothing else; the service's
+entries (reveals, ends) are never apart from the entry that causes them; each log passes a naive reading of the
+specification (tests/support/ledger.py), and `hkoji audit` accepts it. Exits with 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ _PIPES: Final = 4
 _GUESTS: Final = 3
 _SHOWN: Final = 20
 _PATIENT: Final = ("--keep-alive", "3600", "--request-timeout", "3600")
-"""A machine that stalls is not to look like a service that closes connections which nobody uses."""
+"""Generous, so that a stalled machine does not look like a service that closes idle connections."""
 
 
 class Task(NamedTuple):
-    """What one client process does: with which processes of the service, how much, and with which numbers."""
+    """The work of one client process: the service's processes, how much, and with which seeds."""
 
     ports: tuple[int, ...]
     database: Path | str
@@ -67,7 +68,7 @@ class Task(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of it."""
+    """The results."""
 
     counts: Counter[str]
     told: dict[str, Told]
@@ -80,21 +81,21 @@ class Raced(Protocol):
 
     @property
     def port(self) -> int:
-        """Where it is."""
+        """Its port."""
 
     def stop(self) -> int | None:
-        """Asks it to stop, and waits. The exit code."""
+        """Asks it to stop, and waits. Returns the exit code."""
 
 
 class Served:
-    """A `hkoji serve` of its own."""
+    """A separate `hkoji serve`."""
 
     def __init__(self, data: Path, database: str | None) -> None:
         self._service = start(data, log_level="error", database=database, options=_PATIENT)
         self.port = self._service.port
 
     def stop(self) -> int | None:
-        """Asks it to stop, and waits. The exit code."""
+        """Asks it to stop, and waits. Returns the exit code."""
         self._service.stop()
         return self._service.process.returncode
 
@@ -122,7 +123,7 @@ async def _race(task: Task) -> Done:
 
     everybody = [await asyncio.to_thread(_parties, task, number, rng) for number in range(task.racers)]
     racers = []
-    for parties in everybody:  # only now: nobody keeps a connection open for those who are still being registered
+    for parties in everybody:  # only now, so that no connection is idle while the others are registered
         pipes = [[await connect(port) for _ in range(_PIPES)] for port in task.ports]
         racers.append(Racer(parties, pipes, seed_of, random.Random(rng.getrandbits(64))))
 
@@ -146,7 +147,7 @@ async def _race(task: Task) -> Done:
 
 
 def race(task: Task) -> Done:
-    """Plays one client process's part."""
+    """Does one client process's work."""
     return uvloop.run(_race(task))
 
 
@@ -175,7 +176,7 @@ def raced(
     server = wire.ask("GET", "/v1/service").json["key"]
     wire.close()
     tasks = [Task(ports, database, -(-submissions // jobs), seed, job, racers) for job in range(jobs)]
-    with ProcessPoolExecutor(jobs) as pool:  # which starts no process before it has to
+    with ProcessPoolExecutor(jobs) as pool:  # it starts no process before it has to
         done = [race(tasks[0])] if jobs == 1 else list(pool.map(race, tasks))
         codes = [service.stop() for service in services]
         counts = sum((each.counts for each in done), Counter[str]())
@@ -231,7 +232,7 @@ def main() -> int:
     for what, count in sorted(counts.items()):
         print(f"  {what:36} {count:12,}")
     wrong = done.wrong
-    print(f"{len(wrong)} not as it must be; {time.monotonic() - began:,.0f} s in all")
+    print(f"{len(wrong)} wrong;  {time.monotonic() - began:,.0f} s in all")
     for complaint in wrong[:_SHOWN]:
         print(f"  {complaint}")
     return 1 if wrong else 0

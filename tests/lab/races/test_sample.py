@@ -1,4 +1,7 @@
-"""Two processes on one database: a sample of what measure.py does at length, and that faults are seen."""
+"""Exactly one entry wins each place with two processes on one database, in a sample of what measure.py does.
+
+Planted faults are found.
+"""
 
 from __future__ import annotations
 

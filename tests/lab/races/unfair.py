@@ -1,4 +1,4 @@
-"""Service processes with or without a fault put in, for judgements that must see it; forked, which is cheap."""
+"""Service processes with or without a planted fault, which the judgement must find; forked, which is fast."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hkoji.log.receipt import make_receipt
 
 
 def _no_compare_and_swap() -> None:
-    """The game's row is changed whatever it says, and an entry takes the place of another."""
+    """The game's row is updated unconditionally, and an entry replaces another."""
     unconditional = append.ADVANCE[: append.ADVANCE.index(" AND ")]
     patch.object(append, "ADVANCE", unconditional).start()
     patch.object(append, "ADD_ENTRY", append.ADD_ENTRY.replace("INSERT", "INSERT OR REPLACE", 1)).start()
@@ -49,10 +49,10 @@ def _no_compare_and_swap_on_postgres() -> None:
 
 
 def _another_receipt() -> None:
-    """An entry that comes again gets a receipt of its own."""
+    """An entry that is sent again gets a new receipt."""
     repeat = Games._repeat
 
-    async def repeated(self: Games, *given: Any) -> Submitted:  # Any: as they are
+    async def repeated(self: Games, *given: Any) -> Submitted:  # Any: unchanged arguments
         lines, fresh = await repeat(self, *given)
         first = lines[0]
         assert first.receipt is not None
@@ -65,9 +65,9 @@ def _another_receipt() -> None:
 
 
 def _an_old_head() -> None:
-    """Who comes too late is told the head before."""
+    """A refusal names the head before the current one."""
 
-    def told(error: Any, **given: Any) -> Any:  # Any: as they are
+    def told(error: Any, **given: Any) -> Any:  # Any: unchanged arguments
         if isinstance(error, ConflictError):
             error.seq -= 1
         return problem(error, **given)
@@ -88,7 +88,7 @@ PLANTS: Final[dict[str, Callable[[], None]]] = {
 
 
 class Forked:
-    """A service on `data` or a PostgreSQL database, ready."""
+    """Starts a service on `data` or a PostgreSQL database, and waits until it is ready."""
 
     def __init__(self, data: Path, fault: str | None = None, database: str | None = None) -> None:
         context = multiprocessing.get_context("forkserver")
@@ -104,7 +104,7 @@ class Forked:
         self.port = int(found[1])
 
     def stop(self) -> int | None:
-        """Asks it to stop, and waits. The exit code."""
+        """Asks it to stop, and waits. Returns the exit code."""
         self._process.terminate()
         self._process.join(300)
         return self._process.exitcode

@@ -1,6 +1,7 @@
-"""Logs that somebody has damaged or forged: one thing each, by name, made from a seed so that they can be made again.
+"""Damaged or forged logs with one fault each, by name, made from a seed so that they can be made again.
 
-Two kinds: `BYTES` are what anybody can do to a file, `FORGERIES` what only who holds all keys can publish.
+There are two kinds: anybody can do what is in `BYTES` to a file; only somebody who has all keys can publish
+`FORGERIES`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Forgery = Callable[[random.Random, list[Draft]], None]
 
 @dataclass(frozen=True)
 class Case:
-    """A log and the keys that are expected in it."""
+    """A log and the keys expected in it."""
 
     name: str
     log: bytes
@@ -42,7 +43,7 @@ class Case:
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Short games of every sort: whole, resigned, running, sealed, unsealed."""
+    """Short games of every sort: complete, resigned, running, sealed, unsealed."""
     resigned = new_game(11, GeishasRoad("random", "random")).play(9)
     resigned.send(resigned.entry(1, entry_kinds.Resign()))
     short = new_game(12, Hanamikoji("random", 1, "charm"), DEAL).play(5)
@@ -59,7 +60,7 @@ def tables() -> tuple[Table, ...]:
 
 
 def rekeyed() -> Table:
-    """A game in which both seats get a new key by their own word, given up."""
+    """A resigned game in which both seats have changed their keys themselves."""
     table = new_game(14, Hanamikoji("random", 1, "charm"))
     for _ in range(2):
         table.rekey(_actor(table))
@@ -69,7 +70,7 @@ def rekeyed() -> Table:
 
 
 def revoked() -> Table:
-    """A game that goes on: a seat's key was lost twice, first with a revocation, and then the other's gave way."""
+    """A running game: one seat lost its key twice, first with a revocation; then the other seat's key was replaced."""
     table = new_game(15, GeishasRoad("host", "random"))
     seat = _actor(table)
     table.revoke(seat, signed=True)
@@ -90,7 +91,7 @@ def _actor(table: Table) -> int:
 
 
 def short_unsealed() -> Table:
-    """A duplicate table given up in the first round, and its seed published."""
+    """A duplicate game resigned in the first round, with its seed published."""
     table = new_game(13, GeishasRoad("host", "random"), DEAL).play(7)
     table.send(table.entry(0, entry_kinds.Resign()))
     return table.unseal()
@@ -212,12 +213,12 @@ def _key_more(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _comment(rng: random.Random, drafts: list[Draft]) -> None:
-    """What a verifier ignores, but which has to be canonical all the same."""
+    """Parts that a verifier ignores, but which must be canonical all the same."""
     rng.choice(drafts).body["ext"] = {"comment": rng.choice(["good luck", *_ODD, _nested(13), _nested(14)])}
 
 
 def _spelling(rng: random.Random, drafts: list[Draft]) -> None:
-    """The same value in other words, or nearly: spaces, escapes, keys twice or not sorted, numbers with a point."""
+    """The same value in another spelling, or nearly: spaces, escapes, double or unsorted keys, numbers with a point."""
     it = rng.choice(drafts)
     text = write(it.value)
     first = next(iter(it.value))
@@ -345,7 +346,7 @@ def _second_key(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _author(rng: random.Random, drafts: list[Draft]) -> None:
-    """Signed by who is named, but somebody else."""
+    """Signed in the name of the right author by another key."""
     it, other = rng.choice(drafts), rng.choice(drafts)
     it.value["by"], it.signer, it.namespace = other.value["by"], other.signer, other.namespace
 
@@ -433,7 +434,7 @@ def _salt_twice(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _secret(rng: random.Random, drafts: list[Draft]) -> None:
-    """Another seed, entropy or commitment to one, or the seed where it does not belong."""
+    """Another seed, entropy or commitment to one, or the seed in a wrong place."""
     key = rng.choice(["seed", "entropy", "entropy_commit", "seed_commit", "deal"])
     holders = [it.body for it in drafts if key in it.body] or [drafts[0].body["dealer"]]
     values = [it.body[key] for it in drafts if key in it.body]
@@ -486,7 +487,7 @@ def _kind(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _later(rng: random.Random, drafts: list[Draft]) -> None:
-    """What a later version may say."""
+    """Content of a later version of the format."""
     body = rng.choice(drafts).body
     match rng.randrange(5):
         case 0:
@@ -508,7 +509,7 @@ def _later(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _taken_out(rng: random.Random, drafts: list[Draft]) -> None:
-    """A game told anew without one of its entries, or with one twice."""
+    """A game made anew without one of its entries, or with one twice."""
     number = rng.randrange(len(drafts))
     if rng.random() < 0.5:
         del drafts[number]
@@ -525,14 +526,14 @@ def _key_changes(drafts: list[Draft]) -> list[Draft]:
 
 
 def _another_proof(rng: random.Random, drafts: list[Draft]) -> None:
-    """A proof by another key, of another place or name, for another purpose, or none; or no honest revocation."""
+    """A proof by another key, of another place or name, for another purpose, or none; or an invalid revocation."""
     for it in _key_changes(drafts):
         keys = [each.signer for each in drafts]
         match rng.randrange(5):
             case 0:
                 it.prover = rng.choice(keys)
             case 1:
-                it.prover = None  # it stays that of the game as it was
+                it.prover = None  # it stays that of the unchanged game
                 rng.choice(drafts).body["ext"] = {"comment": "x"}
             case 2:
                 it.prover, it.body["proof"] = None, rng.choice(["", "AAAA", "U1NI", 1, None, {}])
@@ -555,7 +556,7 @@ def _odd_revocation(rng: random.Random, body: dict[str, Any], keys: list[Private
 
 
 def _another_place(rng: random.Random, drafts: list[Draft]) -> None:
-    """Another key is said to be replaced, another put in its place, or for another player, or by somebody else."""
+    """The wrong key is replaced, or the wrong one put in its place, or for another player, or by somebody else."""
     for it in _key_changes(drafts):
         keys = [each.signer.public.text for each in drafts]
         match rng.randrange(5):
@@ -575,7 +576,7 @@ def _another_place(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _old_key(rng: random.Random, drafts: list[Draft]) -> None:
-    """After a change of keys somebody signs with the old one, or before it with the new one."""
+    """After a change of keys the old one signs, or before it the new one."""
     changes = _key_changes(drafts)
     if not changes:
         return
@@ -631,7 +632,7 @@ FORGERIES: dict[str, Forgery] = {
 
 
 def forged(name: str, rng: random.Random) -> Case:
-    """One table with one forgery, `None` and both in it."""
+    """One table with one forgery."""
     table = rng.choice(tables())
     drafts = draft(table)
     FORGERIES[name](rng, drafts)
@@ -653,12 +654,12 @@ def twice(rng: random.Random) -> Case:
         try:
             FORGERIES[name](rng, drafts)
         except (KeyError, IndexError, TypeError, AttributeError, ValueError):
-            continue  # the first has taken away what the second needs
+            continue  # the first has removed what the second needs
     return Case(" and ".join(names), seal(drafts), _pins(table, rng))
 
 
 def cases(rng: random.Random) -> Iterator[Case]:
-    """One of every sort; again and again with a generator that has gone on."""
+    """One log of every sort; a generator that has moved on gives others."""
     for name in BYTES:
         yield damaged(name, rng)
     for name in FORGERIES:
@@ -667,7 +668,7 @@ def cases(rng: random.Random) -> Iterator[Case]:
 
 
 def golden() -> Iterator[Case]:
-    """The whole games among the test vectors, and each cut after every one of its entries."""
+    """The complete games among the test vectors, and each cut after every one of its entries."""
     folder = Path(__file__).parents[2] / "data" / "vectors" / "games"
     for name, facts in json.loads((folder / "games.json").read_text()).items():
         known = expected_keys(facts)

@@ -1,11 +1,11 @@
-"""Do docs/spec/audit.sh and `hkoji audit` agree? N rounds of damaged and forged logs, from a seed.
+"""Compares docs/spec/audit.sh with `hkoji audit` on N rounds of damaged and forged logs, from a seed.
 
     python -m tests.lab.two_audits.measure 20 1
     python -m tests.lab.two_audits.measure 0 1 --golden
 
-Each round has one log of every sort of damaged_logs.py. With --golden the games among the test vectors come
-first, and each of them cut after every entry. Prints every log on which the two differ, and how many
-there were of which verdict; ends with 1 if any differ. The logs they differ on are kept in the folder --keep.
+Each round has one log of every sort of damaged_logs.py. With --golden the games among the test vectors come first, and
+each of them cut after every entry. Prints every log on which the two differ, and the numbers by verdict; exits with 1
+if any differ. The folder --keep keeps those logs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tests.support.shell_audit import Verdict, by_hkoji, by_script, missing_tool
 
 
 def main() -> None:
-    """Compares, and says what came of it."""
+    """Compares, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("rounds", type=int)
     parser.add_argument("seed", type=int)
     parser.add_argument("--jobs", type=int, default=2, help="how many scripts run at a time")
     parser.add_argument("--keep", type=Path, help="a folder for the logs on which they differ")
-    parser.add_argument("--golden", action="store_true", help="also the test vectors, whole and cut at every entry")
+    parser.add_argument("--golden", action="store_true", help="also the test vectors, complete and cut at every entry")
     given = parser.parse_args()
     if missing := missing_tools():
         sys.exit(missing)
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def compare(logs: list[Case], folder: Path, pool: ThreadPoolExecutor) -> Iterator[tuple[int, Case, Verdict, Verdict]]:
-    """The number of each log, the log, what the script says of it and what `hkoji audit` says."""
+    """The number of each log, the log, the script's verdict and that of `hkoji audit`."""
 
     def script(number: int) -> Verdict:
         path = folder / f"{number}.jsonl"

@@ -1,6 +1,6 @@
-"""The shell script of the specification: it finds what `hkoji audit` finds, and treats a log as data.
+"""The shell script of the specification finds what `hkoji audit` finds, and treats a log as data.
 
-A sample; `python -m tests.lab.two_audits.measure` compares the two on as many logs as one likes.
+A sample; `python -m tests.lab.two_audits.measure` compares the two on any number of logs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_a_second_key_that_is_refused_takes_nothing_from_the_first(tmp_path: Pat
 
 
 def test_it_finds_what_is_wrong_where_keys_change(tmp_path: Path) -> None:
-    """A proof or revocation by another key, a key that did not count, and signatures by the one of before or after."""
+    """A proof or revocation by another key, a key out of force, and signatures by the key before or after."""
     rekeyed, revoked = tables()[5], tables()[6]
     stranger = PrivateKey.from_seed(b"\x07" * 32)
     cases_: list[Case] = []
