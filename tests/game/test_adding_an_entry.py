@@ -1,4 +1,4 @@
-"""The example of docs/adding-an-entry.md is a kind of entry: refereed, replayed by everybody, audited."""
+"""The example of docs/adding-an-entry.md works as a kind of entry: refereed, replayed by everybody, audited."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = DOCS / "adding-an-entry.md"
 
 @pytest.fixture
 def remark(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[EntryBody]]:
-    """The class of the page, among the kinds."""
+    """Adds the class of the page to the kinds."""
     (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     module = ModuleType("remark_example")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -34,7 +34,7 @@ def remark(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[EntryBody]]:
 
 
 def played(kind: type[EntryBody]) -> Table:
-    """A game in which the host has remarked something out of turn."""
+    """A game in which the host has made a remark out of turn."""
     table = new_game(5).play(3)
     table.send(table.entry(1 - (table.course.actor or 0), kind.parse({"text": "well played"})))
     return table

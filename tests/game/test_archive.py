@@ -1,4 +1,4 @@
-"""Logs against one another: which contradict, who is convicted, and who cannot be."""
+"""Logs compared with one another: which contradict, who is convicted, and who cannot be."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def said(lines: list[Line], *, receipts: bool = True, pins: dict[str, PublicKey]
 
 
 def branches(moves: int = 3) -> tuple[Table, Table]:
-    """One game, which its service lets go on in two ways after so many moves."""
+    """One game, which its service continues in two ways after so many moves."""
     one, other = (new_game(5).play(moves) for _ in range(2))
     other.random = random.Random("another course")
     assert one.text == other.text
@@ -71,7 +71,7 @@ def test_two_entries_with_receipts_for_one_place_convict_the_service(moves: int)
 
 
 def test_two_receipts_for_one_entry_convict_the_service() -> None:
-    """Each log holds, and one has its entry a minute later."""
+    """Each log holds, and one of them dates its entry a minute later."""
     table = new_game(5).play(3)
     late = later_receipt(table)
     pins = {"server": table.server.public}
@@ -120,7 +120,7 @@ def test_a_log_under_another_key_convicts_nobody() -> None:
 
 
 def remade(game: str) -> Table:
-    """Another service's game of that id."""
+    """Another service's game with that id."""
 
     class Remade(Table):
         @property

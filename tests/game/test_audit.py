@@ -1,4 +1,4 @@
-"""The audit: what it finds in damaged, dishonest and unfinished logs, at which step, and whom it names."""
+"""The audit finds the fault in damaged, dishonest and unfinished logs, at the right step, and names the right party."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_foreign_signature_names_nobody() -> None:
 
 
 def test_a_receipt_for_another_entry_names_nobody() -> None:
-    """Whoever holds an honest log can do this to it."""
+    """Anybody who holds an honest log can make this change."""
     table = whole_game(2)
     table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, table.lines[5].receipt)
     assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, None)
@@ -130,7 +130,7 @@ def test_a_receipt_for_another_entry_names_nobody() -> None:
 
 @pytest.mark.parametrize("went_on", [False, True])
 def test_a_receipt_for_another_entry_of_that_place_convicts_a_server_that_went_on(went_on: bool) -> None:
-    """A player may sign two entries for one place; only the service may not put its word on both."""
+    """A player may sign two entries for one place; only the service must not receipt both."""
     table = whole_game(2)
     other = receipt(table, 6, head="ab" * 32)
     table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, other)
@@ -234,7 +234,7 @@ def test_an_end_before_the_game_has_ended_convicts_the_server() -> None:
 
 
 def test_a_card_that_was_not_in_the_hand_convicts_its_player() -> None:
-    """Service and player together: the service takes a move with cards that the player does not hold."""
+    """Service and player together: the service accepts a move with cards that the player does not hold."""
     table = next(t for t in map(whole_game, range(50)) if len(set(t.course.dealt[0][0])) < 7)
     number = next(
         line.entry.seq for line in table.lines if line.entry.body.get("action") == "1X" and line.entry.by == "alice"

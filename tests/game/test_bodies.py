@@ -1,4 +1,4 @@
-"""The bodies of entries, kind by kind: what is not as the page says is refused, and the error names the part."""
+"""The bodies of entries, kind by kind: those that break the specification are refused, and the error names the part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a course says of itself after each entry: held against the entry that comes next, and the events so far."""
+"""A course's state after each entry agrees with the next entry and with the events so far."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 
 def steps(table: Table, *, blind: bool) -> tuple[Step, ...]:
-    """All steps; `blind` as whoever sees no cards, not even in the end."""
+    """All steps; `blind` as a viewer who sees no cards, not even at the end."""
     found = replay(table.lines, SpectatorKnowledge() if blind else None)
     assert found.stop is None
     assert len(found.steps) == len(table.lines)
@@ -107,7 +107,7 @@ def test_draws_are_counted_in_the_round_and_a_new_key_is_remembered_for_an_entry
 
 @every_game
 def test_the_words_for_where_a_game_stands(name: str) -> None:
-    """They are in the client's JSON."""
+    """The stages' values are in the client's JSON."""
     table = GAMES[name]()
     found = list(dict.fromkeys(step.course.stage.value for step in steps(table, blind=False)))
     match name:
@@ -173,8 +173,8 @@ def test_what_chance_decides_is_held_against_the_seed_at_its_own_entry() -> None
     assert (found.stop.seq, found.stop.part) == (number, 0)
 
 
-def test_an_answer_in_another_order_is_told_its_canonical_form() -> None:
-    """Of a competition the pair is written sorted; that it would be legal so does not make it an entry."""
+def test_the_error_for_an_unsorted_answer_gives_its_canonical_form() -> None:
+    """A competition is written with each pair sorted; an unsorted one would be legal, but it is not a valid entry."""
     table = new_game(3)
     pairs = (action for action in table.course.state.legal_actions() if action[0] == "4" and action[1] != action[2])
     table.send(table.move(next(pairs)))

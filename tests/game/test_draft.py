@@ -1,4 +1,4 @@
-"""Drafts of entries: what a player's next entry is, without a client."""
+"""Drafts of entries: a player's next entry can be made without a client."""
 
 from __future__ import annotations
 

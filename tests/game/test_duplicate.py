@@ -1,4 +1,4 @@
-"""Dealer `duplicate/v1`: the same deals at several tables, a seed that stays sealed, and what must not pass."""
+"""Dealer `duplicate/v1`: the same deals at several tables, a seed that stays sealed, and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unsealed(seed: int = 1, ruleset: Ruleset | None = None) -> Table:
 
 
 def deals(table: Table) -> list[Event]:
-    """What the dealer has decided in a table's log, in order."""
+    """The dealer's decisions in a table's log, in order."""
     return [event for event in replay(table.lines).events if isinstance(event, Chance | Deal)]
 
 

@@ -1,4 +1,4 @@
-"""Evidence: what a file convicts of, and that no file convicts the honest, whoever has put it together."""
+"""A file of evidence convicts those who broke the rules, and no file, whoever made it, convicts the honest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def named(result: Audit) -> set[str]:
 
 
 def convicts(made: EvidenceFile, table: Table, *reasons: str, signer: str = "server") -> None:
-    """The tenth step names exactly that signer, with these words."""
+    """Asserts that the tenth step names exactly that signer, with these words."""
     result = judged(made, table)
     found = [finding for finding in result.findings if finding.step is AuditStep.EVIDENCE]
     assert {finding.signer for finding in result.findings} == {signer}, result.findings
@@ -86,7 +86,7 @@ def test_without_keys_from_outside_signers_are_named_by_fingerprint() -> None:
 
 @pytest.mark.parametrize("ruleset", BOTH)
 def test_a_hand_that_the_seed_does_not_give(ruleset: Ruleset) -> None:
-    """Running there is nothing to hold it against. What follows the view in the log does not matter."""
+    """While the game runs there is no seed to compare with. Later entries than the view's do not matter."""
     table = new_game(3, ruleset)
     pack = ruleset.pack
     dealt = pack.split(table.course.dealt[0][0])
@@ -103,7 +103,7 @@ def test_a_hand_that_the_seed_does_not_give(ruleset: Ruleset) -> None:
 
 @pytest.mark.parametrize("ruleset", BOTH)
 def test_the_other_seats_hand(ruleset: Ruleset) -> None:
-    """Who has drawn has a card more than the other, so that shows at once; else the seed shows it."""
+    """A seat that has drawn has one card more than the other, so the fault shows at once; else the seed shows it."""
     table = new_game(5, ruleset)
     theirs = table.course.dealt[0][1]
     other = shown(table, 0, dealt=(Dealt(theirs, 1),))
@@ -118,7 +118,7 @@ def test_the_other_seats_hand(ruleset: Ruleset) -> None:
 
 @pytest.mark.parametrize("ruleset", BOTH)
 def test_two_views_that_contradict_each_other(ruleset: Ruleset) -> None:
-    """Without the seed, and without any log after them."""
+    """Shown without the seed, and without any log after the views."""
     table = new_game(3, ruleset)
     width = ruleset.pack.width
     cards = table.course.dealt[0][0]
@@ -155,7 +155,7 @@ def test_views_that_contradict_without_any_log() -> None:
 
 
 def test_views_of_both_seats_with_more_copies_than_there_are() -> None:
-    """Each could be true alone."""
+    """Each statement could be true alone."""
     table = new_game(3, GeishasRoad())
     host, guest = table.course.dealt[0]
     views = (shown(table, 0), shown(table, 1, dealt=(Dealt(host[:2] + guest[2:], 1),)))
@@ -178,7 +178,7 @@ def test_a_view_of_another_course_of_the_game() -> None:
     for changes in ({"head": "ab" * 32}, {"seq": seq - 1}, {"head": table.lines[4].entry.head}):
         convicts(EvidenceFile(table.game, {}, table.text, (shown(table, 0, **changes),)), table, "in place")
     bare = EvidenceFile(table.game, {}, format_log(table.lines[:6], receipts=False), (shown(table, 0, seq=9),))
-    assert judged(bare, table).ok  # nothing here says where that entry belongs
+    assert judged(bare, table).ok  # the file does not say where that entry belongs
     misplaced = shown(table, 0, seq=9, head=table.lines[5].entry.head)
     convicts(bare._replace(views=(misplaced,)), table, "puts entry 5 in place 9")
 
@@ -186,7 +186,7 @@ def test_a_view_of_another_course_of_the_game() -> None:
 @pytest.mark.parametrize("ruleset", BOTH)
 @pytest.mark.parametrize("receipt", [True, False])
 def test_a_fork(ruleset: Ruleset, receipt: bool) -> None:
-    """Its own entry is its word without a receipt; and an entry that it has gone on from."""
+    """The service has signed for its own entry without a receipt, and for an entry that it has continued from."""
     table = whole_game(3, ruleset)
     actor = new_game(3, ruleset).play(2).course.actor
     assert actor is not None
@@ -230,7 +230,7 @@ def test_receipts_that_contradict() -> None:
 
 
 def test_its_word_for_an_entry_after_the_end() -> None:
-    """A log that goes back: it ends before an entry of which a receipt is at hand."""
+    """A log that goes back: it ends before an entry whose receipt is in the file."""
     table = new_game(3).play(4)
     longer = table.lines[-1]._replace(receipt=_receipt(table, 6, seq=40, head="cd" * 32))
     table.send(table.entry(0, entry_kinds.Resign()))
@@ -252,7 +252,7 @@ def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
 
 
 def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
-    """Also where the service has left out receipts."""
+    """This holds also where the service has left out receipts."""
     table = new_game(3).play(4)
     actor = table.course.actor
     assert actor is not None
@@ -280,7 +280,7 @@ def test_a_first_answer_that_was_refused_needs_no_log() -> None:
 
 
 def accused() -> tuple[Table, int, str]:
-    """A whole game in which alice's first secret is a card that the deal had not given her; and the card."""
+    """A complete game in which alice's first secret is a card that the deal had not given her; and the card."""
     table = next(table for table in map(whole_game, range(50)) if len(set(table.course.dealt[0][0])) < 7)
     card = next(card for card in "ABCDEFG" if card not in table.course.dealt[0][0])
     secrets = (line.entry for line in table.lines if line.entry.body.get("action") == "1X")
@@ -308,7 +308,7 @@ def test_a_player_who_was_shown_another_hand_is_excused_by_the_view() -> None:
     refused = bare._replace(log="", views=(wrong,), refused=parse_log(log))
     assert named(judged(refused, table)) == {"server"}
     assert named(judged(refused._replace(views=()), table)) == {"alice and server"}
-    # A true view excuses nobody, and neither does a wrong one that the move does not fit, or one of later.
+    # A true view excuses nobody; neither does a wrong one that does not match the move, or a later one.
     assert named(judged(bare._replace(views=(shown(before, 0),)), table)) == {"alice and server"}
     useless = shown(before, 0, dealt=(Dealt(true[1:] + true[0], 1),))
     late = shown(before, 0, dealt=(Dealt(forged, 1),), seq=number, head=parse_log(log)[number].entry.head)
@@ -338,7 +338,7 @@ def test_a_file_is_read_strictly() -> None:
         header.replace("[", "[1,") + "".join(rest),
         header.replace('"bob"', '"B"') + "".join(rest),
         header + "".join(reversed(rest)),
-        header + "".join([*rest[:-3], *rest[-2:], rest[-3]]),  # a view after what was refused
+        header + "".join([*rest[:-3], *rest[-2:], rest[-3]]),  # a view after the refused one
         text.replace('{"view":{"sig"', '{"view":{ "sig"', 1),
         text.replace('{"refused":', '{"refused":{"refused":', 1),
         text + "{}\n",
@@ -373,7 +373,7 @@ def test_the_file_and_its_log_are_about_one_game() -> None:
     assert (finding.step, finding.entry, finding.signer) == (AuditStep.EVIDENCE, None, None)
     assert finding.reason == f"the file is about game {other.table.game}, and its log is of another"
     assert result.game == other.table.game
-    # The entries are held against logs of the game that they are of, not of the one that the file names.
+    # The entries are compared with logs of their own game, not of the one that the file names.
     assert log_claims(result) == log_claims(audit_file(told.table.text, pins(told.table)))
 
 
@@ -381,7 +381,8 @@ def test_the_file_and_its_log_are_about_one_game() -> None:
 
 
 def test_a_service_of_bobs_own_is_not_the_service() -> None:
-    """With the key from outside nothing that it signs convicts, and without it is named by its own fingerprint."""
+    """With the key from outside nothing signed by the service convicts; without it, the service is named by its
+    fingerprint."""
     told = story(3, Hanamikoji(), 3)
     line = follow(OWN, told.table.lines[4], entry_kinds.Timeout(0, AT))
     view = shown(told.table, 0, head="ab" * 32)

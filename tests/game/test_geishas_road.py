@@ -1,4 +1,4 @@
-"""Geisha's Road in a log: two commitments a move, what is opened when, and moves that are not what they should be."""
+"""Geisha's Road in a log: two commitments a move, openings at the right time, and refusals of invalid moves."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_players_replay_is_the_projection_of_the_referees(
 
 
 def openings(table: Table, kind: str) -> list[tuple[Opening, ...]]:
-    """What each of the service's entries of a kind publishes."""
+    """The openings in each of the service's entries of a kind."""
     found = []
     for line in table.lines:
         if line.entry.kind == kind:
@@ -87,7 +87,7 @@ def test_who_gives_up_in_the_middle_leaves_nothing_face_down() -> None:
 
 
 def road_with(code: str, seed: int = 3) -> Table:
-    """A game in which an action is due; the actor has not used `code`."""
+    """A game in which an action is due and the actor has not used `code`."""
     table = new_game(seed, GeishasRoad("host", "random"))
     assert any(shape[0] == code for shape in table.course.state.shape())
     return table
@@ -118,13 +118,13 @@ def road_with(code: str, seed: int = 3) -> Table:
     ],
 )
 def test_what_is_no_move_of_the_log(action: str, commitments: int, error: type[errors.HkojiError]) -> None:
-    """Whoever signs it: an entry need not come from a program of ours."""
+    """The signature does not matter: an entry need not come from a program of ours."""
     table = road_with("I")
     refused(table, signed(table, action, "A1A2"[: 2 * commitments]), error)
 
 
 def signed(table: Table, action: str, cards: str) -> Submission:
-    """A move of whoever is to act, with a commitment and an opening for each of `cards`."""
+    """A move of the seat that must act, with a commitment and an opening for each of `cards`."""
     actor, seq = table.course.actor, table.course.seq + 1
     assert actor is not None
     opened = tuple(
@@ -160,7 +160,7 @@ def test_an_intrigue_is_the_two_cards_that_its_openings_say() -> None:
 
 
 def positions(due: Due) -> Iterator[Table]:
-    """Games in which it is `due`."""
+    """Games in which `due` is due."""
     for seed in range(200):
         table = new_game(seed, GeishasRoad("host", "random"))
         while table.course.stage is Stage.PLAY:

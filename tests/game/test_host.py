@@ -1,4 +1,4 @@
-"""The referee: whole games, and everything that must be refused while nothing changes."""
+"""The referee accepts complete games, and refuses every invalid submission without any change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judgement of evidence where little things decide: which key, which course, which view, and how many."""
+"""The judgement of evidence in cases of detail: which key, which course, which view, and how many."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_limits_are_those_of_the_page() -> None:
 
 @pytest.mark.parametrize("before", [MOST_COURSES - 1, MOST_COURSES])
 def test_so_many_courses_are_audited(before: int) -> None:
-    """Those that come first. A player may sign as many answers to one entry as they like."""
+    """Only the first ones are reported. A player may sign any number of answers to one entry."""
     table = new_game(3)
     actor = table.course.actor
     assert actor is not None
@@ -63,7 +63,7 @@ def test_so_many_courses_are_audited(before: int) -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_the_longest_header(more: int) -> None:
-    """Names of keys are lengthened until it is that long."""
+    """The names of keys are made longer until the header has that length."""
     keys = {f"{number:02}": (OWN.public,) * 7 for number in range(108)}
     made = EvidenceFile("ab" * 16, keys, "")
     missing = MAX_HEADER_BYTES + more - (len(format_evidence(made)) - 1)
@@ -80,7 +80,7 @@ def test_the_longest_header(more: int) -> None:
 
 
 def test_of_several_expected_keys_without_an_offer_the_order_does_not_matter() -> None:
-    """Nothing says which of them is the service's in this game: one is chosen, and the same whoever gives them."""
+    """The file does not say which of them is the service's in this game: one is chosen, regardless of their order."""
     table = new_game(3)
     one, other = shown(table, 0), shown(table, 0, head="ab" * 32)
     text = format_evidence(EvidenceFile(table.game, {}, "", (one, other)))
@@ -89,14 +89,14 @@ def test_of_several_expected_keys_without_an_offer_the_order_does_not_matter() -
         results = [audit_file(text, {"server": order}) for order in permutations(some)]
         assert all(result == results[0] for result in results)
         assert {finding.signer for finding in results[0].findings} <= {"server"}
-    # With the offer it is the one of them that is named there.
+    # With the offer, the chosen one is the key that the offer names.
     whole = format_evidence(EvidenceFile(table.game, {}, table.text, (one, other)))
     for order in permutations(keys):
         assert {finding.signer for finding in audit_file(whole, {"server": order}).findings} == {"server"}
 
 
 def accused() -> tuple[Table, int, str, str]:
-    """A game in which alice's first secret is a card that the deal had not given her: the card, and the log of that."""
+    """A game in which alice's first secret is a card not dealt to her: the table, the entry, the card, and the log."""
     table = next(table for table in map(whole_game, range(50)) if len(set(table.course.dealt[0][0])) < 7)
     card = next(card for card in "ABCDEFG" if card not in table.course.dealt[0][0])
     secrets = (line.entry for line in table.lines if line.entry.body.get("action") == "1X")
@@ -113,7 +113,7 @@ def before(table: Table, number: int) -> Table:
 
 
 def test_player_and_service_are_each_named_once() -> None:
-    """In a refused course too, and also by their fingerprints."""
+    """Keys in a refused course count too, and also by their fingerprints."""
     table, number, _, log = accused()
     made = EvidenceFile(table.game, {}, "", (), parse_log(log))
     result = judged(made, table)
@@ -128,7 +128,7 @@ def test_player_and_service_are_each_named_once() -> None:
 
 
 def test_a_view_that_excuses_counts_whatever_stands_before_it() -> None:
-    """Views of no cards, of other seats and of other moments are passed over."""
+    """Views without cards, of other seats and of other moments are ignored."""
     table, number, card, log = accused()
     game = before(table, number)
     true = game.course.dealt[0][0]
@@ -162,7 +162,7 @@ def test_a_course_that_is_not_whole_hides_no_other() -> None:
 
 
 def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
-    """What the log's own audit has said is not said again of the entries that both have, but of others it is."""
+    """Findings of the log's own audit are not repeated for entries that both have; others are reported."""
     table = new_game(3).play(4)
     actor = table.course.actor
     assert actor is not None

@@ -1,4 +1,4 @@
-"""Keys that change in a running game: the game stays what it was, and nothing but the right words changes a key."""
+"""Keys that change in a running game: the game is unaffected, and only the right signatures change a key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RULESETS: list[Ruleset] = [Hanamikoji("random", 1, "charm"), GeishasRoad("random
 @settings(max_examples=15)
 @given(seed=st.integers(0, 20), changes=st.lists(st.sampled_from(["rekey", "revoke", "signed", ""]), max_size=12))
 def test_a_game_with_new_keys_is_the_game_without(ruleset: Ruleset, seed: int, changes: list[str]) -> None:
-    """Deal, positions as everybody sees them, decisions and result: the same, whoever's key changes when."""
+    """Deal, positions as everybody sees them, decisions and result do not depend on changes of keys."""
     plain, changed = new_game(seed, ruleset), new_game(seed, ruleset)
     chance = random.Random(seed)
     for kind in [*changes, *[""] * 100]:
@@ -198,7 +198,7 @@ def test_no_proof_by_another_key_for_another_purpose_or_none() -> None:
         less = {key: value for key, value in body.to_json().items() if key != name}
         refused(table, table.entry(0, body, body=less), errors.MalformedError)
     refused(table, table.entry(0, body, body={**body.to_json(), "by": "x"}), errors.NotUnderstoodError)
-    refused(table, _signed(table, 0, body, NEW), errors.SignatureError)  # without the old key's word
+    refused(table, _signed(table, 0, body, NEW), errors.SignatureError)  # without the old key's signature
     table.send(table.entry(0, body))
 
 
@@ -246,7 +246,7 @@ def test_a_key_that_follows_an_expected_one_is_expected() -> None:
         (first, True, seat + 1, False),
         (NEW.public, True, number + 1, False),
     ]
-    # Who knows only the new key is told that there was another one.
+    # A reader who knows only the new key learns that there was another one.
     assert only(audit(table.text, {name: NEW.public})) == (AuditStep.KEYS, seat + 1, None)
     assert audit(table.text, {name: {NEW.public, first}}).ok
 
@@ -347,7 +347,7 @@ def _take(table: Table, body: Revoke) -> None:
 
 
 def _signed(table: Table, seat: int, content: entry_kinds.EntryBody, key: PrivateKey) -> Submission:
-    """A submission of a seat by whatever key."""
+    """A submission of a seat by any key."""
     entry = table.entry(seat, content).entry
     return Submission(entry, sign_entry(entry, key))
 

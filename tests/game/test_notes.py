@@ -1,4 +1,4 @@
-"""What the audit says of a log that holds, counted once more from the file by other means."""
+"""The audit's notes on a log that holds agree with counts made from the file by other means."""
 
 from __future__ import annotations
 

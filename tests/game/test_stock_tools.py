@@ -1,4 +1,4 @@
-"""The commands of the specification, run by bash: a stranger verifies every entry with ssh-keygen, jq and sha256sum."""
+"""The commands of the specification, run by bash, verify every entry with ssh-keygen, jq and sha256sum alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vectors that other implementations can use, run against this one: commitments, deals, whole games."""
+"""The test vectors for other implementations, checked against this one: commitments, deals, complete games."""
 
 from __future__ import annotations
 

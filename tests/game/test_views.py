@@ -1,4 +1,4 @@
-"""What each seat knows: the own replay is the projection, and depends on nothing it cannot know."""
+"""A seat's own replay equals the projection, and depends on nothing that the seat cannot know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules pages say what the engine does: their examples are played."""
+"""The rules pages describe what the engine does: their examples are played."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_word_for_an_action_is_named() -> None:
 
 
 def test_the_events_are_written_so() -> None:
-    """Every example of the table of events stands in one of the games, or is read in its place."""
+    """Every example in the table of events occurs in one of the games, or is read in its place."""
     examples = {text for row in rows(NOTATION, "event") for text in quoted(row[2])}
     whole = parse_transcript(BLOCKS[0])
     spoken = {format_event(event) for event in whole.events} | set(BLOCKS[0].split()) | set(BLOCKS[1].split())

@@ -1,4 +1,4 @@
-"""The table of editions: every one has a word of its own for each action of its game, as its page says."""
+"""Every edition in the table has its own name for each action of its game, as its page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program is told about a game: nothing but what the view, its events and its legal actions say."""
+"""What a program learns about a game: only what the view, its events and its legal actions say."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def test_the_fold_of_what_is_seen_is_what_is_seen_of_the_fold(game: Game, data: 
 @every_game
 @given(data=st.data())
 def test_projections_narrow(game: Game, data: st.DataObject) -> None:
-    """To see as a seat what a seat sees is nothing new; to see as the other seat leaves what a spectator sees."""
+    """Projecting a seat's view for that seat changes nothing; projecting it for the other seat gives a spectator's
+    view."""
     for state in data.draw(partly_played(game)).states:
         spectator = state.project(None)
         for seat in SEATS:
@@ -91,8 +92,8 @@ def test_what_is_public_is_the_same_for_all(game: Game, data: st.DataObject) -> 
 @every_game
 @fewer
 @given(data=st.data())
-def test_who_has_revealed_is_told_of_the_round(game: Game, data: st.DataObject) -> None:
-    """Also when the round has been scored, until the next deal; in a game that tells of it."""
+def test_a_position_says_who_has_revealed_in_the_round(game: Game, data: st.DataObject) -> None:
+    """Also after the scoring, until the next deal, in a game whose positions say so."""
     play = data.draw(partly_played(game))
     seats: set[int] = set()
     for state, event in zip(play.states, (*play.events, None), strict=True):
@@ -195,7 +196,7 @@ def mutants(actions: list[str], chance: random.Random) -> set[str]:
 @every_game
 @given(data=st.data())
 def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> None:
-    """Reading is total: text becomes canonical notation that reads as itself, or an `InvalidError` that helps."""
+    """The reader accepts any text: it gives canonical notation that reads as itself, or a helpful `InvalidError`."""
     play = data.draw(partly_played(game))
     state = data.draw(st.sampled_from(play.states))
     text = data.draw(st.one_of(st.text(max_size=12), st.text("1234ABCDEFGX-/>!^ abxgiftre", max_size=10)))
@@ -213,7 +214,7 @@ def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> 
 @every_game
 @given(data=st.data())
 def test_any_text_in_a_move_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> None:
-    """The same for what a log's entry or a submission may hold, which need not come from a program of ours."""
+    """The same for the content of an entry or a submission, which need not come from a program of ours."""
     play = data.draw(partly_played(game))
     state = data.draw(st.sampled_from(play.states))
     ruleset = play.ruleset
@@ -277,7 +278,7 @@ def test_a_position_is_a_value(game: Game, data: st.DataObject) -> None:
     assert [text_of(state) for state in play.states] == texts
     for before, after in zip(play.states, play.states[1:], strict=False):
         assert before != after
-    # Which positions are equal, their JSON says too, and the other way round.
+    # Positions are equal exactly when their JSON is equal.
     assert len(set(texts)) == len(set(play.states))
 
 
@@ -296,7 +297,7 @@ def test_anybody_can_end_a_running_game(game: Game, data: st.DataObject) -> None
 
 @every_game
 def test_only_what_ends_a_game_from_outside_closes_it(game: Game) -> None:
-    """What the rules decide comes from the rules, never from an event that claims it."""
+    """The rules' own results come from the rules, never from an event that claims them."""
     state = game.rulesets[0].initial()
     for outcome in (
         Outcome("charm", 0),
@@ -324,7 +325,7 @@ def test_options_are_read_back(game: Game) -> None:
 
 @every_game
 def test_all_options_end_as_they_say(game: Game) -> None:
-    """The random games above do reach every way to end; a strategy that never did would prove little."""
+    """Shows that the random games above reach every kind of end; otherwise they would prove little."""
     reasons = Counter[str]()
     for seed, ruleset in enumerate(game.rulesets * 3):
         outcome = random_game(ruleset, seed).states[-1].outcome
@@ -336,7 +337,7 @@ def test_all_options_end_as_they_say(game: Game) -> None:
 @every_game
 @given(data=st.data())
 def test_a_game_can_be_folded_from_anywhere(game: Game, data: st.DataObject) -> None:
-    """Position and coming events are all there is: no history hides in the machine."""
+    """A position determines the effect of coming events: the state has no hidden history."""
     play = data.draw(played(game))
     at = data.draw(st.integers(0, len(play.events)))
     state = play.states[at]
@@ -348,7 +349,7 @@ def test_a_game_can_be_folded_from_anywhere(game: Game, data: st.DataObject) -> 
 @every_game
 @given(data=st.data())
 def test_hidden_cards_go_and_come_back(game: Game, data: st.DataObject) -> None:
-    """`public`, `hidden` and `complete` agree: what is hidden of an action, put back, gives the action."""
+    """`public`, `hidden` and `complete` agree: the hidden part of an action, put back, gives the action."""
     play = data.draw(played(game))
     for state in decisions(play):
         if state.due is not Due.ACT:

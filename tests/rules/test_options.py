@@ -1,4 +1,4 @@
-"""The ruleset object of the log, for every game: every option is there, and what is not known is said to be so."""
+"""The ruleset object of the log, for every game: every option is there, and unknown options are reported as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multisets of cards as numbers, against `collections.Counter`; for a pack of copies and one of single cards."""
+"""Multisets of cards as numbers agree with `collections.Counter`, for a pack with copies and one of single cards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKS = st.sampled_from((COPIES, SINGLES))
 
 @st.composite
 def heaps(draw: st.DrawFn, count: int = 1) -> tuple[Pack, list[list[str]]]:
-    """A pack and some heaps of its cards, with unknown ones among them; together no more than the pack has."""
+    """A pack and some multisets of its cards, including unknown ones; together no more than the pack has."""
     pack = draw(PACKS)
     deck = draw(st.permutations([kind for _, kind in pack.deck()]))
     ends = sorted(draw(st.lists(st.integers(0, pack.size), min_size=count, max_size=count)))
@@ -114,7 +114,7 @@ def test_a_multiset_of_known_cards_is_below_12960() -> None:
 
 
 def test_a_pack_remembers_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service meets new multisets in every game, for as long as it runs; what it forgets it finds out again."""
+    """A service meets new multisets in every game as long as it runs; it computes again those that it has forgotten."""
     monkeypatch.setattr(cards, "_MOST_KEPT", 100)
     pack = Pack(SINGLES.kinds, SINGLES.copies)
     for multiset in range(1000):

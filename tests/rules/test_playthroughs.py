@@ -1,4 +1,4 @@
-"""Whole games as everybody sees them, in tests/data/playthroughs/: to be read, and to show what a change changes."""
+"""Complete games as each viewer sees them, in tests/data/playthroughs/: readable, and every change shows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_naive_referee_agrees(text: str) -> None:
 
 
 def test_how_games_of_hanamikoji_end() -> None:
-    """Four geisha win against nine charm; at the limit the editions disagree; who resigns loses."""
+    """Four geisha win against nine charm; at the limit the editions differ; resigning loses."""
     last = read(GEISHA).states[-1]
     assert (last.outcome, last.to_json()["charm"]) == (Outcome("geisha", 1), [8, 9])
     italian = read(LIMIT)
@@ -43,7 +43,7 @@ def test_how_games_of_hanamikoji_end() -> None:
 
 
 def test_what_happens_in_games_of_geishas_road() -> None:
-    """In one the players choose markers and an order, and the loser takes the start; in the other all is drawn."""
+    """In one the players choose markers and an order, and the loser takes the start; in the other chance decides."""
     chosen, drawn = read(ORDERED), read(DRAWN)
     assert chosen.states[-1].outcome == Outcome("resign", 0)
     assert drawn.states[-1].outcome == Outcome("rounds", 1)

@@ -1,7 +1,7 @@
 """Non-interference, for every game: what an observer sees does not depend on what it cannot know.
 
-The cards that it cannot see are dealt again in another way that fits all it has seen; not a byte of its view, and
-none of its legal actions, may change.
+The cards that it cannot see are dealt again in another way consistent with all that it has seen. Not a byte of its view
+may change, and none of its legal actions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.rules import OBSERVERS, Game, Played, every_game, folds, part
 
 
 def options(state: State) -> tuple[str, ...] | str:
-    """The legal actions, or that they are not known."""
+    """The legal actions, or a note that they are not known."""
     try:
         return state.legal_actions()
     except UnknownHandError as error:
@@ -49,7 +49,7 @@ def test_a_view_does_not_depend_on_hidden_cards(game: Game, data: st.DataObject)
 @every_game
 @given(data=st.data())
 def test_a_redistribution_is_a_game(game: Game, data: st.DataObject) -> None:
-    """Otherwise the test above would compare with nothing: the cards are those of the pack and every move was legal."""
+    """Shows that the test above compares real games: the cards are those of the pack and every move was legal."""
     play = data.draw(partly_played(game))
     observer = data.draw(st.sampled_from(OBSERVERS))
     events = redistribute(play.ruleset, play.events, observer, random.Random(data.draw(st.integers(0, 2**32 - 1))))
@@ -64,7 +64,7 @@ def test_a_redistribution_is_a_game(game: Game, data: st.DataObject) -> None:
 
 @every_game
 def test_hidden_cards_do_move(game: Game) -> None:
-    """Every kind of hidden place holds something else in most redistributions."""
+    """Every kind of hidden place holds other cards in most redistributions."""
     moved = Counter[str]()
     rounds = 40
     for seed in range(rounds):

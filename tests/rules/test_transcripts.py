@@ -1,4 +1,4 @@
-"""Transcripts: a whole game, or what one seat has seen of it, is text that parses back. For every game.
+"""A complete game, or a seat's view of it, can be written as text that parses back, for every game.
 
 docs/rules/notation.md describes the text; a test of the documentation reads its examples.
 """
@@ -32,7 +32,7 @@ TAGS = (("Host", "alice"), ("Guest", "bob"), ("Note", "a [b] c; 1. #0"))
 
 
 def in_order(play: Played, events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """The events with two reveals in a row in the order that the state names: the text has one token for both."""
+    """The events with two successive reveals in the order that the state names: the text has one token for both."""
     ordered = list(events)
     for at in range(len(ordered) - 1):
         one, two = ordered[at : at + 2]
@@ -93,7 +93,7 @@ def test_spaces_and_line_ends_do_not_matter(game: Game, data: st.DataObject) -> 
 @every_game
 @given(data=st.data())
 def test_a_changed_transcript_is_another_game_or_none(game: Game, data: st.DataObject) -> None:
-    """Whatever text is given: a game that formats and parses to itself, or an `InvalidError`."""
+    """Any text gives a game that formats and parses to itself, or an `InvalidError`."""
     play = data.draw(partly_played(game))
     text = format_transcript(Transcript(play.ruleset, TAGS, in_order(play, play.events)))
     at = data.draw(st.integers(0, len(text) - 1))

@@ -1,4 +1,4 @@
-"""One address behind which the service can be exchanged: what a service with two faces looks like from outside."""
+"""One address behind which the service can be exchanged, so that it looks like one service with two histories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Front:
-    """Passes connections on to the port `to`, whichever that is when they come."""
+    """Forwards each new connection to the current value of the port `to`."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.to = 0
@@ -20,7 +20,7 @@ class Front:
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def serve(self) -> None:
-        """Until the listener is shut down, and all that has come through it is gone."""
+        """Serves until the listener is shut down and all forwarded connections have ended."""
         passing: list[threading.Thread] = []
         while True:
             try:
@@ -46,12 +46,12 @@ def _pass(source: socket.socket, sink: socket.socket) -> None:
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
     except OSError:
-        return  # one of the two has left
+        return  # one of the two has closed
 
 
 @contextmanager
 def front() -> Iterator[Front]:
-    """An address for the length of a block."""
+    """An address for the duration of a block."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

@@ -1,6 +1,7 @@
-"""Every attack that docs/security.md lists, tried: what finds it, when, whom it names, and that nothing else changes.
+"""Every attack that docs/security.md lists is found as the page says: by whom, when, and who is named.
 
-Each is one lie in a scenario that passes without it; the page's table and this module name each other.
+Each attack is one lie in a scenario that succeeds without it, and it changes nothing else. The page's table and this
+module name each other.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def unseen(alice: Seat, bob: Seat) -> str:
 
 
 def forgotten(player: Seat, game: str) -> str:
-    """A player's log and views of a game are away: they are fetched and verified anew."""
+    """Deletes a player's log and views of a game: they are fetched and verified anew."""
     for name in ("log.jsonl", "view.json", "views.signed"):
         (player.folder(game) / name).unlink()
     return game
@@ -107,7 +108,7 @@ def first_secret(table: Table, by: str = "alice") -> int:
 
 
 def short_hand() -> Table:
-    """A whole game in whose first round the host never holds one of the kinds."""
+    """A complete game in whose first round the host never holds one of the kinds of card."""
     return next(table for table in map(whole_game, range(50)) if len(set(table.course.dealt[0][0])) < 7)
 
 
@@ -151,7 +152,7 @@ def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     file=SERVICE,
 )
 def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    """Each log holds by itself; held against one another they convict the service, and each client keeps to its own."""
+    """Each log holds by itself; compared, they convict the service, and each client keeps to its own."""
     game = unseen(alice, bob)
     cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     with lying(desk, instead_of(7, entry_kinds.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
@@ -183,7 +184,7 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     file=NOBODY,
 )
 def test_two_receipts_for_one_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    """As whoever claims that a player was late. Each log holds by itself."""
+    """The service claims that a player was late. Each log holds by itself."""
     game = unseen(alice, bob)
 
     def lie(telling: Telling) -> None:
@@ -221,7 +222,7 @@ def test_entries_in_another_order(desk: HostileDesk, alice: Seat, bob: Seat) -> 
     game = unseen(alice, bob)
     cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
     reason = "entry 6 of the log does not hold"
-    lies = (exchanged(6), hand(cards[:-1]))  # the view is one after entry 6, and she has drawn at entry 7
+    lies = (exchanged(6), hand(cards[:-1]))  # the view is the one after entry 6, and she has drawn at entry 7
     caught(desk, alice, lambda: alice.position(game), reason, *lies)
     assert proven(desk, alice, game) == set()
     table = whole_game(3)
@@ -279,7 +280,7 @@ def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, b
 
 @attack("an old receipt for the move you send", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    """The move stays in the outbox, and is sent again byte for byte."""
+    """The move stays in the outbox and is sent again byte for byte."""
     game = begin(alice, bob)
     notation = alice.position(game).legal[0]
     with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
@@ -423,7 +424,7 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
             alice.position(game)
     assert on_disk(alice) == before
     signed = alice.client.home.path / "games" / game / "view.json"
-    assert cards in signed.read_text()  # the service's signature of it is kept: it convicts
+    assert cards in signed.read_text()  # the service's signature on it is kept: it convicts
     assert proven(desk, alice, game) == {"server"}
     assert bob.position(game).over
     honest = forgotten(alice, begin(alice, bob))
@@ -456,7 +457,7 @@ def test_anothers_view(desk: HostileDesk, alice: Seat, bob: Seat, fields: dict[s
 )
 @pytest.mark.parametrize("owns_up", [False, True])
 def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool) -> None:
-    """The end publishes the seed that was committed to, which gives other cards, or the other, which does not fit."""
+    """The end publishes a seed: the committed one, which gives other cards, or another, which does not fit."""
     committed = {}
     for stacks in (True, False):
         game = alice.client.new(Hanamikoji()).course.setup.game
@@ -482,7 +483,7 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
     other = "77" * 32
     end = len(table.lines) - 1
     convicted(table, rewrite(table, changed_body(table, end, seed=other)), AuditStep.COMMITMENTS, end, "server")
-    # The other way round: committed to the other seed, dealt from this one. The first cards not held are entry 7's.
+    # The reverse: committed to the other seed, dealt from this one. The first cards not held are entry 7's.
     dealer = {"name": "server/v1", "seed_commit": seed_commit(table.game, other)}
     changes = {**changed_body(table, 0, dealer=dealer), **changed_body(table, end, seed=other)}
     convicted(table, rewrite(table, changes), AuditStep.REPLAY, 7, "bob and server")
@@ -550,7 +551,7 @@ def _after_a_secret() -> Table:
 
 @attack("the game goes on without the cards that are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    """Neither can it let the time run out for somebody else meanwhile."""
+    """The service cannot write the timeout of another seat in the meantime either."""
     game, number = revealed(desk, alice, bob)
     reason = f"entry {number} of the log does not hold: the service has no timeout to write now"
     lie = instead_of(number, entry_kinds.Timeout(0, AT))
@@ -612,7 +613,7 @@ def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     named="player and service",
 )
 def test_a_player_framed_without_receipts() -> None:
-    """That the service went on from the move is its word for it, as good as a receipt."""
+    """By continuing from the move, the service has signed for it, as with a receipt."""
     table = short_hand()
     number = first_secret(table)
     log = rewrite(table, other_cards(table, number, not_held(table)))
@@ -646,7 +647,7 @@ def test_another_key_of_a_player(desk: HostileDesk, alice: Seat, bob: Seat, tmp_
 
 @attack("a game under your own name, with a key that is not yours", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_another_key_of_your_own(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
-    """Before she has played anything: the key is hers since she registered, and no log says otherwise."""
+    """Before she has played anything: the key has been hers since she registered, although no log says so."""
     true = desk.players.pop("alice")
     impostor = seated(desk, "alice", tmp_path / "impostor")
     game = impostor.client.new(Hanamikoji()).course.setup.game
@@ -712,7 +713,7 @@ def test_a_commitment_opened_to_other_cards() -> None:
 
 @attack("a commitment used a second time", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_commitment_used_twice() -> None:
-    """Even when it hides the same cards with the same salt: it says of which move it is."""
+    """Even with the same hidden cards and the same salt: the commitment names its move."""
     table, first = _two_secrets()
     commit = first.entry.body["commit"]
     assert isinstance(commit, list)
@@ -735,7 +736,7 @@ def test_a_salt_used_twice() -> None:
 @attack("hidden cards written with more or fewer `X` than there are", who=PLAYER, found=REFEREE, named=SENDER)
 @pytest.mark.parametrize("action", ["2", "2X", "2XXX", "1XX", "1"])
 def test_face_down_cards_miscounted(action: str) -> None:
-    """Its cards are right. But the other player, who does not see them, could not read the log any more."""
+    """Its cards are right. But the other player, who does not see them, could no longer read the log."""
     table, _ = _two_secrets()
     legal = (it for it in table.course.state.legal_actions() if it[0] == action[0])
     honest = table.move(next(legal))
@@ -747,7 +748,7 @@ def test_face_down_cards_miscounted(action: str) -> None:
 
 
 def _two_secrets() -> tuple[Table, Submission]:
-    """A game in which the host has played a card face down and it is the guest's turn, and that submission."""
+    """A game in which the host has played a card face down and the guest must move, and that submission."""
     table = new_game(3)
     first = table.move(next(action for action in table.course.state.legal_actions() if action[0] == "1"))
     table.send(first)
@@ -873,7 +874,7 @@ def test_the_hosts_commitment_repeated() -> None:
 )
 @pytest.mark.parametrize("seat", [0, 1])
 def test_entropy_withheld(seat: int) -> None:
-    """Nobody else can write in between, and what follows is the timeout of who withheld."""
+    """Nobody else can write an entry meanwhile; the player who withholds theirs loses by timeout."""
     table = Table(seed=3)
     table.open()
     table.join()
@@ -983,7 +984,7 @@ def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     lie = instead_of(3, entry_kinds.Seed("ab" * 32), by="bob", key=key_of(bob))
     before = on_disk(alice)
     caught(desk, alice, lambda: alice.position(game), "entry 3 of the log does not hold", lie)
-    assert proven(desk, alice, game) == {"bob", "server"}  # it has taken bob's true entropy as well
+    assert proven(desk, alice, game) == {"bob", "server"}  # it has accepted bob's true entropy as well
     assert on_disk(alice) != before
     table = whole_game(3)
     log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
@@ -1014,7 +1015,7 @@ def _openings(table: Table, number: int) -> list[dict[str, Any]]:  # Any: JSON
     "a commitment that cannot be opened, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
 )
 def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    """The receipt was the service's word that it held the opening."""
+    """By its receipt the service has signed that it held the opening."""
     table = whole_game(3)
     secret = first_secret(table)
     log = rewrite(table, changed_body(table, secret, commit=["ab" * 32]))

@@ -58,7 +58,7 @@ def test_another_seed_unsealed(tmp_path: Path, ruleset: Ruleset) -> None:
 @both_games
 @pytest.mark.parametrize("left", [1, 6])
 def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) -> None:
-    """Even when nothing is missing but the end."""
+    """The attack fails even when only the end is missing."""
     table = unsealed(ruleset)
     number = len(table.lines) - 1 - left
     forged = goes_on(table, number, (entry_kinds.Unseal(DEAL[1]), "server"))

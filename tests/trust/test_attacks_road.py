@@ -1,7 +1,7 @@
-"""Attacks on commitments, choices and counting: those of Geisha's Road, and Hanamikoji where it has the same.
+"""Attacks on commitments, choices and counting in Geisha's Road, and in Hanamikoji where it has the same rule.
 
-As in `test_attacks`: each is one lie, refused by every client at once and found by the audit, or refused by the
-service, and the same without the lie passes. The page's table has a row for each.
+As in `test_attacks`, each is one lie, refused by every client at once and found by the audit, or refused by the
+service; without the lie the same game is accepted. The page's table has a row for each.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ both_games = pytest.mark.parametrize(
 
 
 def opened_by(table: Table, number: int) -> list[Opening]:
-    """What a reveal or end opens."""
+    """The openings in a reveal or end."""
     body = entry_kinds.parse_body(table.lines[number].entry.kind, table.lines[number].entry.body)
     assert isinstance(body, entry_kinds.RevealBody | entry_kinds.End)
     return list(body.openings)
 
 
 def with_openings(table: Table, changes: dict[int, list[Opening]]) -> dict[int, dict[str, object]]:
-    """The changes to a log by which entries open what `changes` says."""
+    """The changes to a log by which entries publish the openings in `changes`."""
     merged: dict[int, dict[str, object]] = {}
     for number, openings in changes.items():
         merged |= changed_body(table, number, openings=[each.to_json() for each in sorted(openings)])
@@ -113,7 +113,8 @@ def test_intrigues_commitments_exchanged_and_taken(tmp_path: Path) -> None:
 
 @attack("Intrigue's discarded card opened for the kept one", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_the_discarded_card_opened_for_the_kept(tmp_path: Path) -> None:
-    """As the kept one's opening, which gives no commitment; or as what it is, which is not due."""
+    """Presented as the kept card's opening, it does not give the commitment; presented as the discarded one's, it is
+    not due."""
     table = whole_game(2, ROAD)
     number, reveal, end = intrigue(table), entry_number(table, "reveal"), len(table.lines) - 1
     kept, discarded = (each for each in table.refereed.openings if each.seq == number)
@@ -208,7 +209,7 @@ def test_a_choice_that_is_not_ones_own_taken(tmp_path: Path) -> None:
 
 
 def orders(table: Table) -> tuple[tuple[int, str, str], tuple[int, str, str]]:
-    """The first decision on an order; and where none is due after an answer, what an invented one would be."""
+    """The first decision on an order; or, where none is due after an answer, an invented one."""
     moves = actions(table)
     decided = next(each for each in moves if each[2][0] == ">")
     for (_, by, offer), (number, _, answer), (_, _, after) in zip(moves, moves[1:], moves[2:], strict=False):
@@ -299,7 +300,7 @@ def test_a_result_that_was_counted_falsely(tmp_path: Path, ruleset: Ruleset, see
 @attack("a game ended a round early, or played a round too long", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 @both_games
 def test_a_round_too_few_or_too_many(tmp_path: Path, ruleset: Ruleset, seed: int) -> None:
-    """Too long it can be only with a player's move, who is then named as well."""
+    """A log can be too long only through a player's move; the player is then named as well."""
     table = whole_game(seed, ruleset)
     reveal, end, outcome = entry_number(table, "reveal"), len(table.lines) - 1, table.course.outcome
     assert outcome

@@ -1,6 +1,6 @@
-"""Attacks by the service and a player together, against the other player: what both sign is still not the game.
+"""Attacks by the service and a player together, against the other player: signatures of both do not make it the game.
 
-The accomplice is bob, unless a seat is given; whoever they play against has a real client.
+The accomplice is bob unless a seat is given; the victim has a real client.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def first(table: Table, by: str, *kinds: str) -> int:
 
 
 def better_hand(table: Table) -> tuple[int, str]:
-    """bob's first gift, by its number, with a card in it that he never gets, and alice cannot know that."""
+    """bob's first gift, by its number, with a card that he never gets; alice cannot know that."""
     number = first(table, "bob", "3", "G")
     before, offer, pack = until(table, number), str(table.lines[number].entry.body["action"]), table.ruleset.pack
     cards = pack.split(offer[1:])
@@ -77,7 +77,7 @@ def better_hand(table: Table) -> tuple[int, str]:
 )
 @both_games
 def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
-    """While the game runs nobody can know; when the seed is published everybody does."""
+    """Nobody can know it while the game runs; when the seed is published everybody can."""
     table = whole_game(0, ruleset)
     number, better = better_hand(table)
     forged = goes_on(table, number, (entry_kinds.Move(better), "bob"))
@@ -102,7 +102,7 @@ def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
 )
 @both_games
 def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> None:
-    """The answer goes with the first move only, so it is gone as well; whatever comes in its place, it is a fork."""
+    """The answer belongs to the first move only, so it is gone as well; any entry in its place is a fork."""
     table = whole_game(3, ruleset)
     number = first(table, "bob", "3", "4", "G", "C")
     seen = table.lines[: number + 2]
@@ -146,7 +146,7 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
 )
 @both_games
 def test_entropy_out_of_turn(tmp_path: Path, ruleset: Ruleset) -> None:
-    """The host's comes last. Here alice is the accomplice."""
+    """The host's seed entry comes last. Here alice is the accomplice."""
     table = whole_game(3, ruleset)
     forged = goes_on(
         table, 3, (entry_kinds.Seed(table.entropy[0]), "alice"), (entry_kinds.Seed(table.entropy[1]), "bob")

@@ -1,6 +1,6 @@
-"""A real service with two histories of one game, behind one address, and the real commands of those who are shown them.
+"""A service that shows two histories of one game behind one address is found out by its players' real commands.
 
-The two are processes on copies of one database, with one key: what a service can do that keeps two books.
+The two are processes on copies of one database, with one key.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Shell:
     file=SERVICE,
 )
 def test_a_service_with_two_faces(tmp_path: Path) -> None:
-    """bob may sign two moves for one place, and says so: that the service takes both is the service's fork."""
+    """bob may sign two moves for one place, and says so: that the service accepts both is the service's fork."""
     alice, bob, stranger = (Shell(tmp_path / name) for name in ("alice", "bob", "stranger"))
     with front() as address:
         with serving(tmp_path / "one", forked=True) as before:

@@ -1,4 +1,4 @@
-"""Attacks on players' keys that docs/security.md lists, tried like those of `test_attacks`, which come before these."""
+"""The attacks on players' keys that docs/security.md lists after those of `test_attacks`, tested in the same way."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def service(tmp_path: Path) -> Iterator[Inside]:
 
 
 def to_move(desk: HostileDesk, alice: Seat, bob: Seat, mover: str) -> str:
-    """A game that both have seen, in which that player is to move."""
+    """A game that both have seen, in which that player must move."""
     game = begin(alice, bob)
     if mover == "bob":
         alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
@@ -54,7 +54,7 @@ def to_move(desk: HostileDesk, alice: Seat, bob: Seat, mover: str) -> str:
 
 
 def proof(desk: HostileDesk, game: str, name: str, old: PrivateKey, new: PrivateKey) -> bytes:
-    """A true proof of a new key for a game's next entry."""
+    """A valid proof of a new key for a game's next entry."""
     last = desk.games[game].lines[-1].entry
     place = {"game": game, "prev": last.head, "seq": last.seq + 1}
     return new.sign(
@@ -93,7 +93,7 @@ def test_a_forged_rekey(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     named=f"{SERVICE}; by the audit {NOBODY}",
 )
 def test_an_opponents_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    """Whether it is a lie, only bob knows; so it is not believed, nor held against him, until alice has asked him."""
+    """Only bob knows whether it is a lie; so alice neither believes it nor blames him until she has asked him."""
     game = to_move(desk, alice, bob, "bob")
     old = key_of(bob)
     lie = added(Revoke(NEW.public, "bob", old.public, proof(desk, game, "bob", old, NEW)))
@@ -104,7 +104,7 @@ def test_an_opponents_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat)
     table.revoke(0)
     number = table.course.seq
     assert only(audit(table.text, {"alice": old_key})) == (AuditStep.KEYS, number, None)
-    # What the impostor signs is not held against the player, whoever is expected to be whom.
+    # The player is not blamed for what the impostor signs, whichever key is expected.
     table.lines.append(follow(table.server, table.lines[-1], entry_kinds.Move("1C"), by="alice", key=table.keys[0]))
     (finding,) = audit(table.text, {"server": table.server.public}).findings
     assert finding.signer is not None
@@ -230,7 +230,8 @@ def test_an_entry_by_the_key_of_before() -> None:
     named=SENDER,
 )
 def test_a_thief_with_a_revoked_key(service: Inside) -> None:
-    """tests/server/test_keys.py tries more of it; here that none of it is taken, and all of it was before."""
+    """tests/server/test_keys.py tries more of it; this test checks that none of it is accepted, and all of it was
+    before."""
     alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
     game = begin_there(alice, bob)
     course, token = alice.course(game), alice.token

@@ -1,8 +1,8 @@
-"""Salts and entropy: fresh from the randomness that is given, never used twice, and nothing published can be guessed.
+"""Salts and entropy come fresh from the given randomness, are never reused, and no published value can be guessed.
 
-A commitment hides a card only if its salt is unknown: there are seven kinds of cards, or twenty. So every program that
-plays is watched drawing its salts; and from all that anybody can read of a running game somebody tries to find the
-hidden cards by hashing every candidate in every way that a careless program might have done it.
+A commitment hides a card only if its salt is unknown, because there are only seven kinds of cards, or twenty cards. So
+these tests watch every program that plays draw its salts. They also try to find the hidden cards from all public data
+of a running game, by hashing every candidate in every way that a careless program might have used.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Drawn:
         return made
 
     def made(self, value: str) -> bool:
-        """Whether these 64 hex digits are 32 bytes that were given, in one piece and once."""
+        """Whether these 64 hex digits are 32 bytes that were drawn in one piece and used once."""
         return self.given.count(bytes.fromhex(value)) == 1 and len(value) == 64
 
 
@@ -72,7 +72,7 @@ class Watched(Seat):
 
     @property
     def client(self) -> Client:
-        """A fresh client, as a new process would have it, but for the one source."""
+        """A fresh client, as a new process would have it, but with the same source."""
         return Client(
             Home(self.path),
             entropy=self.drawn,
@@ -92,7 +92,7 @@ def players(desk: HostileDesk, alice: Seat, bob: Seat) -> tuple[Watched, Watched
 
 
 def openings(folder: Path) -> list[Opening]:
-    """All openings that a home holds: those of moves that were made, signed, refused or lost."""
+    """All openings in a home: those of moves that were made, signed, refused or lost."""
     found = []
     for file in folder.rglob("secrets.json"):
         found += [Opening(**each) for each in json.loads(file.read_text()).get("openings", [])]
@@ -100,7 +100,7 @@ def openings(folder: Path) -> list[Opening]:
 
 
 def all_fresh(drawn: Drawn, homes: Iterable[Path]) -> list[str]:
-    """Asserts that every salt and entropy in some homes was drawn for it alone. The salts."""
+    """Asserts that every salt and entropy in some homes was drawn for it alone. Returns the salts."""
     salts = [opening.salt for home in homes for opening in openings(home)]
     entropy = [
         each
@@ -126,12 +126,12 @@ def play_out(players: tuple[Watched, Watched], game: str, seed: int = 1) -> None
 
 @pytest.mark.parametrize("ruleset", [Hanamikoji(max_rounds=1), GeishasRoad()], ids=["hanamikoji", "geishas-road"])
 def test_salts_of_whole_games(players: tuple[Watched, Watched], ruleset: Ruleset) -> None:
-    """Over several games of the same two players, never one twice."""
+    """Over several games of the same two players, none is used twice."""
     for number in range(2):
         play_out(players, begin(*players, ruleset), number)
     alice, bob = (set(all_fresh(player.drawn, [player.path])) for player in players)
     assert not alice & bob
-    # What was published is what was drawn, so nothing else was made of it on the way.
+    # The published values are the drawn ones, so nothing else was derived from them on the way.
     published = set()
     for game in players[0].desk.games.values():
         for line in game.lines:
@@ -140,7 +140,7 @@ def test_salts_of_whole_games(players: tuple[Watched, Watched], ruleset: Ruleset
 
 
 def test_a_salt_is_what_was_drawn_and_nothing_else(players: tuple[Watched, Watched]) -> None:
-    """With a source that gives the same always, so are the salts: nothing but the source goes into them."""
+    """With a constant source the salts are the same: nothing but the source goes into them."""
     game = begin(*players)
     alice = players[0]
     position = alice.position(game)
@@ -161,7 +161,7 @@ def test_the_default_is_the_operating_systems_randomness(tmp_path: Path, monkeyp
 
 
 def test_signed_refused_and_tried_again(players: tuple[Watched, Watched], desk: HostileDesk) -> None:
-    """Each new entry has salts of its own, also for the same place and the same cards."""
+    """Each new entry has its own salts, also for the same place and the same cards."""
     alice = players[0]
     game = begin(*players)
     legal = alice.position(game).legal
@@ -226,7 +226,7 @@ def test_bots_at_correspondence_games(players: tuple[Watched, Watched]) -> None:
 
 
 def test_local_play(tmp_path: Path) -> None:
-    """The player and the bot draw from one source, and never the same."""
+    """The player and the bot draw from one source, and never get the same."""
     drawn, chance = Drawn("house"), random.Random(1)
     house = LocalGames(tmp_path, entropy=drawn)
     for _ in range(2):
@@ -241,7 +241,7 @@ def test_local_play(tmp_path: Path) -> None:
 
 
 def test_the_arena_derives_each_salt_for_one_place() -> None:
-    """There nothing is hidden from anybody; still no salt serves twice, within a match or in another."""
+    """In an arena nothing is hidden; still no salt is used twice, within a match or across matches."""
     seen: dict[str, set[str]] = {}
     for seed in ("one", "two"):
         salts: list[str] = []
@@ -262,7 +262,7 @@ _HASHES = ("sha256", "sha1", "md5", "sha512", "blake2b", "sha3_256")
 
 
 def readable(service: Inside, reader: Player | None, game: str) -> list[str]:
-    """All that a player, or a spectator, can read of a game, and all headers."""
+    """All that a player or a spectator can read of a game, and all headers."""
     asked = [
         service.ask("GET", f"/v1/games/{game}/log"),
         service.ask("GET", f"/v1/games/{game}"),
@@ -278,7 +278,7 @@ def readable(service: Inside, reader: Player | None, game: str) -> list[str]:
 
 
 def tokens(texts: Iterable[str]) -> set[str]:
-    """Everything in them that could be a hash: in hex, and in hex what base64 holds."""
+    """Every string that could be a hash: hex digits, and the hex of decoded base64."""
     found: set[str] = set()
     for text in texts:
         found.update(_HASHLIKE.findall(text))
@@ -291,10 +291,10 @@ def tokens(texts: Iterable[str]) -> set[str]:
 
 
 def guesses(cards: Iterable[str], game: str, seqs: Iterable[int], public: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """A candidate's cards and a hash of it, for what a careless program might publish.
+    """The hashes of a candidate's cards that a careless program might publish.
 
-    With no salt, an empty, a zero or a public one, or one that is made of something public, in the log's own form and
-    in simpler ones; and keyed by public values.
+    With no salt, an empty, a zero or a public one, or one derived from public data, in the log's own form and in
+    simpler ones; and keyed by public values.
     """
     salts = {"", "0" * 64, game}
     for value in public:
@@ -317,7 +317,7 @@ def guesses(cards: Iterable[str], game: str, seqs: Iterable[int], public: Iterab
 
 
 def candidates() -> list[str]:
-    """Whatever a first move may have put face down."""
+    """Every card that a first move may have put face down."""
     kinds = "ABCDEFG"
     return [*kinds, *(a + b for at, a in enumerate(kinds) for b in kinds[at:])]
 
@@ -335,16 +335,16 @@ def seated_over_http(service: Inside) -> tuple[Player, Player, str]:
 
 
 def hit(texts: Iterable[str], game: str) -> set[str]:
-    """The cards that can be guessed from what is published: of each, a hash of it is there."""
+    """The cards that can be guessed: those of which a hash is published."""
     found = tokens(texts)
-    # A shortened hash tells as much as a whole one.
+    # A shortened hash reveals as much as a full one.
     starts = {token[:16] for token in found}
     public = {token for token in found if len(token) <= 128}
     return {card for card, digest in guesses(candidates(), game, range(4, 9), public) if digest[:16] in starts}
 
 
 def commit_with(player: Player, game: str, action: str, salt: str) -> None:
-    """A move with one hidden group under a salt that the player should not have chosen."""
+    """A move with one hidden group under a weak salt."""
     course = player.course(game)
     made = player.make_move(course, action)
     (old,) = made.opening
@@ -373,7 +373,7 @@ def test_no_published_hash_is_one_of_a_guess(service: Inside) -> None:
 
 @pytest.mark.parametrize("salt", ["zero", "the game's id", "the hashed head", "the host's entropy"])
 def test_a_careless_salt_would_be_guessed(service: Inside, salt: str) -> None:
-    """Otherwise the test above would show nothing."""
+    """Shows that the test above can fail."""
     host, _, game = seated_over_http(service)
     card = hand(host, game, 0)[0]
     (opened,) = (line for line in host.lines(game) if line.entry.kind == "open")
@@ -392,8 +392,8 @@ def test_a_careless_salt_would_be_guessed(service: Inside, salt: str) -> None:
 def test_what_depends_on_cards_depends_on_salts(tmp_path: Path, salts: str) -> None:
     """Two games, alike up to a first move that hides a card.
 
-    The same card under another salt: nothing that was published before or after is the same that was not the same
-    before, so nothing published follows from the card alone. Another card under the same salt: the same, so the
+    With the same card under another salt, no value published before or after is the same unless it was the same before;
+    so no published value follows from the card alone. Another card under the same salt gives other values too, so the
     commitment binds.
     """
     runs: list[tuple[str, set[str], set[str]]] = []

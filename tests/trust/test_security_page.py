@@ -1,4 +1,4 @@
-"""docs/security.md and the tests of attacks say the same: row for test, word for word; its example is true."""
+"""docs/security.md and the tests of attacks agree: row for test, word for word; the page's example is true."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_referee_that_counts_no_hidden_cards_is_detected(monkeypatch: pytest.M
         assert_agreed(taken, table)
 
 
-def test_a_log_with_another_answer_of_the_referee_is_found_out() -> None:
+def test_a_log_with_another_answer_of_the_referee_is_detected() -> None:
     table = whole_game(1)
     drafts = draft(table)
     second = next(it for it in drafts if it.kind == "move" and "commit" in it.body)

@@ -57,7 +57,7 @@ def _careless(self: SqliteWriter, connection: Connection, batch: list[Prepared])
             job.error = error if isinstance(error, HkojiError) else StorageError("no", hint="no")
 
 
-def test_a_writer_without_transactions_is_found_out(tmp_path: Path) -> None:
+def test_a_writer_without_transactions_is_detected(tmp_path: Path) -> None:
     with patch.object(SqliteWriter, "_write", _careless):
         calls = run_with(tmp_path / "without", "driver").fault.names
         at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute INSERT INTO opening"))
@@ -65,7 +65,7 @@ def test_a_writer_without_transactions_is_found_out(tmp_path: Path) -> None:
     assert any("the opening of entry" in complaint for complaint in scenario.complaints)
 
 
-def test_an_error_that_is_not_told_as_one_of_storage_is_found_out(tmp_path: Path) -> None:
+def test_an_error_not_reported_as_one_of_storage_is_detected(tmp_path: Path) -> None:
     def raw(_: SqliteReader, error: Exception) -> RuntimeError:
         return RuntimeError(str(error))
 

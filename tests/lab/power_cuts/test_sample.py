@@ -36,14 +36,14 @@ def test_no_power_cut_loses_what_was_acknowledged(kept: Record, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("synchronous", ["NORMAL", "OFF"])
-def test_a_careless_store_is_found_out(synchronous: str, tmp_path: Path) -> None:
+def test_a_store_that_loses_writes_is_detected(synchronous: str, tmp_path: Path) -> None:
     with planted(synchronous):
         careless = record(tmp_path, None, 45, seed=6)
     told = cut(careless, 20, 1, tmp_path / "image", deep=100)
     assert any("was acknowledged and is lost" in complaint for complaint in told.wrong)
 
 
-def test_an_acknowledgement_before_its_sync_is_found_out(kept: Record, tmp_path: Path) -> None:
+def test_an_acknowledgement_before_its_sync_is_detected(kept: Record, tmp_path: Path) -> None:
     """Pretends that each answer went out four syncs earlier; with one sync, few images fall between the two."""
     syncs = [0] * 4 + [place for place, call in enumerate(kept.log) if call.what == "sync"]
     early = [fact._replace(since=[place for place in syncs if place < fact.since][-4]) for fact in kept.facts]

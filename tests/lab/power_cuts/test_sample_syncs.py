@@ -49,7 +49,7 @@ def test_every_acknowledged_entry_was_synced_before(kept: Record) -> None:
     assert _unsynced(kept) == []
 
 
-def test_a_store_that_syncs_less_is_found_out(tmp_path: Path) -> None:
+def test_a_store_that_syncs_less_is_detected(tmp_path: Path) -> None:
     with planted("NORMAL"):
         careless = record(tmp_path, None, 105, seed=6)
     assert _unsynced(careless)

@@ -1,4 +1,4 @@
-"""The page of the rules and the notation say what the engine does: their examples are played."""
+"""The pages of the rules and the notation describe what the engine does: their examples are played."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_sign_in_quotes_is_safe_in_a_shell() -> None:
 
 
 def test_the_events_are_written_so() -> None:
-    """Every example of the table of events stands in one of the games."""
+    """Every example in the table of events occurs in one of the games."""
     examples = {text for row in rows(ROAD_NOTATION, "event") for text in quoted(row[2])}
     whole, begun = (parse_transcript(BLOCKS[number]) for number in (0, 2))
     hosts = tuple(project(event, 0, whole.ruleset.public) for event in whole.events)

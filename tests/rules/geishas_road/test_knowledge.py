@@ -1,4 +1,4 @@
-"""Playing on what is known: events that contradict it are refused, and change nothing."""
+"""A game under partial knowledge refuses events that contradict what is known, and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves as people type them: what is understood, how it is written, and what is said when it is not."""
+"""Moves as people type them: which texts are understood, their canonical form, and the errors for the others."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ UNDERSTOOD = [
 
 @pytest.mark.parametrize(("typed", "canonical"), UNDERSTOOD)
 def test_what_people_type(typed: str, canonical: str) -> None:
-    """Whatever is due: the sign or the word says which decision it is."""
+    """The sign or the word says which decision it is, whatever is due."""
     for due in DECISION_DUE:
         assert parse(typed, due=due) == canonical
         assert parse(canonical, due=due) == canonical
@@ -142,7 +142,7 @@ def test_what_is_due_makes_no_sense_of_everything(due: Due, typed: str, words: s
         ("R3A", "not colours A to E with numbers 1 to 4"),
         ("GA1B2C4-B2", "not colours A to E with numbers 1 to 4"),
         ("-B2>C4A1", "not colours A to E with numbers 1 to 4"),
-        ("RA\u0663", "plain letters"),  # a digit to int(), not to us
+        ("RA\u0663", "plain letters"),  # `int()` accepts this digit, we do not
         ("R\u0410\u0033", "plain letters"),  # a Cyrillic letter that looks like A
         ("IB2B2", "only one card B2"),
         ("gift a1 a1 b2", "only one card A1"),
@@ -190,7 +190,7 @@ def test_a_long_text_is_refused_fast_and_not_repeated_whole(piece: str) -> None:
 
 @given(code=st.sampled_from("RIGC"), cards=HANDS, seed=st.integers(0, 2**32 - 1))
 def test_writing_does_not_depend_on_how_cards_are_typed(code: str, cards: list[str], seed: int) -> None:
-    """But for an intrigue, of which the first card is kept."""
+    """Except an intrigue, whose first card is kept."""
     chance = random.Random(seed)
     cards = cards[: actions.SIZES[code]]
     canonical = naive.spell(code, cards)
@@ -207,7 +207,7 @@ def test_writing_does_not_depend_on_how_cards_are_typed(code: str, cards: list[s
 
 @given(code=st.sampled_from("RIGC"), cards=HANDS)
 def test_only_canonical_notation_is_played(code: str, cards: list[str]) -> None:
-    """The engine itself, unlike what people type into, reads one form of each action."""
+    """The engine, unlike the parser of typed moves, reads one form of each action."""
     cards = cards[: actions.SIZES[code]]
     text, canonical = code + "".join(cards), naive.spell(code, cards)
     if text == canonical:

@@ -1,4 +1,4 @@
-"""The engine against a referee written from the rulebook alone, move by move."""
+"""The engine agrees, move by move, with a referee written from the rulebook alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_naive_referee_agrees(play: Played) -> None:
 
 
 def test_the_games_followed_have_all_that_can_be_decided() -> None:
-    """Orders are rare, and a marker is chosen once a game: the games above would prove little without them."""
+    """Orders are rare, and markers are chosen once a game: the games above would prove little without these."""
     kinds = Counter[str]()
     for seed, ruleset in enumerate(GEISHAS_ROAD.rulesets):
         play = random_game(ruleset, seed)
@@ -46,7 +46,7 @@ def test_of_all_that_can_be_written_only_the_legal_actions_are_taken(play: Playe
 
 
 def _writable() -> dict[str, None]:
-    """Every decision in canonical notation, whoever has which cards; a dictionary because it keeps its order."""
+    """Every decision in canonical notation, for any cards; a dictionary because it keeps its order."""
     found = [f"R{card}" for card in CARDS]
     found += [f"I{kept}{discarded}" for kept, discarded in permutations(CARDS, 2)]
     found += [naive.spell("G", list(cards)) for cards in combinations(CARDS, 3)]

@@ -1,4 +1,4 @@
-"""Counting every way to go on, against the naive referee's counts in tests/data/geishas-road.perft."""
+"""The number of ways to go on agrees with the naive referee's counts in tests/data/geishas-road.perft."""
 
 from __future__ import annotations
 

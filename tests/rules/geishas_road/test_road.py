@@ -82,7 +82,7 @@ def test_where_she_stands_is_the_sum_of_her_moves(deck: list[str], length: int) 
 
 
 def test_nobody_comes_home_three_times_and_the_dark_lanterns_last() -> None:
-    """Eighteen cards of twenty are played. Now and then all Dark lanterns are taken, and one more never is."""
+    """Eighteen cards of twenty are played. Sometimes all Dark lanterns are taken; one more is never needed."""
     chance = random.Random(5)
     seen = Counter[int]()
     for _ in range(20_000):

@@ -1,6 +1,6 @@
-"""What the rulebook says, sentence by sentence; whole games are compared with it in test_oracle.py.
+"""The rulebook's sentences, one by one; test_oracle.py compares complete games.
 
-Most positions are a spectator's: of hands that nobody has seen any cards can be played.
+Most positions are a spectator's: from hands that nobody has seen, any cards can be played.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def test_one_offer_can_need_both_orders() -> None:
 
 @given(play=played(GEISHAS_ROAD))
 def test_an_order_is_decided_exactly_where_it_makes_a_difference(play: Played) -> None:
-    """To anybody: the position after one order is not the position after the other, for the players or a spectator."""
+    """The two orders lead to different positions for every viewer: the players and a spectator."""
     for state, event, after in zip(play.states, play.events, play.states[1:], strict=False):
         if not isinstance(event, Answer):
             continue
@@ -269,7 +269,7 @@ def test_ties_of_prestige(rounds: str, prestige: list[int], markers: list[int], 
 
 
 def test_markers_after_moving_break_a_tie_of_prestige() -> None:
-    """Before the round was scored each had one; those that moved have made the difference."""
+    """Before the scoring each had one; the markers that moved have made the difference."""
     before = position(
         "1. *CA =E3C4B4D4A2C3/E2B2D1D2D3C2/A1E1A4A3E4B3B1C1 +A1 CA1D4B4C3-B4C3 +E1 GB2D2D3-D2 +A4 IA2C4 +A3 RA3 "
         "+E4 GA4E3E4-A4 +B3 ID1C2 +B1 RB1 +C1 CB3C1E1E2-B3C1"
@@ -323,7 +323,7 @@ def test_two_rounds_won_end_the_game() -> None:
 
 
 def test_prestige_is_not_carried_over() -> None:
-    """Whatever the rounds before: a round's winner follows from its own lanterns, markers and start."""
+    """A round's winner follows from its own lanterns, markers and start, whatever the rounds before."""
     seen = Counter[bool]()
     for seed in range(60):
         total = [0, 0]

@@ -1,4 +1,4 @@
-"""Options: who starts and how the first markers come about; who starts later rounds; when a game ends."""
+"""Options: who starts and how the first markers are given; who starts later rounds; when a game ends."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_deal_is_two_hands_and_then_the_draws_and_removes_nothing() -> None:
 
 
 def test_a_game_is_the_best_of_three_rounds() -> None:
-    """Two wins end it at once; the result names who has them. Both lengths and both winners come about."""
+    """Two wins end it at once; the result names the winner. Both lengths and both winners occur."""
     seen = Counter[tuple[int, int | None]]()
     for seed in range(80):
         play = random_game(GeishasRoad("random", "random"), seed)
@@ -109,8 +109,8 @@ def test_a_game_is_the_best_of_three_rounds() -> None:
     assert set(seen) == {(2, 0), (2, 1), (3, 0), (3, 1)}
 
 
-def test_the_loser_of_a_round_says_who_starts_the_next() -> None:
-    """Having seen their hand, and before anybody draws; both answers come about, from both seats."""
+def test_the_loser_of_a_round_chooses_who_starts_the_next() -> None:
+    """The loser chooses after seeing their hand, before anybody draws; both answers occur, from both seats."""
     chosen = Counter[tuple[int, str]]()
     for seed in range(40):
         play = random_game(GeishasRoad("host", "random"), seed)

@@ -1,4 +1,4 @@
-"""Scoring: influence in halves, markers, prestige, and who wins a round."""
+"""Scoring: influence in halves, markers, prestige, and the winner of a round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hkoji.rules.geishas_road.actions import PACK
 from hkoji.rules.geishas_road.scoring import influence, leads, move_markers, prestige, winner
 
 SHARES = list(product((None, 0, 1), repeat=4))
-"""Who has played each of a colour's four cards."""
+"""The player of each of a colour's four cards."""
 
 
 def worth(cards: tuple[int | None, ...], marker: str, seat: int) -> Fraction:
@@ -61,10 +61,10 @@ def test_half_a_point_decides_between_equals_and_never_against_a_whole_one() -> 
     ("lanterns", "won", "expected"),
     [
         ((3, 0, 0, 0, 0), "01111", 0),  # prestige before markers
-        ((3, 3, 0, 0, 0), "01111", 1),  # as much prestige: more markers
+        ((3, 3, 0, 0, 0), "01111", 1),  # equal prestige: more markers
         ((3, 3, 0, 0, 0), "010..", 0),
         ((0, 0, 0, 0, 0), "01.11", 1),  # no prestige at all: more markers
-        ((3, 3, 4, 4, 5), "0101.", None),  # as much of both, and a tied geisha's lanterns are nobody's
+        ((3, 3, 4, 4, 5), "0101.", None),  # both equal, and a tied geisha's lanterns count for nobody
         ((0, 0, 0, 0, 0), "0110.", None),
         ((0, 0, 0, 0, 0), ".....", None),
         ((5, 3, 2, 0, 0), "011..", 1),  # 5 against 5: two markers against one
@@ -72,7 +72,7 @@ def test_half_a_point_decides_between_equals_and_never_against_a_whole_one() -> 
     ],
 )
 def test_who_wins_a_round(lanterns: tuple[int, ...], won: str, expected: int | None, first: int) -> None:
-    """With as much prestige and as many markers it is the round's starting player."""
+    """With equal prestige and markers the round's starting player wins."""
     assert winner(lanterns, won, first) == (first if expected is None else expected)
     swapped = winner(lanterns, won.translate(str.maketrans("01", "10")), 1 - first)
     assert swapped == 1 - winner(lanterns, won, first), "the seats are treated alike"

@@ -1,4 +1,4 @@
-"""Transcripts of Geisha's Road that are wrong: the line is named, and what is wrong in it."""
+"""Faulty transcripts of Geisha's Road are refused: the error names the line and the fault."""
 
 from __future__ import annotations
 

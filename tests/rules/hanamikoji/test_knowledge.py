@@ -1,4 +1,4 @@
-"""Playing on what is known: events that contradict it are refused, and change nothing."""
+"""A game under partial knowledge refuses events that contradict what is known, and changes nothing."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_twins_are_one_answer() -> None:
 
 
 def reveal_due(deal: Deal = BLANK, first: str = "1X", second: str = "1X") -> State:
-    """The position before the reveals of a round in which all else is open."""
+    """The position before the reveals of a round in which everything else is open."""
     state = after(deal)
     for action in (first, second, "2XX", "2XX", "3ABC", "3DEF", "4EFGG", "4DFEG"):
         assert state.actor is not None
@@ -144,7 +144,7 @@ def test_a_reveal_is_one_card_that_can_be_there() -> None:
     refuses(state, Reveal(0, "BC"), IllegalEventError, "one card")
     refuses(state, Reveal(0, "b"), NotationError, "no card 'b'")
     refuses(state, Reveal(2, "B"), IllegalEventError, "no secret of seat 2")
-    # A and C are both elsewhere but for one copy.
+    # all copies of A and C but one are elsewhere
     once = state.apply(Reveal(1, "A"))
     refuses(once, Reveal(0, "A"), IllegalEventError, "more copies")
     refuses(once, Reveal(1, "C"), IllegalEventError, "no secret of seat 1")

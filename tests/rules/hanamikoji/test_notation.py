@@ -1,4 +1,4 @@
-"""Moves as people type them: what is understood, how it is written, and what is said when it is not."""
+"""Moves as people type them: which texts are understood, their canonical form, and the errors for the others."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_waiting_offer_makes_bare_cards_an_answer(typed: str, canonical: str) 
         ("3BCC-C", "'-' is no card"),
         ("+3BCC", "begins with no action"),
         ("1\u0415", "plain letters"),  # a Cyrillic letter that looks like E
-        ("\u0661E", "plain letters"),  # a digit to int(), not to us
+        ("\u0661E", "plain letters"),  # `int()` accepts this digit, we do not
         ("2BX", "only for a whole secret or trade-off"),
         ("3XXX", "only for a whole secret or trade-off"),
         ("4XXXX", "only for a whole secret or trade-off"),
@@ -135,7 +135,7 @@ def test_writing_does_not_depend_on_how_cards_are_typed(number: int, cards: list
 
 @given(number=st.sampled_from((1, 2, 3, 4)), cards=HANDS)
 def test_only_canonical_notation_is_played(number: int, cards: list[str]) -> None:
-    """The engine itself, unlike what people type into, reads one form of each action."""
+    """The engine, unlike the parser of typed moves, reads one form of each action."""
     text = f"{number}{''.join(cards[:number])}"
     canonical = naive.spell(number, cards[:number])
     if text == canonical:

@@ -1,4 +1,4 @@
-"""The engine against a referee written from the rulebook alone, move by move."""
+"""The engine agrees, move by move, with a referee written from the rulebook alone."""
 
 from __future__ import annotations
 

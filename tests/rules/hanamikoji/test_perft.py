@@ -1,4 +1,4 @@
-"""Counting every way to go on, against the naive referee's counts in tests/data/hanamikoji.perft."""
+"""The number of ways to go on agrees with the naive referee's counts in tests/data/hanamikoji.perft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hanamikoji: the rulebooks' examples, perft counts, notation, and what is refused under partial knowledge."""
+"""Hanamikoji: the rulebooks' examples, perft counts, notation, and refusals under partial knowledge."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_the_example_round_can_be_played() -> None:
 
 
 def view() -> State:
-    """What seat 0 knows after its draw."""
+    """Seat 0's knowledge after its draw."""
     state: State = Hanamikoji().initial()
     return state.apply(Deal(("AABBCC", "XXXXXX"), "XXXXXXXX", "X")).apply(Draw(0, "D"))
 

@@ -1,4 +1,4 @@
-"""Options: what the rulebooks offer can be chosen, anything else is refused; who starts; when a game ends."""
+"""Options: the rulebooks' variants can be chosen, anything else is refused; who starts; when a game ends."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_chance_says_who_starts(seat: int) -> None:
 
 
 def rounds(play: Played) -> list[int]:
-    """Who drew first in each round."""
+    """The seat that drew first in each round."""
     starters = []
     for before, event in zip(play.events, play.events[1:], strict=False):
         if isinstance(before, Deal):

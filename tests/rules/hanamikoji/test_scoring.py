@@ -1,4 +1,4 @@
-"""Scoring: all 2,187 ways in which the favor markers can lie, and what a round does to them."""
+"""Scoring: all 2,187 positions of the favor markers, and what a round does to them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_position_of_the_markers() -> None:
 
 
 def test_the_table_has_every_case() -> None:
-    """Both goals for both seats, no goal, and all nine pairs of verdicts at the limit but contradictions in `=`."""
+    """Both goals for both seats, no goal, and all nine pairs of verdicts at the limit except contradictions in `=`."""
     assert {tuple(row[5:]) for row in ROWS} == {
         ("0", "charm"),
         ("1", "charm"),
@@ -63,7 +63,7 @@ def swapped(outcome: Outcome | None) -> Outcome | None:
 
 
 def test_with_equal_charm_the_highest_geisha_is_as_good_as_all() -> None:
-    """The Italian text compares the highest geisha; going on to the next ones never changes who wins."""
+    """The Italian text compares the highest geisha; comparing the next ones as well never changes the winner."""
     for markers, *_ in ROWS:
         sides = [
             sorted((c for m, c in zip(markers, CHARM, strict=True) if m == seat), reverse=True) for seat in ("0", "1")
