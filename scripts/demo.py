@@ -1,6 +1,6 @@
-"""The demonstration game: a service, two players with keys of their own, every move through the `hkoji` command.
+"""Plays the demonstration game: a service and two players with their own keys, every move through `hkoji`.
 
-Called by scripts/demo with the path of `hkoji`. Leaves everything in a new folder under the temporary directory.
+scripts/demo calls it with the path of `hkoji`. Leaves everything in a new folder under the temporary directory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROUNDS = "3"
 
 
 def say(text: str = "") -> None:
-    """A line of progress, seen at once."""
+    """Prints a line of progress at once."""
     print(text, flush=True)
 
 
@@ -33,7 +33,7 @@ class Player:
         self._environment = {**os.environ, "HKOJI_HOME": str(home), "NO_COLOR": "1"}
 
     def run(self, *words: str, quiet: bool = True) -> str:
-        """Runs `hkoji` with these words; its standard output."""
+        """Runs `hkoji` with these arguments. Returns its standard output."""
         done = subprocess.run(
             [self._program, *words], env=self._environment, capture_output=True, text=True, check=False, timeout=60
         )
@@ -51,7 +51,7 @@ class Player:
 
 
 def start_service(program: str, data: Path) -> tuple[subprocess.Popen[str], str]:
-    """A service on a free port of this machine, and its address."""
+    """Starts a service on a free port of this machine. Returns it and its address."""
     service = subprocess.Popen(
         [program, "serve", "--data", str(data), "--port", "0"], stderr=subprocess.PIPE, text=True
     )
@@ -63,7 +63,7 @@ def start_service(program: str, data: Path) -> tuple[subprocess.Popen[str], str]
 
 
 def main(program: str) -> None:
-    """Plays, shows, exports, audits, and says where everything is."""
+    """Plays, shows, exports, audits, and prints where everything is."""
     folder = Path(tempfile.mkdtemp(prefix="hkoji-demo-"))
     started = time.monotonic()
     service, address = start_service(program, folder / "service")
@@ -83,7 +83,7 @@ def main(program: str) -> None:
 
 
 def play(program: str, folder: Path, address: str) -> None:
-    """One game from registration to audit."""
+    """Plays one game from registration to audit."""
     say(f"A service runs on {address}.")
     say()
     alice, bob = (Player(program, name, folder / name) for name in ("alice", "bob"))

@@ -1,9 +1,9 @@
 # Sourced by scripts/demo, scripts/test and scripts/check: makes the virtual environment and installs what is pinned.
 #
-#   setup run|dev     `run` for what hosts and players need, `dev` for the tests as well.
+#   setup run|dev     `run` for operators and players, `dev` for the tests as well.
 #
-# Afterwards the programs are in $venv/bin. The folder is .venv, or $HKOJI_VENV. Nothing is done when nothing has
-# changed; an interrupted set-up is done again.
+# Afterwards the programs are in $venv/bin. The folder is .venv, or $HKOJI_VENV. If nothing has changed, setup does
+# nothing; an interrupted set-up starts again.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=${HKOJI_VENV:-$root/.venv}
@@ -14,7 +14,7 @@ find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11; do
         if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
-            # The one behind a virtual environment, which may be the very one that is to be made.
+            # Inside a virtual environment use its base Python: that environment may be the one to be replaced.
             "$candidate" -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
             return
         fi
@@ -23,7 +23,7 @@ find_python() {
     return 1
 }
 
-# Runs a command quietly; shows what it said if it fails.
+# Runs a command quietly; shows its output if it fails.
 quietly() {
     local output
     if ! output=$("$@" 2>&1); then
@@ -60,7 +60,8 @@ setup() { # run|dev
     say "installing hkoji"
     quietly "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps --no-index \
         --no-build-isolation --editable "$root" || return 1
-    # As pip does for what it copies: commands start faster, also where Python is told not to write bytecode itself.
+    # pip compiles only the files that it copies. This makes commands start faster, even with
+    # PYTHONDONTWRITEBYTECODE.
     "$venv/bin/python" -m compileall -q "$root/hkoji" "$root/server" || return 1
     if [ "$what" = dev ]; then
         stamp_of run "$python" > "$venv/.hkoji-run" # the pins of `dev` include those of `run`

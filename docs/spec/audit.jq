@@ -1,14 +1,14 @@
 # The part of audit.sh that reads JSON, run as: jq -nRr --arg step 1 -f audit.jq, with step 1, 6 or 7. It writes rows of
-# fields parted by tabs, - for none.
+# fields separated by tabs, - for none.
 
-# --- Step 1, of the lines of a log: for each a row of what the next steps ask for. It ends at the first line that does
-# not hold, with !1 and a reason (it breaks the format) or !3 and what is not understood (a later version may know it).
+# --- Step 1, of the lines of a log: for each a row with what the next steps need. It ends at the first line that does
+# not hold, with !1 and a reason (it breaks the format) or !3 and the part not understood (a later version may know it).
 
 def need(f; $why): if f then . else error("1\($why)") end;
 def known(f; $what): if f then . else error("3\($what | tostring[:40]) is not understood") end;
 
 # A form is an expression for the text of a value; an object of forms, ? where the key may be missing; [the form of each
-# item]; {now, later: what another version may have there}; or null, where it depends on a name that is not known.
+# item]; {now, later: what another version may have there}; or null, if it depends on an unknown name.
 def fits($form): . as $value |
     if $form == null then need(type == "object" and (.name | type == "string"); "no name") | known(false; .name)
     elif ($form | type) == "string" then
@@ -22,7 +22,7 @@ def fits($form): . as $value |
         | all(keys[]; . as $key | $value[$key] | fits($form[$key] // $form[$key + "?"]))
     end;
 
-# The value of a signed text, which is the one way to write it: keys sorted and each once, no spaces, whole numbers.
+# The value of a signed text, which must be its canonical form: keys sorted and unique, no spaces, integers.
 def signed($most; $form): . as $text | need(length <= $most; "a text is longer than \($most) bytes")
     | need(test("^(?>\"[ !#-\\[\\]-~]*\"|true|false|null|[0-9]|[]\\[{}:,])*$"); "a text has other characters")
     | [try fromjson] | need(length == 1; "a text is no JSON") | .[0] # in a list, as jq 1.6 catches what fails behind
@@ -88,17 +88,17 @@ def parse:
             seed: "null|\($hash)"},
         unseal: {seed: $hash}};
 
-    # What the new and the old key of an entry have signed in it, text and signature; keys are in the order of names.
+    # The texts and signatures of an entry's new and old key; keys are in the order of names.
     def proofs($name; $entry): if .old == null then null, null, null, null else
         ({game: $entry.game, key, name: $name, old, prev: $entry.prev, seq: $entry.seq, v: 1} | tojson), .proof,
         (.old as $key | .revocation | if . then ({at, key: $key, name: $name, origin, v: 1} | tojson), .sig
             else null, null end) end;
 
-    def rules: # what a form cannot say
+    def rules: # rules that a form cannot express
         need(.ruleset | .max_rounds != 0 or .tiebreak != "charm"; "a tie-break without a limit of rounds")
         | need((.openings // []) | map([.seq, .part]) | . == unique; "the openings are not sorted, each once");
 
-    label $stop | foreach inputs as $it ({keys: {}}; # the keys that count, by name
+    label $stop | foreach inputs as $it ({keys: {}}; # the keys in force, by name
         .keys as $keys | $it | try (
             need(length <= 2105344; "the line is too long") | need(test("^\($line)$"); "it is no line of a log")
             | fromjson
@@ -108,7 +108,7 @@ def parse:
             | need(fits($form + {"ext?": "{.*}"}); "") | rules
             | need($read.kind != "chance" or has("first") or has("markers"); "chance decides nothing")
             | (.key // .server_key) as $key | ({offer: "server", revoke: .name}[$read.kind] // $read.by) as $name
-            # Nobody's key gives way to another but by its player's word, or the service's for a lost one.
+            # A key is replaced only by its player's signature, or by the service's if it is lost.
             | ($name != "server" and ($read.by == "server") == ($read.kind == "revoke")) as $may
             | (if .old == null then $key else "from entry \($read.seq + 1) on \($key)" end) as $says
             | ($keys + if $key then {($name): $key} else {} end) as $after

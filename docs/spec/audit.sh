@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Audits an exported log with stock tools: steps 1 to 7 of "Audit" in log.md. Who may move, and how, is beyond it.
+# Audits an exported log with stock tools: steps 1 to 7 of "Audit" in log.md. It does not check the rules of the game.
 #     audit.sh LOG [NAME=KEY]...     KEY is a .pub file or 'ssh-ed25519 AAAA…', NAME a player's or `server`
-# Exit: 0 it holds as far as it goes, 1 a finding, 2 usage or a tool that fails, 3 not understood (a later version's).
-# Needs bash 4.4, jq 1.6, OpenSSL, OpenSSH 8.2, GNU coreutils. The log is data: nothing of it becomes code, a path, an
-# option or a format, and nothing of it is used before step 1 has found it to have its form (audit.jq, beside this).
-# A function that the caller has exported could stand in the place of a tool, and of `unset` too, but not in POSIX mode.
+# Exit: 0 the steps found nothing, 1 a finding, 2 usage or a failing tool, 3 not understood (of a later version).
+# Needs bash 4.4, jq 1.6, OpenSSL, OpenSSH 8.2, GNU coreutils. The log is data: no part of it becomes code, a path,
+# an option or a format, and none is used before step 1 has checked its form (audit.jq, beside this).
+# An exported function of the caller could replace a tool, or even `unset`; in POSIX mode it cannot replace `unset`.
 POSIXLY_CORRECT=1; unset -f compgen; for it in $(compgen -A function); do unset -f "$it"; done; unset POSIXLY_CORRECT
 set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C
 die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
@@ -27,9 +27,9 @@ for pin in "${@:2}"; do
     read -r type key _ < <(cat -- "${pin#*=}" 2>/dev/null || printf '%s\n' "${pin#*=}") || true
     [[ $pin == [a-z0-9]*=* && "$type $key" =~ ^ssh-ed25519\ AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}$ &&
         ! $(point "$type $key") =~ $weak ]] || die "it is not NAME=KEY with a key that can be used: $pin"
-    pins["${pin%%=*}"]+="$type $key;" # of a name one, or any of several
+    pins["${pin%%=*}"]+="$type $key;" # one or several keys of a name
 done
-# 1: bytes that no line may have become DEL, which no line may have either, so that jq sees no NUL and no bad UTF-8.
+# 1: bytes not allowed in a line are replaced by DEL, also not allowed, so that jq sees no NUL and no bad UTF-8.
 tr -c '\n -~' '\177' <"$1" >"$tmp/log"
 [[ -z $(tail -c 1 "$tmp/log") ]] || printf '\177\n' >>"$tmp/log" # a file that is cut short does not end in a newline
 json 1 <"$tmp/log" >"$tmp/rows" && mapfile -t rows <"$tmp/rows" && holds=${#rows[@]} last=${rows[*]: -1}
@@ -44,7 +44,7 @@ for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and
     head=$(sha "$text") heads[n]=$head
 done
 if ((holds)); then note '2 chain' "head ${heads[holds - 1]} at entry $((holds - 1))"; fi
-for ((n = 0; n < holds; n++)); do # 3: none is weak or another than expected, or replaces one that does not count
+for ((n = 0; n < holds; n++)); do # 3: no key is weak or unexpected, or replaces one that is not in force
     row && if [[ $key == - ]]; then continue; else p=$(point "$key"); fi
     if [[ $p =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
     elif [[ $by$old != "$name"ssh* && ${pins[$name]:-$key} != *"$key"* ]]; then finding '3 keys' "$n" "unexpected: $key"
@@ -63,7 +63,7 @@ signed() { # KEY NAMESPACE SIGNATURE TEXT: whether it is the key's signature of 
         '-----BEGIN SSH SIGNATURE-----' "$3" '-----END SSH SIGNATURE-----') <<<"$4" 2>&1) && return
     [[ $said == *'Could not verify signature'* ]] && return 1 || die "ssh-keygen does not verify: $said"
 }
-for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, and a new key has signed that it is one
+for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, and each new key has signed its proof
     row && if ! signed "$signer" "$space" "$sig" "$text"; then finding '4 signatures' "$n" "no signature of it by $by"
     elif [[ $old != - ]] && ! signed "$key" hkoji.rekey.v1 "$proof" "$claim"; then finding '4 signatures' "$n" unproved
     elif [[ $revocation != - ]] && ! signed "$old" hkoji.revoke.v1 "$revocation" "$farewell"; then
@@ -81,7 +81,7 @@ entries | json 6 >"$tmp/opened" # 6: the entry, the hash, and the lines to be ha
 while IFS=$'\t' read -ra it && [[ $failed != 6 ]]; do
     if [[ $(sha "${it[@]:2}") != "${it[1]}" ]]; then finding '6 commitments' "${it[0]}" "${it[2]} is not ${it[1]}"; fi
 done <"$tmp/opened"; note '6 commitments' "$(wc -l <"$tmp/opened") opened"
-entries | json 7 >"$tmp/dealt" # 7: how decks are made, what chance has decided, and who starts the rounds
+entries | json 7 >"$tmp/dealt" # 7: the making of decks, the results of chance, and who starts the rounds
 while IFS=$'\t' read -r what at one two three four && [[ $failed != 7 ]]; do
     case $what in
         cards) width=$at off=$one h=$((6 * width)) host=$two guest=$three && read -ra pack <<<"$four" ;;

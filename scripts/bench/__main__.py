@@ -1,10 +1,10 @@
 """Runs the named benchmarks, or all of them: `python -m scripts.bench audit views`.
 
 Speeds are ratios to a floor measured in the same run: the median of interleaved rounds. pyperf does not fit, because it
-runs each benchmark by itself and so cannot take turns between a floor and what is compared with it.
+runs each benchmark by itself and so cannot alternate between a floor and the benchmark compared with it.
 
-Benchmarks with options of their own are programs too, such as `python -m scripts.bench.moves --rounds 9`:
-fixed_load, moves, postgres, scale, waiting, watched; bots and orders measure play.
+Benchmarks with their own options are programs too, such as `python -m scripts.bench.moves --rounds 9`: fixed_load,
+moves, postgres, scale, waiting, watched; bots and orders measure play.
 """
 
 from __future__ import annotations

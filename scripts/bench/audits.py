@@ -1,4 +1,5 @@
-"""The full audit per entry against raw verification of the same signatures; with two workers; and of an archive."""
+"""Measures the full audit per entry against raw verification of the same signatures; with two workers; and of an
+archive."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _HKOJI = Path(sys.executable).with_name("hkoji")
 
 
 def run() -> None:
-    """Prints entries a second, and of an archive games."""
+    """Prints entries a second, and for an archive games a second."""
     _one_by_one()
     _archive()
 
@@ -56,7 +57,7 @@ def _one_by_one() -> None:
 
 
 def _archive() -> None:
-    """`hkoji audit DIR` as a program, with its start, against a loop over the same signatures that are in memory."""
+    """`hkoji audit DIR` as a program, with its start, against a loop over the same signatures in memory."""
     tables = [whole_game(seed) for seed in range(_ARCHIVE)]
     raw = _signatures(tables)
     with TemporaryDirectory() as folder:

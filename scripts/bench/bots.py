@@ -1,4 +1,4 @@
-"""How strong the bots are, and how long they think: the figures of docs/bots.md.
+"""Measures how strong the bots are, and how long they think: the figures of docs/bots.md.
 
     python -m scripts.bench.bots                              every pair below at both games, 1000 deals each
     python -m scripts.bench.bots --deals 100 --jobs 2         fewer, by two processes
@@ -47,7 +47,9 @@ def main() -> None:
     parser.add_argument("--seed", default=SEED)
     parser.add_argument("--game", choices=sorted(GAMES), action="append", help="only this game")
     parser.add_argument("--pair", nargs=2, action="append", metavar="BOT", help="only these two bots")
-    parser.add_argument("--markers", type=int, metavar="ROUNDS", help="measure who wins which geisha instead")
+    parser.add_argument(
+        "--markers", type=int, metavar="ROUNDS", help="measure how often the starter wins each geisha instead"
+    )
     options = parser.parse_args()
     if options.markers:
         print_markers(options.markers)
@@ -89,7 +91,7 @@ def print_markers(rounds: int) -> None:
 
 
 def _leads(number: int) -> tuple[int, ...]:
-    """The starter's leads at the end of a first round that both sides play at a glance."""
+    """The starter's leads at the end of a first round that both sides play by their quick judgement."""
     deck = [hand_of(kind) for _, kind in PACK.deck()]
     random.Random(f"{SEED}/{number}").shuffle(deck)
     sides = [HanamikojiSide(sum(deck[at : at + HAND]), 0, 0, ALL_CARDS) for at in (0, HAND)]
@@ -97,17 +99,17 @@ def _leads(number: int) -> tuple[int, ...]:
 
 
 class Glance:
-    """Plays both sides by their judgement."""
+    """Plays both sides by their quick judgement."""
 
     def __init__(self) -> None:
         self._judges = [HanamikojiJudgement(CHARM, [0] * KINDS) for _ in SEATS]
 
     def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
-        """The best move at a glance."""
+        """The best move by the quick judgement."""
         return self._judges[seat].best(side)
 
     def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """The best answer at a glance."""
+        """The best answer by the quick judgement."""
         return self._judges[seat].reply(side, move)
 
 

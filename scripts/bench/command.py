@@ -1,9 +1,8 @@
-"""The command line: `hkoji show` against an empty Typer app and a bare interpreter; a command in `hkoji batch` against
-bare requests.
+"""Measures `hkoji show` against an empty Typer app and a bare interpreter; `hkoji batch` against bare requests.
 
-A batch is measured while it runs: it has answered before the clock starts, and goes on afterwards. Its floor is the
-standard library's HTTP client on one kept connection, asking the same service for the same bytes with the same
-headers, or sending moves that were signed before. Both take turns; what is printed are medians over the rounds.
+A batch is measured while it runs: it has answered before the clock starts, and continues afterwards. Its floor is the
+standard library's HTTP client on one persistent connection, asking the same service for the same bytes with the same
+headers, or sending moves that were signed before. Both take turns; the printed figures are medians over the rounds.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ app()
 _SHOWS = 300
 _SHOW_ROUNDS = 9
 _MOVES = 10
-"""Of a game that long none is over yet."""
+"""The number of moves after which no game has ended yet."""
 _MOVE_ROUNDS = 8
 
 
 class Taken(NamedTuple):
-    """Seconds for one unit of work: on the clock, and of the processor in the process that does it."""
+    """Seconds for one unit of work: on the clock, and of processor time in the process that does it."""
 
     clock: float
     processor: float
@@ -58,7 +57,10 @@ class Batch:
         )
 
     def ask(self, *lines: str) -> list[Any]:  # Any: JSON
-        """The results of the first and the last of lines that are given at once. `RuntimeError` if one fails."""
+        """The results of the first and the last of lines that are given together.
+
+        Raises `RuntimeError` if one fails.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("".join(f"{line}\n" for line in lines))
@@ -75,7 +77,7 @@ class Batch:
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
-        """Ends it as the end of its input does."""
+        """Ends it by closing its input."""
         self._process.communicate(timeout=60)
 
 
@@ -100,7 +102,7 @@ def run() -> None:
 
 
 def shell(home: Path, *words: str) -> str:
-    """What a command prints."""
+    """The output of a command."""
     environment = {**os.environ, "HKOJI_HOME": str(home)}
     return subprocess.run([str(HKOJI), *words], env=environment, capture_output=True, text=True, check=True).stdout
 
@@ -130,7 +132,7 @@ def _starts(folder: Path, game: str) -> None:
 
 
 def _shows(folder: Path, service: Service, batch: Batch, game: str) -> None:
-    """`show` of a game in which nothing has happened since, against the request for the view that it sends."""
+    """`show` of a game without news, against the request for the view that it sends."""
     (shown, _) = batch.ask(f"show {game}", f"show {game}")
     (token,) = json.loads((folder / "alice" / "tokens.json").read_text()).values()
     path, given = f"/v1/games/{game}/view?after={shown['seq']}", request_headers(token)
@@ -157,9 +159,10 @@ def _shown(batch: Batch, game: str) -> None:
 
 
 def _moves(service: Service, batches: dict[str, Batch]) -> None:
-    """`move`, each in its player's batch, against asking for the view and sending a move that was signed before.
+    """`move`, each in its player's batch, against requesting the view and sending a move that was signed before.
 
-    Those are the requests of a command; what it keeps on its disk, durably, before and after, the floor does not.
+    Those are the requests of a command. The command also writes its files durably before and after, which the floor
+    does not.
     """
     carol, dave = (Player(service, name).register() for name in ("carol", "dave"))
     connection = http.client.HTTPConnection("127.0.0.1", service.port)
@@ -197,7 +200,7 @@ def _moves(service: Service, batches: dict[str, Batch]) -> None:
 
 
 def _middle(taken: Sequence[Taken]) -> Taken:
-    """The median on the clock; the processor's ticks are too coarse for anything but their mean."""
+    """The median on the clock, and the mean of processor time, whose ticks are too coarse for a median."""
     return Taken(median(each.clock for each in taken), sum(each.processor for each in taken) / len(taken))
 
 

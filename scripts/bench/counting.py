@@ -1,4 +1,4 @@
-"""`hkoji stats`: games a second, against reading their lines alone."""
+"""Measures `hkoji stats`: games a second, against reading their lines alone."""
 
 from __future__ import annotations
 

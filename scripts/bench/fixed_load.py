@@ -1,14 +1,15 @@
-"""Keeps a service under a fixed load, and says how long answers take; while it is killed and started again, if asked.
+"""Keeps a service under a fixed load and measures response times; on request it kills and restarts the service
+meanwhile.
 
     python -m scripts.bench.fixed_load --rate 200 --seconds 20
     python -m scripts.bench.fixed_load --rate 100 --seconds 20 --kills 3      nothing acknowledged may be lost
-    python -m scripts.bench.fixed_load --store postgres                       on a PostgreSQL server of its own
+    python -m scripts.bench.fixed_load --store postgres                       on its own PostgreSQL server
 
-Requests begin at fixed times, however long earlier ones take: of ten six are views, two logs, one a list and one a
-move, signed ahead. Latency counts from the time at which a request was due, so that one which had to wait for others is
-not made to look good. With --kills the process gets `kill -9` and is started again on the same files and port; what was
-not answered is asked again with the same bytes. In the end the database is read with plain SQL: every move that was
-acknowledged is there, to the byte, and everything else is whole (tests/support/ledger.py). Ends with 1 if not.
+Requests begin at fixed times, however long earlier ones take: of ten, six are views, two logs, one a list and one a
+move, signed ahead. Latency counts from the time at which a request was due, so that time spent waiting for other
+requests is included. With --kills the process gets `kill -9` and is started again on the same files and port; requests
+without an answer are sent again with the same bytes. At the end the database is read with plain SQL: every acknowledged
+move must be there, to the byte, and no transaction may be incomplete (tests/support/ledger.py). Exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Load:
         self.again = 0
 
     async def ask(self, number: int, request: bytes) -> Reply:
-        """One request, again and again until it is answered."""
+        """Sends one request again and again until it is answered."""
         place = number % _PIPES
         while True:
             try:
@@ -75,7 +76,7 @@ class Load:
             await asyncio.sleep(0.5)
 
     async def one(self, number: int, due: float) -> None:
-        """One request of the mix, and what has been told."""
+        """Sends one request of the mix and keeps its answer."""
         what = _MIX[number % len(_MIX)]
         if what == "move":
             await self._move(number, due)
@@ -106,7 +107,7 @@ class Load:
         self.free.append(game)
 
     async def run(self, rate: float, seconds: float) -> None:
-        """All of it."""
+        """Runs the complete load."""
         tasks = []
         began = time.perf_counter()
         for number in range(int(rate * seconds)):
@@ -182,7 +183,7 @@ def main() -> int:
     for what, took in sorted(load.took.items()):
         p99 = quantiles(took, n=100)[98]
         print(f"  {what:6} {len(took):8,} answers   p50 {median(took) * 1000:8.1f} ms   p99 {p99 * 1000:8.1f} ms")
-    print(f"{len(load.ledger.facts)} entries acknowledged; {len(wrong)} not as it must be")
+    print(f"{len(load.ledger.facts)} entries acknowledged; {len(wrong)} wrong")
     for complaint in wrong[:20]:
         print(f"  {complaint}")
     return 1 if wrong else 0

@@ -1,11 +1,12 @@
 """A database of many games for measurements, filled with rows like those that the store writes.
 
-A stock of whole games is played and signed through the referee. Every game of the stock goes in as it is. The others
-are copies under ids, players and times of their own: the chain of a copy holds, and its rows are as long as the
-original's to the byte, but signatures and commitments are still the original's; making anew would take hours. That the
-rows are what the store writes is tested (tests/server/test_large.py).
+A stock of complete games is played and signed through the referee. Every game of the stock goes in unchanged. The
+others are copies with their own ids, players and times. The chain of a copy holds, and its rows are as long as the
+original's to the byte, but signatures and commitments are the original's, because making them anew would take hours.
+tests/server/test_large.py checks that the rows are those that the store writes.
 
-Entries arrive as they do at a service: many games go on at once, and each is written at its own place among the others.
+Entries arrive as they do at a service: many games are in progress at once, and each entry is written at its place among
+those of the others.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Batch = dict[str, list[Row]]
 
 
 class Step(NamedTuple):
-    """What one submission brings: entries (text, signature, receipt, its signature), openings, and the summary."""
+    """The rows that one submission adds: entries (text, signature, receipt, its signature), openings, summary."""
 
     lines: tuple[tuple[str, bytes, str, bytes], ...]
     openings: tuple[tuple[int, int, str, str], ...]
@@ -63,12 +64,12 @@ class Stock(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """How many entries it has."""
+        """The number of its entries."""
         return sum(len(step.lines) for step in self.steps)
 
 
 class _Noted(Table):
-    """A table that notes what each submission brings."""
+    """A table that records the rows of each submission."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +95,7 @@ def _step(lines: list[Line] | tuple[Line, ...], refereed: referee.RefereedGame, 
 
 
 def stock(count: int, seed: int = 0) -> list[Stock]:
-    """`count` whole games, half of each ruleset."""
+    """`count` complete games, half of each ruleset."""
     made = []
     for number in range(count):
         table = _Noted((Hanamikoji(), GeishasRoad())[number % 2], seed * 1_000_003 + number, names=NAMES)
@@ -105,7 +106,7 @@ def stock(count: int, seed: int = 0) -> list[Stock]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How large: `games` with `entries` in all, of `players`, with `window` of them going on at any time."""
+    """The size: `games` with `entries` in all, of `players`, with `window` of them in progress at any time."""
 
     games: int
     entries: int
@@ -117,7 +118,7 @@ class Plan:
 
 
 def write(plan: Plan, made: list[Stock], put: Callable[[Batch], None]) -> int:
-    """Hands all rows to `put`, in the order in which entries arrive. How many entries there are."""
+    """Passes all rows to `put`, in the order in which entries arrive. Returns the number of entries."""
     count = 0
     batch: Batch = {"game": [], "secret": [], "entry": [], "opening": []}
     for step in _arrivals(plan, made):
@@ -154,11 +155,11 @@ def _arrivals(plan: Plan, made: list[Stock]) -> Iterator[Batch]:
 
 
 def _chooser(plan: Plan, made: list[Stock], rng: random.Random) -> Callable[[], Stock]:
-    """Draws from the stock so that games have the length on average that the plan asks for."""
+    """Draws from the stock so that games have the average length of the plan."""
     by_length = sorted(made, key=lambda each: each.entries)
     cut = len(made) - max(1, len(made) // 8)
     short, long = by_length[:cut], by_length[cut:]
-    # Games that are not over have half of their entries on average, open ones two.
+    # Games in progress have half of their entries on average, open ones two.
     whole = plan.entries / plan.games / (1 - plan.playing / 2 - plan.opened)
     mean_long, mean_short = fmean(each.entries for each in long), fmean(each.entries for each in short)
     share = (whole - mean_short) / (mean_long - mean_short)
@@ -236,7 +237,7 @@ def player(number: int) -> str:
 
 
 def players(count: int) -> Iterator[Row]:
-    """Rows of players: keys and signatures have the right form and length, and are nobody's."""
+    """Rows of players: keys and signatures have the right form and length, but are random."""
     rng = random.Random(count)
     for name in (*NAMES, BUSY, *map(player, range(count))):
         key = f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{rng.randbytes(33).hex()[:43]}"
@@ -245,10 +246,10 @@ def players(count: int) -> Iterator[Row]:
 
 
 def fill_sqlite(path: Path, plan: Plan, made: list[Stock]) -> int:
-    """Makes the database at `path` by the store's own migrations, and fills it. How many entries there are."""
+    """Makes the database at `path` by the store's own migrations, and fills it. Returns the number of entries."""
     SqliteStore(path).close()
     connection = sqlite3.connect(path, isolation_level=None)
-    # What is measured begins later: until then each page is written when there is no more room for it.
+    # The measurements begin later: until then each page is written only when the cache is full.
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
@@ -271,8 +272,8 @@ def fill_sqlite(path: Path, plan: Plan, made: list[Stock]) -> int:
 def enlarge_sqlite(small: Path, large: Path, times: int) -> None:
     """Makes `large` of so many copies of each game in `small`, and its stock once.
 
-    Ids, players and times are others, lengths the same; heads and texts are not made to go together, since nothing
-    that is measured looks. The games lie in the order of their ids, packed as after a `VACUUM`.
+    Ids, players and times differ, lengths are the same. Heads do not fit the texts, because no measurement looks at
+    them. The games are stored in the order of their ids, packed as after a `VACUUM`.
     """
     SqliteStore(large).close()
     connection = sqlite3.connect(large, isolation_level=None)
@@ -295,7 +296,7 @@ def enlarge_sqlite(small: Path, large: Path, times: int) -> None:
 
 
 def _enlarge(connection: sqlite3.Connection, given: dict[str, object]) -> None:
-    """Copies all but the stock once, in the order of the new ids."""
+    """Copies everything but the stock once, in the order of the new ids."""
     game, player_ = ":n || substr(game, 1, 31)", "printf('player%05d', :w + substr({0}, 7))"
     seats = ("host", "guest", "to_move")
     named = [f"CASE {each} WHEN :busy THEN {each} ELSE {player_.format(each)} END" for each in seats]

@@ -1,7 +1,7 @@
 """The databases of `large` on PostgreSQL: the same rows, by COPY.
 
-The smaller one is filled as a service would fill it, with its indexes growing along. The larger one is made of copies
-of it in one transaction, without indexes, which are built in the end: so they are packed.
+The smaller one is filled as a service would fill it, while its indexes grow. The larger one is made of copies of it in
+one transaction without indexes, which are built at the end and are therefore packed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SETTINGS: Final = {
     "shared_buffers": "1GB",
     "max_wal_size": "8GB",
     "maintenance_work_mem": "512MB",
-    # What is written into a table in the transaction that has emptied it needs no log.
+    # Rows written into a table in the transaction that has emptied it need no write-ahead log.
     "wal_level": "minimal",
     "max_wal_senders": "0",
 }
@@ -42,7 +42,7 @@ Server = psycopg.Connection[Any]
 
 
 def make_postgres(cluster: Cluster) -> str:
-    """A database with the store's schema. Its name."""
+    """Makes a database with the store's schema. Returns its name."""
     name = cluster.create()
 
     async def migrate() -> None:
@@ -53,7 +53,7 @@ def make_postgres(cluster: Cluster) -> str:
 
 
 def fill_postgres(url: str, plan: large.Plan, made: list[large.Stock]) -> int:
-    """Fills the database at `url`, which has the schema. How many entries there are."""
+    """Fills the database at `url`, which has the schema. Returns the number of entries."""
     with connected(url) as server:
 
         def put(batch: large.Batch) -> None:
@@ -70,10 +70,10 @@ def fill_postgres(url: str, plan: large.Plan, made: list[large.Stock]) -> int:
 
 
 def enlarge_postgres(url: str, times: int) -> None:
-    """Makes the database at `url` so many times as large: with copies of each game, but for the stock.
+    """Makes the database at `url` so many times as large, with copies of each game except the stock.
 
-    Ids, players and times are others, lengths the same; heads and texts are not made to go together, since nothing
-    that is measured looks.
+    Ids, players and times differ, lengths are the same. Heads do not fit the texts, because no measurement looks at
+    them.
     """
     with connected(url) as server:
         with server.transaction():
@@ -93,7 +93,7 @@ def enlarge_postgres(url: str, times: int) -> None:
 
 
 def _copy(server: Server, number: int, shift: int) -> None:
-    """Copies all but the stock once."""
+    """Copies everything but the stock once."""
     other = "'player' || lpad(({shift} + substr({0}, 7)::integer)::text, 5, '0')"
 
     def name(column: str) -> str:
@@ -126,14 +126,15 @@ def _copy(server: Server, number: int, shift: int) -> None:
 
 @contextmanager
 def _without_indexes(server: Server) -> Iterator[None]:
-    """In this block there are none, nor constraints; afterwards those that were there."""
+    """Drops indexes and constraints for the duration of the block, and then restores them."""
     names = [*TABLES]
     constraints = server.execute(
         "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), contype FROM pg_constraint"
         " WHERE conrelid::regclass::text = ANY(%s) AND contype IN ('p', 'u', 'f')",
         (names,),
     ).fetchall()
-    constraints.sort(key=lambda each: each[3] == "f")  # what others refer to comes first, and goes last
+    # Foreign keys last: they are dropped first, and restored when the keys that they refer to are there.
+    constraints.sort(key=lambda each: each[3] == "f")
     for table, name, _, _ in reversed(constraints):
         server.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}".encode())
     indexes = server.execute(
@@ -149,6 +150,6 @@ def _without_indexes(server: Server) -> Iterator[None]:
 
 
 def _settle(server: Server) -> None:
-    """What PostgreSQL's own tidying would do in time."""
+    """Does what PostgreSQL's autovacuum would do in time."""
     server.execute("VACUUM (ANALYZE)")
     server.execute("CHECKPOINT")

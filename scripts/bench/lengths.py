@@ -1,4 +1,4 @@
-"""What a move, a view and a log cost in short games and in very long ones: use cases, store, and the answer's bytes."""
+"""Measures a move, a view and a log in short games and in very long ones: use cases, store, and the answer's bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOVES: Final = 4
 
 
 def long_game(entries: int, seed: int = 1) -> Table:
-    """A running game of at least so many entries: a round that ends it is played again, otherwise."""
+    """A running game with at least so many entries; a round that would end it is played again differently."""
     table = new_game(seed)
     while len(table.lines) < entries:
         refereed, count = table.refereed, len(table.lines)
@@ -79,7 +79,7 @@ async def _measure(folder: Path) -> None:
 
 
 async def _keep(store: SqliteStore, table: Table) -> None:
-    """Puts a game into the store as it stands."""
+    """Puts a game into the store in its current state."""
     summary = summarise(table.refereed, created=AT)
     first, last = table.lines[0], table.lines[-1].entry
     await store.add_game(NewGame(summary, first, table.refereed.seed, table.names[0]))
@@ -89,7 +89,10 @@ async def _keep(store: SqliteStore, table: Table) -> None:
 
 
 async def _moves(games: Games, table: Table) -> float | None:
-    """A move: refereed, stored, acknowledged. Those to which the service adds entries are made and not counted."""
+    """Makes a move: refereed, stored, acknowledged.
+
+    Moves to which the service adds entries are made and not counted.
+    """
     took = []
     for _ in range(_MOVES):
         refereed, count = table.refereed, len(table.lines)

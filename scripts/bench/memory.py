@@ -1,4 +1,4 @@
-"""What a process holds and has used, as the system counts it."""
+"""Reads a process's memory and processor time from the system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def memory(pid: int) -> tuple[float, float]:
-    """Megabytes: resident, and its share of them if pages that several processes have are divided among them."""
+    """Megabytes: resident, and proportional (shared pages divided among the processes that have them)."""
     found = {}
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         name, _, rest = line.partition(":")
@@ -17,18 +17,18 @@ def memory(pid: int) -> tuple[float, float]:
 
 
 def report_memory(when: str, pid: int) -> None:
-    """Prints it."""
+    """Prints the memory."""
     resident, share = memory(pid)
     print(f"memory of the service, {when}: {resident:.0f} MB resident, {share:.0f} MB proportional")
 
 
 def processor_seconds(pid: int) -> float:
-    """What all threads of a process have used so far."""
+    """The processor time of all threads of a process so far."""
     return sum(int((each / "schedstat").read_text().split()[0]) for each in Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
 def server_seconds(pid: int) -> float:
-    """The same of a PostgreSQL server and the processes that it has now."""
+    """The same for a PostgreSQL server and its current processes."""
     children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     found = processor_seconds(pid)
     for child in children:

@@ -1,13 +1,13 @@
-"""Signed, durable moves over HTTP, against a raw sqlite3 loop that writes the rows of the very same moves.
+"""Measures signed, durable moves over HTTP against a raw sqlite3 loop that writes the same rows.
 
     python -m scripts.bench moves
     python -m scripts.bench.moves --rounds 9 --games 8
     python -m scripts.bench.moves --free -- --workers 2         on all cores, wherever the system puts it
 
-A real `hkoji serve` on SQLite with its default settings, on a core of its own; the load comes from another process on
+A real `hkoji serve` on SQLite with its default settings runs on its own core; the load comes from another process on
 another core, where the raw loop runs too. Raw loop and load take turns, a round each; the first round only warms up.
-Ratios are of each round, and medians are told. The server's processor time counts all its threads, kernel included:
-unlike moves a second it hardly depends on what else the machine does.
+Ratios are of each round, and their medians are printed. The server's processor time counts all its threads, kernel
+included: unlike moves a second it hardly depends on other work on the machine.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ Playing = AbstractContextManager[tuple[Service, Floor]]
 
 @dataclass
 class Found:
-    """What the rounds of one number of connections have shown."""
+    """The results of the rounds with one number of connections."""
 
     raw: list[float] = field(default_factory=list)
     speeds: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
-    """Of the server, seconds a move."""
+    """Processor time of the server, in seconds a move."""
     database: list[float] = field(default_factory=list)
     """The same of a database server beside it."""
     load: list[float] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Found:
     latencies: list[float] = field(default_factory=list)
 
     def tell(self, connections: int) -> None:
-        """Prints it."""
+        """Prints the results."""
         ratio = median(speed / raw for speed, raw in zip(self.speeds, self.raw, strict=True))
         p50, p99 = median(self.latencies), quantiles(self.latencies, n=100)[98]
         beside = f", database {median(self.database) * 1e6:.0f}" if any(self.database) else ""
@@ -82,7 +82,7 @@ def in_turn(games: Iterable[Sequence[T]]) -> list[T]:
 
 
 def make_database(path: Path, games: Sequence[Prepared]) -> None:
-    """A database of a service whose key is this benchmark's, with games that wait for their first move."""
+    """Makes a database of a service with this benchmark's key and games that wait for their first move."""
 
     async def make(store: SqliteStore) -> None:
         await store.add_identity(KEY.to_openssh().decode(), "http://127.0.0.1")
@@ -108,7 +108,7 @@ def playing(
 
 
 def one_round(service: Service, raw: Floor, fire: Fire, plans: Sequence[Sequence[Prepared]], found: Found) -> None:
-    """Every connection plays its games one after another; before that the raw loop plays the same."""
+    """The raw loop plays the games; then every connection plays the same games one after another."""
     order = in_turn([rows_of(move.append) for game in plan for move in game.moves] for plan in plans)
     sent = [[request for game in plan for request in requests(game)] for plan in plans]
     started = perf_counter()
@@ -125,9 +125,9 @@ def one_round(service: Service, raw: Floor, fire: Fire, plans: Sequence[Sequence
 
 @contextmanager
 def apart(pid: int) -> Iterator[None]:
-    """One core for that process, and the others for this one and what it starts, for the length of a block.
+    """Reserves one core for that process, and the others for this one and its children, for the duration of a block.
 
-    Nothing changes with one core, or where the system cannot do it.
+    It changes nothing if there is one core, or if the system cannot do it.
     """
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
     if len(cores) < 2:
@@ -150,7 +150,7 @@ def measure(
     *,
     free: bool = False,
 ) -> dict[int, Found]:
-    """`games` a connection in each round, on whatever `playing` brings; the service has one core unless `free`."""
+    """Measures `games` games a connection in each round, on the service of `playing`; it has one core unless `free`."""
     prepared = iter(prepare((rounds * sum(CONNECTIONS) + max(CONNECTIONS)) * games, KEY))
 
     def take(connections: int) -> list[list[Prepared]]:

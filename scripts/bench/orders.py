@@ -3,8 +3,8 @@
     python -m scripts.bench.orders                         each bot against itself
     python -m scripts.bench.orders --bots random --games 5000 --seed 2
 
-What is counted, and what came out, is in docs/rules/geishas-road.md. Games are those of the arena: the same seed gives
-the same figures.
+docs/rules/geishas-road.md defines the counts and has the results. Games are those of the arena: the same seed gives the
+same figures.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def play(plan: MatchPlan, deal: int, table: str, counts: Counter[str]) -> None:
             break
         changed = owed is not None and owed != state.actor
         counts["hand-overs in all"] += changed
-        # A round's own ones: not before its first action, whose maker may have been somebody's choice.
+        # Only within a round: not before its first action, because a player may have chosen who makes that.
         counts["hand-overs"] += changed and state.used != (0, 0)
         owed = state.actor
         action = bots[state.actor].decide(watchers[state.actor].seen)
@@ -71,7 +71,7 @@ def count(state: GeishasRoadState, action: str, counts: Counter[str]) -> None:
 
 
 def report(name: str, counts: Counter[str]) -> None:
-    """Prints what came out."""
+    """Prints the results."""
     offers = counts["gifts"] + counts["competitions"]
     rounds = counts["rounds"]
     print(f"{name}: {counts['games']:,} games, {rounds:,} rounds, {offers:,} offers")

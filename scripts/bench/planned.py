@@ -11,7 +11,7 @@ from tests.support.service import Player, Service
 
 
 def plan(service: Service, host: Player, guest: Player, game: str) -> list[tuple[str, bytes]]:
-    """Signed moves of a game's first round, in order: made ahead of time with a referee of the same seed."""
+    """Signed moves of a game's first round, in order, made ahead of time with a referee of the same seed."""
     ask = asking(service.database or service.data / "hkoji.sqlite3")
     ((seed,),) = ask("SELECT seed FROM secret WHERE game = ?", (game,))
     ((text,),) = ask("SELECT private_key FROM service", ())

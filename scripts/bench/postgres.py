@@ -1,13 +1,13 @@
-"""Moves and views on PostgreSQL; moves against plain psycopg that writes the rows of the very same moves.
+"""Measures moves and views on PostgreSQL; moves against plain psycopg that writes the same rows.
 
     python -m scripts.bench postgres
     python -m scripts.bench.postgres --rounds 9 --games 4
-    python -m scripts.bench.postgres --folder /dev/shm             in memory: no disk is waited for
+    python -m scripts.bench.postgres --folder /dev/shm             in memory: no waiting for a disk
 
-The server is one of its own, on disk, on the same machine, with the settings of the tests but for its buffers. The
-floor is one connection that sends a move's statements together (a pipeline, one round trip, one transaction) and waits
-for its commit before it sends the next. Each row tells the processor time of the service or the loop, and of the
-server apart.
+The benchmark has its own server, on disk, on the same machine, with the settings of the tests except for its buffers.
+The floor is one connection that sends a move's statements together (a pipeline, one round trip, one transaction) and
+waits for its commit before it sends the next. Each row shows the processor time of the service or the loop, and that of
+the server separately.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RawPostgres:
         self._cursor = self._connection.cursor()
 
     def write(self, rows: Iterable[Rows]) -> int:
-        """Writes moves, each in a durable transaction of its own. Returns how many."""
+        """Writes moves, each in its own durable transaction. Returns how many."""
         execute, number = self._cursor.execute, 0
         for place, entries, openings in rows:
             with self._connection.pipeline():
@@ -78,7 +78,10 @@ _ADVANCE, _ADD_ENTRY, _ADD_OPENING = (each.replace("?", "%s") for each in (ADVAN
 
 
 def _filled(server: Cluster, games: Sequence[Prepared]) -> str:
-    """A database of a service whose key is this benchmark's, with games that wait for their first move. Its name."""
+    """Makes a database of a service with this benchmark's key and games that wait for their first move.
+
+    Returns its name.
+    """
     name = server.create()
 
     async def make() -> None:

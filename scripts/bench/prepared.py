@@ -1,7 +1,7 @@
-"""Games ready to be played: refereed and signed beforehand, so that a benchmark only has to give their moves.
+"""Games prepared for a benchmark: refereed and signed beforehand, so that only their moves remain to be made.
 
-All are Hanamikoji up to the first decision, and the moves are those of the first round: what the service writes at its
-end has the service's own time, so that later moves cannot be signed ahead.
+All are Hanamikoji up to the first decision, and the moves are those of the first round. The service's entries at its
+end carry the service's time, so later moves cannot be signed ahead.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _OUTLINE = ("status", "host", "guest", "invite", "reason", "winner")
 
 
 class Move(NamedTuple):
-    """What a player sends, and what the referee makes of it."""
+    """A player's submission, and the referee's result."""
 
     submission: Submission
     append: Append
 
 
 class Prepared(NamedTuple):
-    """A game: how it began, the entries up to its first decision, and the moves that are to come."""
+    """A game: its setup, the entries up to its first decision, and the moves to come."""
 
     new: NewGame
     begun: tuple[Append, ...]
@@ -40,7 +40,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(number: int, signer: PrivateKey, *, first: int = 0) -> list[Prepared]:
-    """So many games of a service whose key is `signer`, each between players of its own."""
+    """So many games of a service whose key is `signer`, each between its own players."""
     return [_prepare(seed, signer) for seed in range(first, first + number)]
 
 
@@ -63,7 +63,7 @@ def _prepare(seed: int, signer: PrivateKey) -> Prepared:
 
 
 def _append(table: Table, step: Callable[[], object]) -> Append:
-    """What the store is given for a step of the table."""
+    """The store's input for a step of the table."""
     before = table.refereed
     step()
     after = table.refereed
@@ -80,7 +80,7 @@ def _append(table: Table, step: Callable[[], object]) -> Append:
 
 
 async def fill(store: Store, games: Iterable[Prepared]) -> None:
-    """Brings the games into a store, up to their first decision."""
+    """Puts the games into a store, up to their first decision."""
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def bring(game: Prepared) -> None:

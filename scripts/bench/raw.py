@@ -1,7 +1,7 @@
-"""The floor of a durable move: its rows written by plain sqlite3, one transaction a move, with nothing around it.
+"""The floor of a durable move: its rows written by plain sqlite3, one transaction a move, and nothing else.
 
 The tables, indices and settings are those of the store's own file, and the bytes those of real moves. It writes what
-the store writes: the game's row moves on if it stands where it should, and the entries and openings are added.
+the store writes: it updates the game's row if the head is the expected one, and adds the entries and openings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(append: Append) -> Rows:
-    """What the raw loop writes for a move."""
+    """The rows that the raw loop writes for a move."""
     after, game = append.summary, append.game
     place = (after.seq, after.head, after.round, after.actor, after.to_move, after.updated)
     entries: list[tuple[object, ...]] = []
@@ -45,10 +45,10 @@ def rows_of(append: Append) -> Rows:
 
 
 class Floor(Protocol):
-    """What writes moves with nothing around it."""
+    """A writer of moves that does nothing else."""
 
     def write(self, moves: Iterable[Rows]) -> int:
-        """Writes moves, each in a durable transaction of its own. Returns how many."""
+        """Writes moves, each in its own durable transaction. Returns how many."""
 
     def database_seconds(self) -> float:
         """The processor time that a database server beside the process has used so far."""
@@ -63,7 +63,7 @@ class RawMoves:
             self._connection.execute(f"PRAGMA {pragma}")
 
     def write(self, moves: Iterable[Rows]) -> int:
-        """Writes moves, each in a durable transaction of its own. Returns how many."""
+        """Writes moves, each in its own durable transaction. Returns how many."""
         execute, number = self._connection.execute, 0
         for place, entries, openings in moves:
             execute("BEGIN IMMEDIATE")
@@ -77,7 +77,7 @@ class RawMoves:
         return number
 
     def database_seconds(self) -> float:
-        """There is none."""
+        """Zero: there is no database server."""
         return 0.0
 
     def close(self) -> None:

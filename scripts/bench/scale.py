@@ -1,14 +1,14 @@
-"""Large databases: what reads, lists and moves cost with ten times as many entries, and with longer games.
+"""Measures reads, lists and moves in large databases: with ten times as many entries, and with longer games.
 
     python -m scripts.bench.scale                                       a million entries against 100,000
     python -m scripts.bench.scale --games 200000 --entries 10000000     against a tenth of that; 12 GB in the folder
     python -m scripts.bench.scale --folder FOLDER --keep                leaves the databases there, and uses them again
-    python -m scripts.bench.scale --store postgres                      the same on a PostgreSQL server of its own
+    python -m scripts.bench.scale --store postgres                      the same on its own PostgreSQL server
 
-The smaller database is written in the order in which a service would (scripts/bench/large.py), the larger one is
-made of ten copies of it. Figures are microseconds, medians of interleaved rounds: of reads the processor time, which
-other work on the machine disturbs little (the files are in the system's memory), of moves also the time on the clock.
-Processor time is that of the process that asks and, on PostgreSQL, of all processes of the server.
+The smaller database is written in the order in which a service would write it (scripts/bench/large.py); the larger one
+is made of ten copies of it. Figures are microseconds, medians of interleaved rounds: for reads the processor time,
+which other work on the machine disturbs little (the files are in the system's memory), for moves also the time on the
+clock. Processor time is that of the process that asks and, on PostgreSQL, of all processes of the server.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Held(NamedTuple):
     store: Store
     plain: AskPlainly
     spent: Callable[[], float]
-    """Seconds of processor time so far, of all that work on it."""
+    """The processor time so far of all processes that work on it, in seconds."""
     alone: Callable[[Sequence[str]], float]
-    """What `WAITING` takes for each of these players, in microseconds of the database's processor time."""
+    """The time of `WAITING` for each of these players, in microseconds of the database's processor time."""
 
 
 def run(arguments: Sequence[str] = ()) -> None:
@@ -83,7 +83,7 @@ def run(arguments: Sequence[str] = ()) -> None:
 
 
 def planned(games: int, entries: int) -> large.Plan:
-    """The smaller one, if the larger one has so many."""
+    """The size of the smaller database, for a larger one of this size."""
     return large.Plan(games // TIMES, entries // TIMES, max(10, games // TIMES // TIMES))
 
 
@@ -96,11 +96,11 @@ def _measure(folder: Path, games: int, entries: int) -> None:
     if not paths["large"].exists():
         large.enlarge_sqlite(paths["small"], paths["large"], TIMES)
         connection = sqlite3.connect(paths["small"])
-        connection.execute("VACUUM")  # as the other one is
+        connection.execute("VACUUM")  # the same as for the other
         connection.close()
     for path in paths.values():
         _sizes(path)
-    stores = {name: SqliteStore(path) for name, path in paths.items()}  # which brings them to the newest schema
+    stores = {name: SqliteStore(path) for name, path in paths.items()}  # opening it migrates it to the newest schema
     try:
         asyncio.run(audited(stores["large"], made))
         asyncio.run(
@@ -117,7 +117,7 @@ def _measure(folder: Path, games: int, entries: int) -> None:
 
 
 def _sizes(path: Path) -> None:
-    """Prints what the file takes against what is in it."""
+    """Prints the size of the file and of its contents."""
     connection = sqlite3.connect(path)
     ((games, entries),) = connection.execute("SELECT (SELECT count(*) FROM game), (SELECT count(*) FROM entry)")
     sums = {}
@@ -136,7 +136,7 @@ def _sizes(path: Path) -> None:
 
 
 async def audited(store: Store, made: Sequence[large.Stock]) -> None:
-    """The stock is in there as it was played."""
+    """Checks that the stock is in the database as it was played."""
     for given in made[:20]:
         result = audit(format_log(await store.lines(given.game)))
         assert result.ok, result.findings
@@ -210,7 +210,7 @@ async def _time(held: Held, games: Sequence[str], ask: Ask) -> float:
 
 
 def _sample(plain: AskPlainly) -> list[GameSummary]:
-    """Games that go on, wherever they lie."""
+    """Games in progress, from all over the database."""
     names = ", ".join(GameSummary._fields)
     rows = plain(
         f"SELECT {names} FROM game WHERE status = 'playing' AND to_move != ? ORDER BY random() LIMIT 2000",
@@ -220,7 +220,7 @@ def _sample(plain: AskPlainly) -> list[GameSummary]:
 
 
 def _cursors(plain: AskPlainly) -> tuple[str, str, str, str]:
-    """Where pages in the middle and at the end begin: of all games, of the finished, of those of the busy player."""
+    """Where pages in the middle and at the end begin: of all games, of the finished, of the busy player's."""
     shown = "status != 'offered'"
 
     def cursor(which: str, most: int | None = None) -> str:
@@ -235,9 +235,9 @@ def _cursors(plain: AskPlainly) -> tuple[str, str, str, str]:
 
 
 async def _append(held: Held, games: list[GameSummary], at_once: int) -> tuple[float, float]:
-    """Appends a line of a usual length to games of the sample, and remembers how far they have come.
+    """Appends a line of usual length to games of the sample, and remembers their heads.
 
-    Microseconds for each: on the clock, and of processor time.
+    Returns microseconds for each: on the clock, and of processor time.
     """
     each = 8
     places = random.sample(range(len(games)), at_once)
@@ -263,7 +263,7 @@ _LINE: Final = new_game(1).play(1).lines[-1]
 def _alone(path: Path, players: Sequence[str]) -> float:
     """`WAITING`, given to the driver."""
     connection = sqlite3.connect(path)
-    for player in players:  # what is asked for is in memory
+    for player in players:  # these rows are in memory afterwards
         connection.execute(WAITING, (player,)).fetchall()
     started = time.thread_time()
     for player in players:

@@ -1,4 +1,4 @@
-"""`scale` on PostgreSQL: a server of its own on disk, with a small database and one that is ten times as large."""
+"""Runs `scale` on PostgreSQL: its own server on disk, with a small database and one that is ten times as large."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _alone(url: str, server: int, players: Sequence[str]) -> float:
 
 
 def _sizes(name: str, url: str) -> None:
-    """Prints what the tables take with their indexes, against what is in them."""
+    """Prints the size of the tables with their indexes, and of their contents."""
     ask = asking(url)
     ((games, entries),) = ask("SELECT (SELECT count(*) FROM game), (SELECT count(*) FROM entry)", ())
     sums, sizes, indexes = {}, {}, {}

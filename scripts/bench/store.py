@@ -1,4 +1,5 @@
-"""A durable move in the store, against a raw sqlite3 transaction of the same rows in a file with the same tables.
+"""Measures a durable move in the store against a raw sqlite3 transaction of the same rows in a file with the same
+tables.
 
 The moves are real ones of 128 games: every contender writes all of them, into a fresh copy of the file each round. The
 store is used from an event loop of the kind that the service runs on.
@@ -85,13 +86,13 @@ def run() -> None:
 
 
 def on_loop(work: Coroutine[Any, Any, T]) -> T:  # Any: nothing is sent to it
-    """Runs to its end what is to be awaited, on a loop as the service has one."""
+    """Runs an awaitable to its end, on a loop like the service's."""
     with asyncio.Runner(loop_factory=Config("").get_loop_factory()) as runner:
         return runner.run(work)
 
 
 async def append_all(store: Store, games: Sequence[Sequence[Append]], at_once: int) -> None:
-    """Appends all moves, those of so many games at the same time."""
+    """Appends all moves, with so many games at the same time."""
     rest = iter(games)
 
     async def work() -> None:

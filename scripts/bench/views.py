@@ -1,4 +1,4 @@
-"""The own view over HTTP against a FastAPI application that says hello."""
+"""Measures the own view over HTTP against a FastAPI application that says hello."""
 
 from __future__ import annotations
 

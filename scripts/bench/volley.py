@@ -1,6 +1,6 @@
-"""A load generator that costs little: requests written beforehand, one loop over plain sockets, a process of its own.
+"""A cheap load generator: requests written beforehand, one loop over plain sockets, in a separate process.
 
-Each connection sends one request, waits for its whole answer, and sends the next one.
+Each connection sends one request, waits for its complete answer, and sends the next one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 
 class Fired(NamedTuple):
-    """How long all of it took, how long each answer, in seconds, and the generator's own processor time."""
+    """The total time, the time of each answer, in seconds, and the generator's own processor time."""
 
     seconds: float
     latencies: list[float]
@@ -27,12 +27,12 @@ class Fire(Protocol):
     """Sends each connection's requests to a port of this machine."""
 
     def __call__(self, port: int, plans: Sequence[Sequence[bytes]], status: int = 201) -> Fired:
-        """Every answer must have that status."""
+        """The required status of every answer."""
 
 
 @contextmanager
 def generator() -> Iterator[Fire]:
-    """A process that fires for the length of a block."""
+    """The load generator's process, for the duration of a block."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
 
         def fire(port: int, plans: Sequence[Sequence[bytes]], status: int = 201) -> Fired:
@@ -42,7 +42,7 @@ def generator() -> Iterator[Fire]:
 
 
 class _Connection:
-    """One client: what it still has to ask, and what it has been told of the current answer."""
+    """One client: its remaining requests, and the bytes received of the current answer."""
 
     def __init__(self, port: int, plan: Sequence[bytes]) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -61,7 +61,7 @@ class _Connection:
         return True
 
     def hear(self) -> bytes | None:
-        """The whole answer, if it is there."""
+        """The complete answer, if it has arrived."""
         part = self.socket.recv(65536)
         assert part, "the service has closed a connection"
         self._heard += part

@@ -1,14 +1,14 @@
-"""Clients that wait: what each costs, how soon they are woken, and what they cost those who move.
+"""Measures clients that wait: what each costs, how soon they are woken, and how much they slow moves.
 
     python -m scripts.bench.waiting --waiting 500
     python -m scripts.bench.waiting --waiting 10000 --moves 2000
 
-A real `hkoji serve` on SQLite; this process holds the connections, half of them long polls (asked anew when they are
-answered), half streams of events, spread over as many games as `--games`. Two players move in those games, one move
-after another, first with nobody waiting and then with everybody. How soon a client is woken is counted from the sending
+A real `hkoji serve` runs on SQLite. This process holds the connections, half of them long polls (asked anew when they
+are answered), half streams of events, spread over as many games as `--games`. Two players move in those games, one move
+after another, first with nobody waiting and then with everybody. The time to wake a client is counted from the sending
 of the move to its arrival at the first, and at the last, of the game's clients. Both ends share the machine.
 
-Ends with 1 if anybody was not told of a move.
+Exits with 1 if a client did not learn of a move.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _POLL = 60
 
 @dataclass
 class Crowd:
-    """Those who wait: for each game, how many, and when each was told of which entry."""
+    """The waiting clients: for each game their number, and when each learned of which entry."""
 
     port: int
     told: dict[tuple[str, int], list[float]] = field(default_factory=dict)
@@ -75,14 +75,14 @@ class Crowd:
 
 @dataclass
 class Usage:
-    """What a process has used: processor seconds, resident kilobytes."""
+    """A process's use: processor seconds, resident kilobytes."""
 
     seconds: float
     kilobytes: int
 
 
 def usage(service: Service) -> Usage:
-    """Of the server process, from /proc."""
+    """The server process's use, from /proc."""
     folder = Path(f"/proc/{service.process.pid}")
     fields = (folder / "stat").read_text().rpartition(")")[2].split()
     ticks = int(fields[11]) + int(fields[12])
@@ -91,7 +91,10 @@ def usage(service: Service) -> Usage:
 
 
 def move(wire: Wire, pair: tuple[Player, Player], game: str) -> tuple[int, float, float]:
-    """One move, by whoever is to: its entry's number, and when it was sent and acknowledged. 0 if the game is over."""
+    """Makes one move by the seat that must act.
+
+    Returns its entry's number, and when it was sent and acknowledged; 0 if the game is over.
+    """
     course = pair[0].course(game)
     if course.actor is None:
         return 0, 0.0, 0.0
@@ -106,7 +109,7 @@ def move(wire: Wire, pair: tuple[Player, Player], game: str) -> tuple[int, float
 
 
 def moves(service: Service, pair: tuple[Player, Player], games: list[str], number: int) -> dict[tuple[str, int], float]:
-    """So many moves, round and round; when each was sent, and a line about how long they took."""
+    """Makes so many moves, in all games in turn. Returns when each was sent, and a line about their duration."""
     wire = Wire(lambda: service.port)
     sent: dict[tuple[str, int], float] = {}
     took: list[float] = []
@@ -123,7 +126,7 @@ def moves(service: Service, pair: tuple[Player, Player], games: list[str], numbe
 
 
 async def measure(service: Service, pair: tuple[Player, Player], games: list[str], given: argparse.Namespace) -> bool:
-    """The whole."""
+    """Runs the complete measurement."""
     crowd = Crowd(service.port)
     print("without anybody waiting")
     await asyncio.to_thread(moves, service, pair, games, given.moves)
@@ -135,7 +138,7 @@ async def measure(service: Service, pair: tuple[Player, Player], games: list[str
         game = games[number % len(games)]
         wait = crowd.stream if number % 2 else crowd.poll
         tasks.append(asyncio.create_task(wait(game, heads[game])))
-        while crowd.ready < number - 100:  # no faster than the server takes them
+        while crowd.ready < number - 100:  # no faster than the server accepts them
             await asyncio.sleep(0.01)
     while crowd.ready < given.waiting:
         await asyncio.sleep(0.05)

@@ -1,12 +1,12 @@
-"""Moves a second while clients wait: for nothing, for entries of other games, and for the entries of those very games.
+"""Measures moves a second while clients wait: for nothing, for entries of other games, and for those of the same games.
 
     python -m scripts.bench.watched --waiting 1000
 
-The load is that of `scripts.bench.moves`, 32 connections. The clients that wait are held by this process, half of
-them long polls, half streams of events; they are spread over the games of the last part, and have to be told of every
-move there. All share the machine, and what the waiting clients cost their own process is part of what slows the moves.
+The load is that of `scripts.bench.moves`, 32 connections. This process holds the waiting clients, half of them long
+polls, half streams of events. They are spread over the games of the last part, and have to learn of every move there.
+All share the machine, and the cost of the waiting clients in their own process is part of what slows the moves.
 
-Ends with 1 if anybody was not told of a move.
+Exits with 1 if a client did not learn of a move.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Plans = list[list[list[Prepared]]]
 
 
 async def measure(service: Service, raw: Floor, fire: Fire, parts: list[Plans], waiting: int) -> bool:
-    """One part after the other; whether everybody who waited was told."""
+    """Runs one part after the other; returns whether every waiting client learned of its moves."""
     crowd = Crowd(service.port)
     watched = [game for round_ in parts[-1] for plan in round_ for game in plan]
     tasks: list[asyncio.Task[None]] = []
@@ -43,7 +43,7 @@ async def measure(service: Service, raw: Floor, fire: Fire, parts: list[Plans], 
                 summary = watched[number % len(watched)].begun[-1].summary
                 wait = crowd.stream if number % 2 else crowd.poll
                 tasks.append(asyncio.create_task(wait(summary.game, summary.seq)))
-                while crowd.ready < number - 100:  # no faster than the server takes them
+                while crowd.ready < number - 100:  # no faster than the server accepts them
                     await asyncio.sleep(0.01)
             while crowd.ready < waiting:
                 await asyncio.sleep(0.05)

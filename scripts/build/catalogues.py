@@ -1,10 +1,10 @@
 """Builds the catalogues in hkoji/locale from the messages of the sources and the help: every .po and every .mo.
 
-    python -m scripts.build.catalogues           write what is not up to date, say what is left to translate
-    python -m scripts.build.catalogues --check   fail if anything is not up to date, untranslated, fuzzy or ill-formed
+    python -m scripts.build.catalogues           write what is out of date, report what is left to translate
+    python -m scripts.build.catalogues --check   fail if anything is out of date, untranslated, fuzzy or ill-formed
 
-A translation must name exactly the values that its message names; its language's plurals must all be there.
-docs/languages.md says how to mark and to translate a message.
+A translation must name exactly the values that its message names, and must have all plural forms of its language.
+docs/languages.md explains how to mark and to translate a message.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from hkoji.messages.language import ENGLISH, LANGUAGES
 ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ("hkoji", "server/hkoji_server")
 MARKS: Final = {"_": (0,), "tell": (0,), "_n": (0, 1), "plural": (0, 1), "by": (1, 2)}
-"""The functions and methods that mark messages, and which of their arguments these are."""
+"""The functions and methods that mark messages, and which of their arguments are messages."""
 PLURALS: Final = ("_n", "plural")
 MARKING: Final = ROOT / "hkoji" / "cli" / "language.py"
-"""Where `_` and its kin are made, of templates that are no literals there."""
+"""The module that defines `_` and similar functions; their templates are no literals there."""
 WIDTH: Final = 110
 
 
@@ -52,7 +52,7 @@ def extract() -> Catalog:
 
 def marked(path: Path) -> Iterator[str | tuple[str, str]]:
     """The messages of one source file, in its order. Raises `ValueError` for one that is no literal."""
-    # Babel's own reader of Python goes by tokens and misses what is marked inside an f-string.
+    # Babel's own reader of Python works on tokens and misses messages inside an f-string.
     calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
@@ -75,7 +75,7 @@ def written(catalog: Catalog) -> str:
     """A catalogue as text that depends on its messages alone."""
     buffer = io.BytesIO()
     write_po(buffer, catalog, width=WIDTH, sort_by_file=True, include_lineno=False, ignore_obsolete=True)
-    # Not what Babel says of itself and of the time.
+    # Not Babel's header, which has its version and the time.
     lines = buffer.getvalue().decode().splitlines(keepends=True)
     start = next(n for n, line in enumerate(lines) if line.startswith("msgid"))
     kept = ("Language:", "Plural-Forms", "MIME-Version", "Content-Type", "Content-Transfer")
@@ -85,7 +85,7 @@ def written(catalog: Catalog) -> str:
 
 
 def merged(template: Catalog, path: Path, language: str) -> Catalog:
-    """A language's catalogue with exactly the template's messages; nothing is guessed."""
+    """A language's catalogue with exactly the template's messages; no translation is guessed."""
     catalog = Catalog(locale=language)
     if path.is_file():
         with path.open("rb") as file:
@@ -97,15 +97,15 @@ def merged(template: Catalog, path: Path, language: str) -> Catalog:
 
 
 def compiled(catalog: Catalog) -> bytes:
-    """What the standard library's gettext reads."""
-    catalog.creation_date = catalog.revision_date = datetime(2026, 1, 1, tzinfo=UTC)  # or the time would be in it
+    """The binary catalogue that the standard library's gettext reads."""
+    catalog.creation_date = catalog.revision_date = datetime(2026, 1, 1, tzinfo=UTC)  # instead of the current time
     buffer = io.BytesIO()
     write_mo(buffer, catalog)
     return buffer.getvalue()
 
 
 def faults(catalog: Catalog) -> Iterator[str]:
-    """What is wrong with the translations."""
+    """The errors in the translations."""
     for message in catalog:
         if not message.id:
             continue
@@ -126,7 +126,7 @@ def _faults(message: Message, plurals: int) -> Iterator[str]:
         return
     named = [fields(each) for each in _ids(message)]
     allowed = set().union(*named)
-    # A form for one thing may do without its number: "one card". What only one of the English forms names is optional.
+    # A form for one thing may leave out its number: "one card". A value that only one English form names is optional.
     wanted = set.intersection(*named) - ({"n"} if len(named) > 1 else set())
     for translation in translations:
         try:
@@ -145,7 +145,7 @@ def _ids(message: Message) -> tuple[str, ...]:
 
 
 def fields(template: str) -> set[str]:
-    """The values that a template names, as in `{name!r}`: the names alone. Raises `ValueError`."""
+    """The names of the values in a template, as in `{name!r}`. Raises `ValueError`."""
     found = set()
     for _literal, name, spec, _conversion in string.Formatter().parse(template):
         if name is not None:
@@ -157,7 +157,7 @@ def fields(template: str) -> set[str]:
 
 
 def outdated() -> Iterator[tuple[Path, bytes, list[str]]]:
-    """Every file with what it should hold, and what is wrong with the translations in it."""
+    """Every file with its required contents, and the errors in the translations."""
     template = extract()
     for language in LANGUAGES:
         if language != ENGLISH:

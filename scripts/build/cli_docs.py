@@ -18,7 +18,7 @@ HKOJI = Path(sys.executable).with_name("hkoji")
 
 
 def settings() -> str:
-    """The table of what a service can be told."""
+    """The table of a service's settings."""
     from hkoji_server.settings import PREFIX, Settings
 
     rows = ["| in the file | in the environment | else | what it is |", "|---|---|---|---|"]

@@ -1,7 +1,7 @@
-"""Builds tests/data/databases/postgresql-v0001.sql: what the service of v0001.sql would have had on PostgreSQL.
+"""Builds tests/data/databases/postgresql-v0001.sql: the data of the service of v0001.sql on PostgreSQL.
 
     python -m scripts.build.databases           write the file
-    python -m scripts.build.databases --check   fail if it is not what this writes
+    python -m scripts.build.databases --check   fail if the file differs
 
 The schema is that of the first migration; the rows are those of the SQLite file. Run once, when a schema is released.
 """
@@ -40,7 +40,7 @@ def build() -> dict[str, str]:
                     marks = ", ".join(["%s"] * len(row))
                     connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
         dump = server.run("pg_dump", "--no-owner", "--no-privileges", "--inserts", "-d", name)
-    # What another version's programs do not understand, and what changes whenever it is built.
+    # Lines that another version's programs do not understand, or that change with every build.
     dump = re.sub(r"^(\\(un)?restrict .*|SET transaction_timeout.*|-- Dumped .*)\n", "", dump, flags=re.MULTILINE)
     return {"postgresql-v0001.sql": dump}
 

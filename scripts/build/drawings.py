@@ -1,7 +1,7 @@
 """Builds tests/data/drawings/ (positions and a chart as SVG, for review) and docs/board.svg, the picture in README.md.
 
 python -m scripts.build.drawings           write the files
-python -m scripts.build.drawings --check   fail if they are not what this writes
+python -m scripts.build.drawings --check   fail if the files differ
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ PICTURES: Final = {
 
 
 def find(seen: Replay, picture: Picture) -> Stop:
-    """The stop that a picture shows. Raises `StopIteration` if the game has none such."""
+    """The stop that a picture shows. Raises `StopIteration` if the game has no such stop."""
     return next(stop for stop in stops(seen)[picture.start :] if stop.step.course.state.due is picture.due)
 
 
 def scene(stop: Stop, eyes: Eyes, title: str) -> Scene:
-    """A stop, with what was decided last in notation."""
+    """A stop, with the last decision in notation."""
     made = [f"{NAMES[event.seat]}: {format_event(event)}" for event in stop.step.events if isinstance(event, DECISIONS)]
     state = stop.step.course.state
     return Scene(state, NAMES, eyes.seat or 0, title, tuple(made), f"due: {state.due.value}")
@@ -79,14 +79,14 @@ def draw(picture: Picture) -> str:
 
 
 def chart() -> str:
-    """A chart with everything that a chart can have."""
+    """A chart that uses every feature of charts."""
     shares = {"a": Share(30, 40), "b & <c>": Share(1, 40), "none": Share(0, 40)}
     bars = tuple(Bar(name, share.rate or 0, f"{share.part} of 40", share.interval) for name, share in shares.items())
     return draw_charts("A chart", (Chart("Shares of wins", bars, half=True), Chart("One bar", (Bar("d", 1.0),))))
 
 
 def board() -> str:
-    """What `COMMAND` prints, in English and without anybody's settings."""
+    """The output of `COMMAND`, in English and without the user's settings."""
     _, *words = COMMAND.split()
     program = "from hkoji.cli.main import main; main()"
     environment = {**os.environ, "HKOJI_LANG": "en", "HKOJI_DECK": "standard", "HKOJI_CONFIG": os.devnull}

@@ -1,7 +1,7 @@
-"""Makes the whole games among the test vectors: tests/data/vectors/games/. `--check` compares.
+"""Makes the complete games among the test vectors: tests/data/vectors/games/. `--check` compares.
 
-Played by two seeded players and the referee in memory, so every run makes the same bytes. Other implementations can
-audit, replay and re-deal them; `games.json` says what they should find.
+Two seeded players and the referee play them in memory, so every run makes the same bytes. Other implementations can
+audit, replay and re-deal them; `games.json` has the expected results.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def tables() -> dict[str, Table]:
 
 
 def rekeyed_tables() -> dict[str, Table]:
-    """Games in which keys change: by the players' own word, and for lost ones by the service's."""
+    """Games in which keys change: by the players' own signatures, and for lost keys by the service's."""
     rekeyed = new_game(21)
     road_rekeyed = new_game(22, GeishasRoad("random", "random"))
     for table in (rekeyed, road_rekeyed):

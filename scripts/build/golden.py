@@ -1,4 +1,4 @@
-"""Golden files: writes or compares the files that a builder makes."""
+"""Writes or compares the golden files that a builder makes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Builds tests/data/hanamikoji.markers: who has won with the favor markers where they are, for all 3^7 positions.
+"""Builds tests/data/hanamikoji.markers: the winner for each of the 3^7 positions of the favor markers.
 
     python -m scripts.build.markers           write the file
-    python -m scripts.build.markers --check   fail if it is not what this writes
+    python -m scripts.build.markers --check   fail if the file differs
 
 It uses nothing of hkoji: the scoring is that of the naive referee, written from the rulebooks.
 """

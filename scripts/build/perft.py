@@ -1,10 +1,10 @@
-"""Builds tests/data/*.perft: from some positions, how many ways there are to go on for so many decisions.
+"""Builds tests/data/*.perft: for some positions, the number of ways to go on for so many decisions.
 
     python -m scripts.build.perft           write the files
-    python -m scripts.build.perft --check   fail if they are not what this writes
+    python -m scripts.build.perft --check   fail if the files differ
 
-It uses nothing of hkoji: the naive referees count. Positions that come about in several ways are counted once and
-remembered, or the longer counts would take hours.
+It uses nothing of hkoji: the naive referees count. Positions reached in several ways are counted once and cached,
+because the longer counts would otherwise take hours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEAD: Final = """\
 """
 END: Final = 99
 Positions = dict[str, dict[str, int]]
-"""For each title, positions and how many decisions to count; `END` is more than a round has."""
+"""For each title, positions and the number of decisions to count; `END` is more than a round has."""
 
 _ONES: Final = "host =ABCDEF/ABCDEF/GGDEFFGG/G"
 _COPIES: Final = "host =FGGGGG/DDDEEE/FFFABCAB/C"
@@ -82,23 +82,24 @@ GEISHAS_ROAD: Final[Positions] = {
 
 @dataclass(frozen=True)
 class Counted:
-    """What is counted of one game."""
+    """What is counted for one game."""
 
     naive: Naive
     places: str
     positions: Positions
     key: Callable[[Table], str]
-    """All that the decisions to come depend on."""
+    """Everything on which the later decisions depend."""
 
 
 def hanamikoji_key(game: Table) -> str:
-    """Hands, actions, offer and draws; what lies at the geisha allows and forbids nothing."""
+    """Hands, actions, offer and draws; the cards already played have no effect on what is legal."""
     hands = ["".join(sorted(hand)) for hand in game["hands"]]
     return f"{hands} {game['unused']} {game['turn']} {game['offer']} {''.join(game['deck'])}"
 
 
 def geishas_road_key(game: Table) -> str:
-    """As in Hanamikoji, the markers to be chosen, and the road: it says where the order of two cards matters."""
+    """As in Hanamikoji, plus the markers to be chosen, and the road, on which it depends whether the order of two cards
+    matters."""
     picks = [game[key] for key in ("to_pick_marker", "to_pick_starter", "markers", "left")]
     road = [game[key] for key in ("walked", "homecomings", "light", "dark")]
     return f"{hanamikoji_key(game)} {picks} {road}"
@@ -115,7 +116,7 @@ FILES: Final = {
 
 
 class Counter:
-    """Counts from one position; remembers what it has counted."""
+    """Counts from one position; caches the counts."""
 
     def __init__(self, counted: Counted) -> None:
         self.naive, self.key = counted.naive, counted.key
@@ -135,17 +136,17 @@ class Counter:
         return game
 
     def draw(self, game: Table) -> None:
-        """The draw, if one is due."""
+        """Makes the draw, if one is due."""
         if self.naive.draw_is_due(game):
             self.naive.draw(game)
 
     def play(self, game: Table, move: str) -> None:
-        """A decision, and the draw for the next one."""
+        """Makes a decision, and the draw for the next one."""
         self.naive.decide(game, move)
         self.draw(game)
 
     def count(self, game: Table, depth: int) -> int:
-        """How many sequences of `depth` decisions there are."""
+        """The number of sequences of `depth` decisions."""
         if self.naive.round_is_over(game):
             return 0
         moves = self.naive.moves(game)

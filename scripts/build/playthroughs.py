@@ -1,10 +1,10 @@
-"""Builds tests/data/playthroughs/: games as everybody sees them, position by position or as transcripts.
+"""Builds tests/data/playthroughs/: games as each viewer sees them, position by position or as transcripts.
 
     python -m scripts.build.playthroughs           write the files
-    python -m scripts.build.playthroughs --check   fail if they are not what this writes
+    python -m scripts.build.playthroughs --check   fail if the files differ
 
-The engine writes them. They are there to be read, and to show what a change of the engine changes; that the engine
-is right is for the naive referee and the laws in tests/rules to say.
+The engine writes them. They are meant to be read, and to show the effects of a change to the engine; they do not prove
+that the engine is right, which is the task of the naive referee and the laws in tests/rules.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ CC1C3C2D2-C2D2>C1C3 +E4 GB2E1E4-B2 +B1 GB1D3D4-B1>D3D4 ?C4/D1
 
 
 def step(event: Event | None, state: State, number: int) -> Iterator[str]:
-    """One position: what happened, what is due, and what each knows."""
+    """One position: what happened, what is due, and the position as each viewer knows it."""
     yield f"== {number}"
     ruleset = state.ruleset
     if event is not None:
@@ -90,7 +90,7 @@ def step(event: Event | None, state: State, number: int) -> Iterator[str]:
 
 
 def knows(view: State) -> bool:
-    """Whether the legal actions are known here."""
+    """Whether the legal actions are known to this viewer."""
     try:
         view.legal_actions()
     except UnknownHandError:
@@ -120,7 +120,7 @@ def positions(text: str) -> str:
 
 
 def transcripts(text: str) -> str:
-    """A game's transcript, as everybody sees it."""
+    """A game's transcript, for each viewer."""
     game = parse_transcript(text)
     assert format_transcript(game) == text
     parts = ["# One game as everybody sees it. Built by scripts/build/playthroughs.py.\n\n# The referee\n", text]

@@ -1,10 +1,10 @@
-"""Builds the test vectors of the log format in tests/data/vectors, which see.
+"""Builds the test vectors of the log format in tests/data/vectors; the README there describes them.
 
     python -m scripts.build.vectors           write the files
-    python -m scripts.build.vectors --check   fail if they are not what this writes
+    python -m scripts.build.vectors --check   fail if the files differ
 
-It uses nothing of hkoji: the formulas stand in this package once more, straight from the specification, over
-hashlib, hmac, json and the Ed25519 of cryptography, so the vectors check the package and not the other way round.
+It uses nothing of hkoji. The formulas are implemented here a second time, straight from the specification, with
+hashlib, hmac, json and cryptography's Ed25519, so that the vectors are an independent check of the product.
 """
 
 from __future__ import annotations

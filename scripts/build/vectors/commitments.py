@@ -22,7 +22,7 @@ def lines(*parts: object) -> str:
 
 
 def commitment(kind: str, opening: Vector, *parts: object) -> Vector:
-    """A commitment with what opens it and what is hashed."""
+    """A commitment with its opening and the hashed message."""
     message = lines(*parts)
     return {"kind": kind, **opening, "message": message, "commit": hashlib.sha256(message.encode()).hexdigest()}
 
@@ -50,7 +50,7 @@ def duplicate_deal(ruleset: str, number: int) -> Vector:
 
 
 def cards_of(ruleset: str, number: int, seed: bytes, message: str) -> Vector:
-    """The deck that a deck key's message gives, and how it is cut; for round 1 also what chance decides."""
+    """The deck from a deck key's message, and how it is cut; for round 1 also the results of chance."""
     key = hmac.digest(seed, message.encode(), "sha256")
     cards = HANAMIKOJI if ruleset == "hanamikoji" else GEISHAS_ROAD
     order = sorted((mac(key, "hkoji.order.v1", card), card) for card in cards)

@@ -1,4 +1,4 @@
-"""What several files are built with: secrets, canonical text, and SSH's forms of keys and signatures."""
+"""Formulas that several files need: secrets, canonical text, and SSH's forms of keys and signatures."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Vector = dict[str, Any]  # JSON of many shapes, described in the README beside t
 
 
 def secret(name: str) -> bytes:
-    """32 bytes that anybody can make again."""
+    """32 bytes that anybody can compute again."""
     return hashlib.sha256(f"hkoji test vector {name}".encode()).digest()
 
 
 def canonical(value: object) -> str:
-    """Canonical text of a value that has one."""
+    """The canonical text of a value that has one."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -53,7 +53,7 @@ def public(name: str) -> bytes:
 
 
 def signed_data(namespace: str, message: str, algorithm: str = "sha512", reserved: bytes = b"") -> bytes:
-    """What Ed25519 signs (OpenSSH, PROTOCOL.sshsig)."""
+    """The message that Ed25519 signs (OpenSSH, PROTOCOL.sshsig)."""
     digest = hashlib.new(algorithm, message.encode()).digest()
     return b"SSHSIG" + b"".join(map(string, (namespace.encode(), reserved, algorithm.encode(), digest)))
 

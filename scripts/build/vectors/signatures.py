@@ -17,7 +17,7 @@ def signatures() -> Vector:
     def add(
         reason: str, data: bytes, *, raw: bytes = key, namespace: str = ours, message: str = text, lax: bool = False
     ) -> None:
-        """No reason: it verifies. `lax`: some versions of ssh-keygen take it nevertheless."""
+        """Adds a case; it verifies if `reason` is empty. `lax`: some versions of ssh-keygen accept it nevertheless."""
         what = {"reason": reason, "key": key_text(raw), "namespace": namespace, "message": message}
         verifies = {"verifies": not reason, "ssh_keygen": None if lax else not reason}
         found.append({**what, "blob": encode64(data), "armored": armor(data), **verifies})

@@ -42,7 +42,7 @@ def test_what_the_referee_takes_everybody_can_read(game: Game, seed: int) -> Non
         after = offered(table, submission, (*NEW, STRANGER)) if submission else None
         if submission is not None and after is not None:
             taken[sort_of(did, submission, table)] = after
-    for sort in sorted(taken)[:4]:  # the seat that moves first
+    for sort in sorted(taken)[:4]:  # the moves come first
         assert_agreed(taken[sort], table)
     for after in list(taken.values())[:1]:
         assert_agreed(play_on(after, rng))
