@@ -1,7 +1,7 @@
 """Runs `hkoji` in processes forked from one that has everything imported: a start takes a fifth of the time.
 
-For services and commands that a test needs but is not about. Tests of starting, stopping and workers, and one complete
-game of each ruleset, start the program itself.
+For services and commands that a test needs but is not about. Tests of starting, stopping and workers, and a complete
+game in the shell, start the program itself.
 """
 
 from __future__ import annotations
