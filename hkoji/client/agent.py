@@ -1,6 +1,6 @@
-"""A key in ssh-agent: signs without the private key ever being read here.
+"""Signs with a key in ssh-agent: the private key is never read here.
 
-Source: draft-ietf-sshm-ssh-agent, SSH_AGENTC_SIGN_REQUEST. What is signed is the SSHSIG data, as ssh-keygen does it.
+Source: draft-ietf-sshm-ssh-agent, SSH_AGENTC_SIGN_REQUEST. The agent signs the SSHSIG data, as for ssh-keygen.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AgentSigner:
         self.public: Final = public
 
     def sign(self, namespace: str, message: bytes) -> bytes:
-        """The SSHSIG blob of `message` in `namespace`."""
+        """Returns the SSHSIG blob of `message` in `namespace`."""
         data = sshsig.signed_data(namespace, message)
         request = bytes([_SIGN_REQUEST]) + _string(self.public.blob) + _string(data) + struct.pack(">I", 0)
         answer = self._ask(request)
@@ -44,7 +44,7 @@ class AgentSigner:
         path = os.environ.get("SSH_AUTH_SOCK")
         if not path:
             raise LoginError(
-                tell("the key is in ssh-agent, and no agent runs here"), hint=tell("start one: `eval $(ssh-agent)`")
+                tell("the key is in ssh-agent, but no agent runs here"), hint=tell("start one: `eval $(ssh-agent)`")
             )
         try:
             with socket.socket(socket.AF_UNIX) as agent:
@@ -53,7 +53,7 @@ class AgentSigner:
                 agent.sendall(_string(request))
                 (length,) = struct.unpack(">I", _receive(agent, 4))
                 if length > _MOST_BYTES:
-                    raise LoginError(tell("ssh-agent gave an answer that is too long"))
+                    raise LoginError(tell("the answer of ssh-agent is too long"))
                 return _receive(agent, length)
         except OSError as error:
             raise LoginError(
@@ -70,6 +70,6 @@ def _receive(agent: socket.socket, count: int) -> bytes:
     while len(data) < count:
         part = agent.recv(count - len(data))
         if not part:
-            raise LoginError(tell("ssh-agent broke off"))
+            raise LoginError(tell("ssh-agent closed the connection"))
         data += part
     return data

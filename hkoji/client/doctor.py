@@ -1,5 +1,6 @@
-"""Looks whether a player's set-up is well: files, key, pins, the service, the clock. Nothing is changed, nothing sent
-but a question what the service is.
+"""Checks a player's set-up: files, key, pins, service and clock.
+
+Changes nothing, and sends only a request for the service's description.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MOST_SHOWN: Final = 5
 def examine(
     home: Home, connect: Callable[[str], Transport] = Transport, clock: Callable[[], float] = time.time
 ) -> Iterator[HealthCheck]:
-    """The checks, one after another, as they are made."""
+    """Yields the checks, one after another, as they are made."""
     config = _config(home)
     yield config
     yield _room(home.path)
@@ -44,7 +45,9 @@ def examine(
     yield _unsent(home)
     url = str(home.config().get("server") or "")
     if not url:
-        yield HealthCheck("service", "warn", tell("you are registered nowhere"), tell("hkoji register --server URL"))
+        yield HealthCheck(
+            "service", "warn", tell("you are not registered at a service"), tell("hkoji register --server URL")
+        )
         return
     yield from _service(home, url, connect, clock)
 
@@ -61,10 +64,10 @@ def _room(folder: Path) -> HealthCheck:
     there = next((each for each in (folder, *folder.parents) if each.exists()), Path("/"))
     free = shutil.disk_usage(there).free
     shown = tell("{megabytes} MB are free for {folder}", megabytes=free // 1_000_000, folder=folder)
-    hint = tell("make room: what cannot be kept is not sent")
+    hint = tell("make room: nothing is sent that cannot be saved first")
     if not os.access(there, os.W_OK):
         return HealthCheck(
-            "disk", "fail", tell("{folder} cannot be written", folder=there), tell("see who owns it: ls -ld")
+            "disk", "fail", tell("{folder} is not writable", folder=there), tell("check its owner: ls -ld")
         )
     return HealthCheck(
         "disk", "fail" if free < _LEAST else "warn" if free < _LITTLE else "ok", shown, hint * (free < _LITTLE)
@@ -82,7 +85,7 @@ def _key(home: Home) -> HealthCheck:
 
 def _permissions(home: Home) -> HealthCheck:
     if os.name == "nt":
-        return HealthCheck("permissions", "ok", tell("not looked at on this system"))
+        return HealthCheck("permissions", "ok", tell("not checked on this system"))
     secret = [home.path, *home.path.glob("*.json"), *home.path.glob("id_ed25519*")]
     with suppress(HkojiError):
         secret.append(load(home).file)
@@ -92,7 +95,7 @@ def _permissions(home: Home) -> HealthCheck:
         if file.suffix != ".pub" and file.exists() and file.stat().st_mode & 0o077
     ]
     if not open_:
-        return HealthCheck("permissions", "ok", tell("nobody else can read your files"))
+        return HealthCheck("permissions", "ok", tell("no other user can read your files"))
     named = " ".join(str(file) for file in open_[:_MOST_SHOWN])
     return HealthCheck(
         "permissions", "warn", tell("others on this machine can read {files}", files=named), f"chmod go-rwx {named}"
@@ -113,7 +116,7 @@ def _unsent(home: Home) -> HealthCheck:
     return HealthCheck(
         "unsent",
         "warn",
-        tell("signed, and not known to have arrived, in: {games}", games=shown),
+        tell("signed, but not confirmed by the service, in: {games}", games=shown),
         tell("hkoji show {game} sends the same bytes again", game=waiting[0]),
     )
 
@@ -141,7 +144,7 @@ def _service(
         yield HealthCheck(
             "service",
             "warn",
-            tell("{url} answers, without TLS: others can read your cards on the way", url=url),
+            tell("{url} answers without TLS: others can read your cards on the way", url=url),
             tell("ask its operator for an address with https"),
         )
     else:
@@ -150,13 +153,13 @@ def _service(
     yield _clock(str(found.get("time")), before, after)
     version = shorten(str(found.get("version")), 20)
     if version == __version__:
-        yield HealthCheck("version", "ok", tell("{version}, as the service", version=version))
+        yield HealthCheck("version", "ok", tell("{version}, like the service's", version=version))
     else:
         yield HealthCheck(
             "version",
             "warn",
-            tell("the service is {theirs}, this program {own}", theirs=version, own=__version__),
-            tell("if something is not understood, bring the older one up to date"),
+            tell("the service has version {theirs}, this program {own}", theirs=version, own=__version__),
+            tell("if they do not understand each other, update the older one"),
         )
 
 
@@ -185,13 +188,13 @@ def _clock(text: str, before: float, after: float) -> HealthCheck:
     try:
         theirs = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return HealthCheck("clock", "warn", tell("the service tells no time"))
+        return HealthCheck("clock", "warn", tell("the service does not give its time"))
     apart = int(max(theirs - after, before - theirs - 1, 0))
     if apart <= _SKEW:
-        return HealthCheck("clock", "ok", tell("as the service's"))
+        return HealthCheck("clock", "ok", tell("it agrees with the service's"))
     return HealthCheck(
         "clock",
         "warn",
-        tell("{seconds} s from the service's", seconds=apart),
-        tell("set the clock; what counts is the service's time, and your entries say yours"),
+        tell("it differs from the service's by {seconds} s", seconds=apart),
+        tell("set the clock: the service's time counts, but your entries show yours"),
     )

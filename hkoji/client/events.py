@@ -1,6 +1,6 @@
-"""Server-sent events, read strictly: what a service may send here is little, and it may send anything.
+"""Reads server-sent events strictly: an honest service sends little here, but a dishonest one may send anything.
 
-The format is that of the HTML standard, section 9.2, of which a service has only lines that end in LF or CR LF.
+The format is that of the HTML standard, section 9.2, restricted to lines that end in LF or CR LF.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from hkoji.errors import ServiceError
 from hkoji.messages.text import tell
 
 _MOST_BETWEEN: Final = 65_536
-"""So many bytes may come that are no event: comments, to keep a connection open, of an hour and more."""
+"""The most bytes without an event: room for the comments that keep a connection open for more than an hour."""
 _LONGEST_PLACE: Final = 16_384
 
 
 class ServerSentEvent(NamedTuple):
-    """An event; `name` and `data` are empty where only the place is told. `place` is what to come again with."""
+    """An event. `place` is its id, from which a client can resume; `name` and `data` may be empty beside it."""
 
     name: str
     data: str
@@ -26,9 +26,9 @@ class ServerSentEvent(NamedTuple):
 
 
 def read_events(lines: Generator[bytes, None, None]) -> Generator[ServerSentEvent | None, None, None]:
-    """The events of a stream's lines, and None for each sign of life that is no event. Closes `lines` in the end.
+    """Yields the events in a stream's lines, and None for each comment, which is a sign of life. Closes `lines`.
 
-    Raises `ServiceError` for what is no such stream.
+    Raises `ServiceError` for anything that is not such a stream.
     """
     with closing(lines):
         yield from _read(lines)
@@ -43,7 +43,7 @@ def _read(lines: Iterator[bytes]) -> Iterator[ServerSentEvent | None]:
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         between += len(raw)
         if between - size > _MOST_BETWEEN or size > 2 * _MOST_BETWEEN:
-            raise _strange(tell("too much comes that is no event"))
+            raise _invalid(tell("too much data without an event"))
         if not line:
             if data or place is not None:
                 yield ServerSentEvent(name, "\n".join(data), place)
@@ -63,23 +63,23 @@ def _read(lines: Iterator[bytes]) -> Iterator[ServerSentEvent | None]:
                 size += len(raw)
             case b"id":
                 if len(text) > _LONGEST_PLACE:
-                    raise _strange(tell("the id of an event is too long"))
+                    raise _invalid(tell("the id of an event is too long"))
                 place = text
             case b"retry":
                 pass
             case _:
-                raise _strange(tell("it has a field of another name"))
+                raise _invalid(tell("it has an unknown field"))
 
 
 def _text(value: bytes) -> str:
     if not value.isascii() or any(byte < 32 or byte == 127 for byte in value):
-        raise _strange(tell("it is not plain text"))
+        raise _invalid(tell("it is not plain text"))
     return value.decode()
 
 
-def _strange(reason: str) -> ServiceError:
+def _invalid(reason: str) -> ServiceError:
     return ServiceError(
         200,
-        tell("the service's stream of events is not understood: {reason}", reason=reason),
+        tell("the service's event stream cannot be read: {reason}", reason=reason),
         hint=tell("nothing was changed here"),
     )

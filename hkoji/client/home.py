@@ -1,6 +1,6 @@
 """The folder of one player: identity, settings, login tokens, and a folder for each game.
 
-`HKOJI_HOME`, or the platform's folder for user data. Two folders are two players, also on one machine.
+The folder is `HKOJI_HOME`, or the platform's folder for user data. Two folders are two players, also on one machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ENVIRONMENT: Final = "HKOJI_HOME"
 
 
 def default_home() -> Path:
-    """`HKOJI_HOME`, else the platform's folder for user data."""
+    """Returns `HKOJI_HOME`, or else the platform's folder for user data."""
     given = os.environ.get(ENVIRONMENT)
     if given:
         return Path(given).expanduser().absolute()
@@ -28,7 +28,7 @@ def default_home() -> Path:
 
 
 class Home:
-    """The files of one player under `path`. Reading needs no file to be there."""
+    """The files of one player under `path`. A file that does not exist reads as empty."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path: Final = path or default_home()
@@ -37,16 +37,16 @@ class Home:
 
     @property
     def config_file(self) -> Path:
-        """Name, key and server."""
+        """The file with the name, key and server."""
         return self.path / "config.json"
 
     @property
     def key_file(self) -> Path:
-        """The private key that `init` makes."""
+        """The file of the private key that `init` makes."""
         return self.path / "id_ed25519"
 
     def config(self) -> dict[str, Any]:  # Any: JSON
-        """The settings. Raises `LoginError` before `hkoji init`."""
+        """Returns the settings. Raises `LoginError` before `hkoji init`."""
         config = read_json(self.config_file)
         if "name" not in config:
             raise LoginError(
@@ -55,12 +55,12 @@ class Home:
         return config
 
     def update_config(self, **changes: Any) -> None:  # Any: JSON
-        """Keeps further settings."""
+        """Changes these settings, and keeps all others."""
         with locked(self.path):
             write_json(self.config_file, {**read_json(self.config_file), **changes})
 
     def token(self, server: str) -> str | None:
-        """The login token for a server, if one is kept."""
+        """Returns the login token for a server; None if there is none."""
         with intact(self._tokens):
             return text_or_none(read_json(self._tokens).get(server))
 
@@ -70,16 +70,16 @@ class Home:
             write_json(self._tokens, {**read_json(self._tokens), server: token})
 
     def spare_key_file(self) -> Path:
-        """A file for another private key: one that is not there yet."""
+        """Returns the path of a new file for another private key."""
         number = 2
         while (file := self.path / f"{self.key_file.name}-{number}").exists():
             number += 1
         return file
 
     def started(self) -> dict[str, Any]:  # Any: JSON
-        """The game that `new` has asked for and not brought to its receipt; empty if there is none."""
+        """Returns the game that `new` has asked for but not yet opened; empty if there is none."""
         started = read_json(self._new)
-        if not is_hex(started.get("game", "0" * 32), 32):  # a folder is named after it
+        if not is_hex(started.get("game", "0" * 32), 32):  # the game's folder is named after it
             raise damaged(self._new)
         return started
 
@@ -88,9 +88,9 @@ class Home:
         write_json(self._new, started)
 
     def game_folder(self, game: str) -> Path:
-        """The folder of one game."""
+        """Returns the folder of one game."""
         return self.path / "games" / game
 
     def games(self) -> tuple[str, ...]:
-        """The games of which a log is kept."""
+        """Returns the games whose logs are kept here."""
         return tuple(sorted(log.parent.name for log in self.path.glob("games/*/log.jsonl")))

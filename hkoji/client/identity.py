@@ -1,6 +1,6 @@
-"""Who the player is: a name, and a key made here, an existing SSH key file, or one in ssh-agent.
+"""The player's identity: a name, and a key that was made here, is in an SSH key file, or is in ssh-agent.
 
-The private key is read when something is to be signed, and not before: most commands only look.
+The private key is read only when something must be signed: most commands sign nothing.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class OwnKey(NamedTuple):
-    """A key of the player's, and the file of what signs for it."""
+    """One of the player's keys, and the file from which its signer is loaded."""
 
     public: PublicKey
     file: Path
 
     def signer(self) -> Signer:
-        """What signs. Raises `LoginError` or `StorageError` if the key cannot be used."""
+        """Returns the key's signer. Raises `LoginError` or `StorageError` if the key cannot be used."""
         signer = load_signer(self.file)
         if signer.public != self.public:
             raise LoginError(
@@ -42,8 +42,9 @@ class OwnKey(NamedTuple):
 
 
 class Identity:
-    """A name, and the player's keys. `own` is the one they play with; `earlier` ones sign in games that still name
-    them; `next_` is to take the place of `own`, and has done so at the services in `moved`.
+    """The player's name and keys. `own` is the current key; `earlier` ones sign in games that still name them.
+
+    `next_` will replace `own`, and has replaced it already at the services in `moved`.
     """
 
     def __init__(
@@ -63,12 +64,12 @@ class Identity:
 
     @property
     def key(self) -> PublicKey:
-        """The key that the player plays with."""
+        """The player's current key."""
         return self.own.public
 
     @property
     def file(self) -> Path:
-        """The file of what signs for it."""
+        """The file from which the current key's signer is loaded."""
         return self.own.file
 
     @property
@@ -77,15 +78,15 @@ class Identity:
         return (self.own, *self.earlier, *((self.next,) if self.next else ()))
 
     def key_at(self, url: str) -> PublicKey:
-        """The key for logins and new games at a service."""
+        """Returns the key for logins and new games at a service."""
         return self.next.public if self.next and url in self._moved else self.key
 
     def signs_for(self, key: PublicKey | None) -> bool:
-        """Whether the private key of `key` is here."""
+        """Returns whether the private key of `key` is here."""
         return any(own.public == key for own in self.keys)
 
     def signer_of(self, key: PublicKey) -> Signer:
-        """What signs for a key. Raises `LoginError` or `StorageError` if it cannot be used."""
+        """Returns the signer of a key. Raises `LoginError` or `StorageError` if it cannot be used."""
         if key not in self._signers:
             found = next((own for own in self.keys if own.public == key), None)
             if found is None:
@@ -98,15 +99,15 @@ class Identity:
 
     @property
     def signer(self) -> Signer:
-        """What signs for the key that the player plays with. Raises `LoginError` or `StorageError`."""
+        """The current key's signer. Raises `LoginError` or `StorageError`."""
         return self.signer_of(self.key)
 
 
 def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
-    """Makes the player of `home`: with the key file `key`, or with a new key from 32 fresh random bytes.
+    """Makes the player of `home`, with the key file `key`, or with a new key made from 32 fresh random bytes.
 
-    Until the player has registered, the name may be chosen anew.
-    Raises `ExistsError` after that, `MalformedError` for a name that no player may have.
+    Until the player has registered, a second call may change the name.
+    Raises `ExistsError` after that, and `MalformedError` for a name that no player may have.
     """
     if not is_name(name) or name == SERVER_NAME:
         raise MalformedError(
@@ -118,7 +119,7 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
             raise ExistsError(
                 tell("player"), str(config["name"]), hint=tell("use another HKOJI_HOME than {path}", path=home.path)
             )
-        if key is None:  # nobody knows the old name yet: the key stays, the name is chosen anew
+        if key is None:  # no service knows the old name yet: only the name changes, the key stays
             home.update_config(name=name)
             return load(home)
     if key is not None:
@@ -132,7 +133,7 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
 
 
 def make_key(file: Path, name: str, seed: bytes) -> OwnKey:
-    """A new key of 32 fresh random bytes, on disk, with its public part beside it."""
+    """Makes a key from 32 fresh random bytes and writes it to `file`, with its public key beside it."""
     from hkoji.log.private_key import PrivateKey
 
     private = PrivateKey.from_seed(seed)
@@ -142,7 +143,7 @@ def make_key(file: Path, name: str, seed: bytes) -> OwnKey:
 
 
 def load(home: Home) -> Identity:
-    """The player of `home`. Raises `LoginError` when there is none, `StorageError` if the settings are damaged."""
+    """Returns the player of `home`. Raises `LoginError` if there is none, `StorageError` if the settings are damaged."""
     config = home.config()
     try:
         if not is_name(config["name"]):
@@ -166,7 +167,7 @@ def _own_key(home: Home, value: dict[str, Any]) -> OwnKey:  # Any: JSON
 
 
 def load_signer(file: Path) -> Signer:
-    """A key file's signer; the agent's for a public key or one that needs a passphrase."""
+    """Returns a key file's signer: ssh-agent, if the file holds a public key or needs a passphrase."""
     from hkoji.client.agent import AgentSigner
     from hkoji.log.private_key import PrivateKey
 
@@ -182,7 +183,7 @@ def load_signer(file: Path) -> Signer:
     try:
         return PrivateKey.from_openssh(data)
     except LoginError as error:
-        # With a passphrase, or of another kind: the agent can help if the public key beside it is of the right kind.
+        # The key has a passphrase or is not Ed25519. The agent can help if the public key file beside it is Ed25519.
         beside = file.with_name(file.name + ".pub")
         try:
             return AgentSigner(_public(beside.read_bytes()))

@@ -1,8 +1,8 @@
-"""What is kept of a game to show it to others: the views that the service has signed, and what was refused.
+"""The evidence kept of a game, to show it to others: signed views, and statements that the client refused.
 
-docs/spec/evidence.md. Refused statements are on disk before the error is raised. All of it is bounded, so that nobody
-can fill the disk: what convicts somebody has its own room, which nothing else can take. A line that cannot be read (a
-disk that failed, a file cut short) is left out and stands in nobody's way.
+docs/spec/evidence.md. Refused statements are on disk before the error is raised. Each file has a limit, so that no
+service can fill the disk; statements that convict somebody have a file of their own, so nothing else can take their
+room. Lines that cannot be read, after a disk failure or in a file cut short, are skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Read = TypeVar("_Read")
 
 
 class EvidenceLimit(NamedTuple):
-    """How much of one sort is kept of a game."""
+    """The most that one file of a game's evidence may hold."""
 
     bytes: int
     lines: int
@@ -45,13 +45,13 @@ class EvidenceLimit(NamedTuple):
 
 VIEWS: Final = EvidenceLimit(2**20, 1024)
 PROOF: Final = EvidenceLimit(2**21, 2048)
-"""Refused statements that convict somebody, together with the log and the views as they were then."""
+"""Refused statements that convict somebody, together with the log and the views kept at that time."""
 DOUBTFUL: Final = EvidenceLimit(2**18, 256)
-"""Refused statements that are signed by the service and convict nobody yet."""
+"""Refused statements that the service has signed, but that convict nobody yet."""
 
 
 class KeptEvidence:
-    """The files of one game's evidence. Use the vault's lock around everything that writes."""
+    """The files of one game's evidence. Hold the vault's lock around everything that writes."""
 
     def __init__(self, folder: Path) -> None:
         self._views: Final = folder / "views.signed"
@@ -60,31 +60,31 @@ class KeptEvidence:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was refused."""
+        """Whether anything has been refused."""
         return self._proof.exists() or self._doubtful.exists()
 
     def views(self) -> tuple[SignedView, ...]:
-        """Every signed view that brought new cards, in the order in which they were accepted."""
+        """Returns each signed view that showed new cards, in the order in which they were accepted."""
         return tuple(_parsed(self._views, parse_view_line))
 
     def last_view(self) -> View | None:
-        """The last of them."""
+        """Returns the last of these views; None if there is none."""
         views = self.views()
         return views[-1].view if views else None
 
     def keep_view(self, signed: SignedEntry) -> None:
-        """Keeps a view that was verified, unless it shows no cards or what the last one has shown."""
+        """Keeps a verified view, unless it shows no cards, or the same cards as the last one."""
         shown = read_view(signed)
         last = self.last_view()
         if shown.view.dealt != (last.dealt if last else ()):
             _append(self._views, (format_view(shown),), VIEWS)
 
     def refused(self) -> tuple[SignedStatement, ...]:
-        """All that was refused, first what convicts."""
+        """Returns all refused statements, those that convict first."""
         return tuple(each for file in (self._proof, self._doubtful) for each in _parsed(file, parse_refused_line))
 
     def refuse(self, statements: Iterable[SignedStatement], *, convicts: bool) -> None:
-        """Keeps what was refused, as far as there is room."""
+        """Keeps refused statements, as far as there is room."""
         if convicts:
             _append(self._proof, map(format_refused, statements), PROOF)
         else:
@@ -92,16 +92,16 @@ class KeptEvidence:
 
 
 class ProofStrength(Enum):
-    """What that proves which was refused, together with what is kept."""
+    """How much refused statements prove, together with the evidence kept before."""
 
     NONE = auto()
     ALONE = auto()
     WITH_CARDS = auto()
-    """Only with views, which show the player's cards."""
+    """They are proof only together with views, which show the player's cards."""
 
 
 class Refusals:
-    """Keeps what is refused of a game at the service with those pins."""
+    """Keeps what the client refuses in a game; `pins` are those of the game's service."""
 
     def __init__(self, vault: Vault, pins: Pins) -> None:
         self._vault: Final = vault
@@ -112,7 +112,7 @@ class Refusals:
     def kept_if_refused(
         self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None = None
     ) -> Iterator[None]:
-        """What is checked in here was `sent`; if it is refused, that is kept, and the error says so."""
+        """Keeps `sent` and `view` if the block, which checks them, refuses them; the error then says so."""
         try:
             yield
         except (TrustError, InvalidError) as error:
@@ -122,7 +122,7 @@ class Refusals:
     def keep(
         self, error: HkojiError, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None = None
     ) -> None:
-        """Keeps what of `sent` and `view` the service has signed; the hint of `error` then says so."""
+        """Keeps those parts of `sent` and `view` that the service has signed; the hint of `error` then says so."""
         error.hint = error.hint or tell("nothing was accepted")
         try:
             kept = self._keep(known, sent, view)
@@ -148,7 +148,7 @@ class Refusals:
         error.hint = said
 
     def _keep(self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None) -> ProofStrength | None:
-        """What that proves which was kept; None if there was nothing to keep."""
+        """Returns how much the kept statements prove; None if there was nothing to keep."""
         from hkoji.audit.entry_tree import EntryTree
         from hkoji.audit.evidence_audit import audit_file
         from hkoji.audit.service_statements import ServiceStatements
@@ -160,7 +160,7 @@ class Refusals:
         statements = of_game((*lines, *views), game)
         if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views).any:
             return None
-        # Two words that contradict may have come at different times.
+        # Two statements that contradict each other may have arrived at different times.
         evidence = EvidenceFile(game, {}, format_log(known), self.kept.views(), (*self.kept.refused(), *statements))
         pins = {**self._pins.every, "server": (key,)}
 
@@ -179,7 +179,7 @@ class Refusals:
 
 
 class WrittenEvidence(NamedTuple):
-    """A file of evidence: its text, how much is in it, and how many views were left out of it."""
+    """A file of evidence: its text, the numbers of things in it, and how many views were left out."""
 
     text: str
     entries: int
@@ -189,7 +189,7 @@ class WrittenEvidence(NamedTuple):
 
 
 def write_evidence(vault: Vault, pins: Pins, *, cards: bool) -> WrittenEvidence:
-    """What is kept of a game as one file. While the game runs it has no views unless `cards` are wanted."""
+    """Returns the evidence of a game as one file. While the game runs, views are included only if `cards` is true."""
     kept = KeptEvidence(vault.folder)
     lines = vault.readable_lines()
     views = list(kept.views())
@@ -218,7 +218,7 @@ def _readable_view(view: SignedEntry | None) -> list[SignedView]:
 
 
 def _append(file: Path, lines: Iterable[str], room: EvidenceLimit) -> None:
-    """Adds lines that are not there yet, as far as there is room for them, in order."""
+    """Appends the lines that are not in the file yet, in order, as far as there is room."""
     data = _bytes(file)
     before = data if not data or data.endswith(b"\n") else data + b"\n"
     known = set(before.decode("latin-1").split("\n"))

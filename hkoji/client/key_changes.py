@@ -1,7 +1,7 @@
-"""Another key for the player: made and on disk before anything is sent, then told to one service after the other.
+"""Changes the player's key: writes the new key to disk before anything is sent, then sends it to each service in turn.
 
-docs/spec/log.md, "Client rules"; docs/spec/http.md, "Keys". What was signed is kept and sent again as it is, so that a
-command that broke off is finished by giving it again. The key of before stays: running games may still need it.
+docs/spec/log.md, "Client rules"; docs/spec/http.md, "Keys". Signed statements are kept and sent again unchanged, so the
+same command, given again, finishes one that broke off. The old key stays: running games may still need it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hkoji.messages.text import tell
 
 
 class RevokedKey(NamedTuple):
-    """A revocation on its way to the service at `url`: its text, and the base64 of its signature."""
+    """A revocation for the service at `url`: its text, and the base64 of its signature."""
 
     url: str
     text: str
@@ -32,7 +32,7 @@ class RevokedKey(NamedTuple):
 
 
 class KeyChanges:
-    """The keys of the player of `home`. `service` gives a service by its address, `entropy` random bytes."""
+    """Changes the keys of the player of `home`. `service` returns a service by its URL, `entropy` random bytes."""
 
     def __init__(self, home: Home, service: Callable[[str], Service], entropy: Callable[[int], bytes]) -> None:
         self._home: Final = home
@@ -40,9 +40,9 @@ class KeyChanges:
         self._entropy = entropy
 
     def rekey(self, file: Path | None) -> Identity:
-        """Puts a new key, or that of `file`, in the place of the player's at every service they are registered at.
+        """Replaces the player's key by a new one, or by that of `file`, at every service they are registered at.
 
-        Services that do not answer are left for the next time: raises the first error when the others are done.
+        Services that do not answer are left for the next call. Raises the first error when the others are done.
         """
         with locked(self._home.path / "keys"):
             identity = self._prepare(load(self._home), file)
@@ -52,7 +52,7 @@ class KeyChanges:
                 if identity.key_at(url) == identity.next.public:
                     continue
                 try:
-                    self._tell(identity, url)
+                    self._announce(identity, url)
                 except REFUSALS as error:
                     self._drop_if_unused(error)
                     raise
@@ -66,7 +66,7 @@ class KeyChanges:
             return self._finish()
 
     def revocation(self, url: str, key: PublicKey | None) -> RevokedKey:
-        """The revocation of a key of the player's, by default the one that counts at the service; nothing is sent."""
+        """Returns a revocation of one of the player's keys, by default the current one at the service. Sends nothing."""
         from hkoji.log import sshsig
 
         identity = load(self._home)
@@ -77,13 +77,13 @@ class KeyChanges:
         return RevokedKey(url, statement.text, encode_base64(sig))
 
     def revoke(self, revocation: RevokedKey) -> PublicKey:
-        """Sends a revocation, of whomever it is. The key that counts nowhere any more."""
+        """Sends a revocation, of any player's key. Returns the revoked key."""
         statement = parse_revocation(revocation.text)
         self._service(revocation.url).revoke(statement.name, revocation.text, revocation.sig)
         return statement.key
 
     def recover(self, name: str, url: str, code: str, file: Path | None) -> Identity:
-        """Makes a new key, or that of `file`, the one of a name whose key is revoked, with the code of the host."""
+        """Gives a player whose key is revoked a new one, or that of `file`. `code` comes from the operator."""
         from hkoji.log import sshsig
 
         with locked(self._home.path / "keys"):
@@ -122,7 +122,7 @@ class KeyChanges:
     # --- the steps ------------------------------------------------------------------------------------------------
 
     def _prepare(self, identity: Identity, file: Path | None) -> Identity:
-        """The player with a next key: the one that was prepared before, or another, on disk."""
+        """Returns the player with a next key, which is on disk: one that was prepared before, or a new one."""
         if identity.next is not None:
             if file is not None and load_signer(file.expanduser().absolute()).public != identity.next.public:
                 raise UsageError(
@@ -145,8 +145,8 @@ class KeyChanges:
         self._home.update_config(next=pending)
         return load(self._home)
 
-    def _tell(self, identity: Identity, url: str) -> None:
-        """Signs that the next key follows, keeps that, sends it, and keeps that it was taken."""
+    def _announce(self, identity: Identity, url: str) -> None:
+        """Signs that the next key replaces the current one, keeps and sends that, and notes that it was accepted."""
         from hkoji.log import sshsig
 
         assert identity.next is not None
@@ -168,7 +168,7 @@ class KeyChanges:
             self._home.update_config(next={**pending, "done": [*pending["done"], url]})
 
     def _finish(self) -> Identity:
-        """The next key is the player's, and the one of before an earlier one."""
+        """Makes the next key the player's current key, and the previous one an earlier key."""
         config = self._home.config()
         new, old = config["next"], {"key": config["key"], "key_file": config["key_file"]}
         earlier = [old, *config.get("earlier", ())]
@@ -176,10 +176,10 @@ class KeyChanges:
         return load(self._home)
 
     def _drop_if_unused(self, error: HkojiError) -> None:
-        """A service has refused: if no other has the next key yet, it is given up, and its file stays."""
+        """Drops the next key after a refusal, unless another service has it already. Its file stays."""
         if not self._home.config()["next"]["done"]:
             self._home.update_config(next={})
-            error.hint = error.hint or tell("nothing was changed: you play with the key that you had")
+            error.hint = error.hint or tell("nothing was changed: you still play with your old key")
 
     def _origin(self, url: str) -> str:
         origin = self._service(url).pins.origin

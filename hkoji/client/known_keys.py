@@ -1,7 +1,7 @@
-"""Whether the keys in a game are those of the people one knows, and how one gets to know another key of theirs.
+"""Checks that the keys in a game are those of the players this player knows, and learns their new keys.
 
-docs/spec/log.md, "Client rules" and "Other keys". A new key is followed where the known one has signed for it, in the
-game or at the service. What the service alone says of a key stops here, until the user has compared.
+docs/spec/log.md, "Client rules" and "Other keys". A new key is accepted if the known one has signed for it, in the game
+or at the service. A key that only the service vouches for is refused until the user has compared it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 
 Successors = Callable[[str], Iterable[NewKey]]
-"""The verified statements by which a player's keys have followed one another, the oldest first."""
+"""Returns the verified statements by which a player's keys replaced one another, the oldest first."""
 
 
 class LearnedKey(NamedTuple):
-    """A key that was not known; whether it is the one that counts now."""
+    """A key that was not known before; `counts` says whether it is now the player's current key."""
 
     key: PublicKey
     counts: bool
 
 
 class KnownKeys:
-    """The players of one service as this player knows them. `say` gets a remark when somebody's key is another."""
+    """The keys of one service's players, as this player knows them. `say` gets a remark when a key has changed."""
 
     def __init__(self, pins: Pins, successors: Successors, say: Callable[[str], None]) -> None:
         self._pins: Final = pins
@@ -36,7 +36,7 @@ class KnownKeys:
         self._say = say
 
     def meet(self, setup: Setup, me: str | None) -> None:
-        """Pins the keys of a game's players, those that are new. Raises `TrustError` before anything is pinned.
+        """Pins the new keys of a game's players. Raises `TrustError` before anything is pinned.
 
         `me` is the player's own name.
         """
@@ -56,7 +56,7 @@ class KnownKeys:
             self._pins.pin_player(name, learnt.key)
 
     def _learn(self, setup: Setup, seat: int, name: str, *, mine: bool) -> list[LearnedKey]:
-        """The keys of a seat that are new, in order."""
+        """Returns the new keys of a seat, in order."""
         known, current = self._pins.known(name), self._pins.players.get(name)
         changes = [change for change in setup.replaced if change.seat == seat]
         first, *later = setup.all_keys(seat)
@@ -70,7 +70,7 @@ class KnownKeys:
             if followed or self._pins.trusted(name, first):
                 new += [*(LearnedKey(key, counts=False) for key in followed[:-1]), LearnedKey(first, counts=True)]
                 current = first
-            elif before:  # a game of old: the key that counts has signed that it follows this one
+            elif before:  # an old game: the current key has signed that it follows this one
                 new += [LearnedKey(key, counts=False) for key in (first, *before[:-1]) if key not in known]
             else:
                 raise _another(name, first, current)
@@ -79,7 +79,7 @@ class KnownKeys:
                 continue
             if change.vouched and not self._pins.trusted(name, key):
                 raise _taken_over(setup, key) if mine else _vouched(name, key, change.old)
-            # A game of old may show how an earlier key came; that one counts no more for all that.
+            # An old game may show how an earlier key was introduced. That does not make it the current key again.
             counts = change.old == current
             current = key if counts else current
             new.append(LearnedKey(key, counts))
@@ -87,7 +87,7 @@ class KnownKeys:
 
 
 def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicKey) -> list[PublicKey]:
-    """The keys after `start` up to `end`, each of which has signed that it follows the one before, as has that one."""
+    """Returns the keys after `start` up to `end`, if a chain of steps leads there. Both keys have signed each step."""
     left, key, passed = dict(steps), start, list[PublicKey]()
     while key != end and key in left:
         key = left.pop(key)
@@ -104,7 +104,7 @@ def _another(name: str, key: PublicKey, known: PublicKey) -> TrustError:
             known=known.fingerprint,
         ),
         hint=tell(
-            "nothing was accepted; ask {name}, by another way than this service, which key is right; "
+            "nothing was accepted; ask {name}, over another channel than this service, which key is right; "
             "if it is the new one: hkoji trust {name} {shown}",
             name=name,
             shown=key.fingerprint,
@@ -115,14 +115,14 @@ def _another(name: str, key: PublicKey, known: PublicKey) -> TrustError:
 def _vouched(name: str, key: PublicKey, old: PublicKey) -> TrustError:
     return TrustError(
         tell(
-            "the service says that {name} has lost the key {old}, and that theirs is now {shown}",
+            "the service says that {name} has lost the key {old} and now has the key {shown}",
             name=name,
             old=old.fingerprint,
             shown=key.fingerprint,
         ),
         hint=tell(
-            "nothing was accepted, for only the service says so; compare with {name}, by another way; "
-            "if it is right: hkoji trust {name} {shown}",
+            "nothing was accepted, because only the service says so; compare the key with {name}, over another "
+            "channel; if it is right: hkoji trust {name} {shown}",
             name=name,
             shown=key.fingerprint,
         ),
