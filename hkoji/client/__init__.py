@@ -1,6 +1,6 @@
 """The player's side as a library: `Client` does what the commands do. docs/library.md.
 
-Light to import; it knows no command line.
+It is light to import, and independent of the command line.
 """
 
 from hkoji.client.client import Client

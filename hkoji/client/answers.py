@@ -1,6 +1,6 @@
 """Reads a service's answers strictly: values in their types, and problem documents as the errors they stand for.
 
-docs/spec/http.md. Checks the form of what comes; whether it is true is checked where it is used.
+docs/spec/http.md. Checks only the form of the answers; their content is checked where it is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hkoji.messages.text import quoted, shorten, tell
 from hkoji.messages.wire import assemble
 
 REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
-"""The errors of a service that has read a submission and refuses it. After others it may have taken it."""
+"""The errors of a service that has read a submission and refuses it. After other errors it may have accepted it."""
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
 _SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")
@@ -59,8 +59,7 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     if not isinstance(value, dict):
         value = {}
     code, game, seq, head = (value.get(name) for name in ("code", "game", "seq", "head"))
-    told = value.get("detail")
-    if told is None:
+    if value.get("detail") is None:
         detail: str = tell("the service answered with status {status}", status=answer.status)
     else:
         detail = _quoted(value, "detail")
@@ -71,7 +70,7 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         where = shorten(answer.location, 200) or "nowhere"
         return errors.ServiceError(
             answer.status,
-            tell("the service sends you on to {where}", where=where),
+            tell("the service redirects to {where}", where=where),
             hint=tell("nothing was changed here; if its operator confirms that it has moved there, register there"),
         )
     if code == "conflict" and isinstance(game, str) and type(seq) is int and isinstance(head, str):
@@ -124,11 +123,11 @@ _BY_STATUS: Final[dict[int, type[errors.HkojiError]]] = {
 
 @contextmanager
 def understood(answer: HttpAnswer) -> Iterator[None]:
-    """Raises `ServiceError` for an answer of any other form than the one that is read in the block."""
+    """Raises `ServiceError` if the answer does not have the form that the block reads."""
     try:
         yield
     except (errors.HkojiError, KeyError, TypeError, ValueError, RecursionError) as error:
-        reason = shorten(str(error), 120) if isinstance(error, errors.HkojiError) else tell("it has another form")
+        reason = shorten(str(error), 120) if isinstance(error, errors.HkojiError) else tell("its form is wrong")
         raise errors.ServiceError(
             answer.status,
             tell("the service's answer is not understood: {reason}", reason=reason),
@@ -137,7 +136,7 @@ def understood(answer: HttpAnswer) -> Iterator[None]:
 
 
 def read_description(answer: HttpAnswer) -> ServiceDescription:
-    """Reads what a service is. Raises `ServiceError`."""
+    """Reads a service's description. Raises `ServiceError`."""
     with understood(answer):
         value = answer.json()
         origin = value["origin"]
@@ -161,7 +160,7 @@ def read_token(answer: HttpAnswer) -> str:
 
 
 def read_lines(answer: HttpAnswer) -> tuple[Line, ...]:
-    """Reads the lines that an entry has brought. Raises `ServiceError`."""
+    """Reads the lines that an entry has added. Raises `ServiceError`."""
     with understood(answer):
         return tuple(read_line(line) for line in answer.json()["lines"])
 

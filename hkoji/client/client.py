@@ -96,7 +96,7 @@ class Client:
         return server
 
     def service(self, server: str | None = None) -> Service:
-        """A service by its URL; by default the player's own."""
+        """Returns a service by its URL; by default the player's own."""
         url = parse_url(server) if server else self.server
         if url not in self._services:
             self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
@@ -112,17 +112,17 @@ class Client:
 
     @property
     def keys(self) -> KeyChanges:
-        """The player's key changes. This client forgets what it has read with the old key, and reads it again."""
+        """Changes of the player's key. This client forgets what it has read with the old key, and reads it again."""
         self._identity = None
         self._games.clear()
         return KeyChanges(self.home, self.service, self._entropy)
 
     def server_of(self, game: str) -> str:
-        """The URL of the service that keeps a game."""
+        """Returns the URL of the service that keeps a game."""
         return self._vault(game).server or self.server
 
     def pins(self, server: str) -> dict[str, tuple[PublicKey, ...]]:
-        """All keys pinned for a service: the players' by name, and its own under `server`."""
+        """Returns all keys pinned for a service: the players' by name, and its own under `server`."""
         pins = self.service(server).pins
         found = pins.every
         if pins.server_key is not None:
@@ -224,7 +224,7 @@ class Client:
                     offered = held.take_offer(line)
                 if offered.course.setup.ruleset != ruleset:
                     raise TrustError(
-                        tell("the service offered another game than was asked for"), hint=tell("nothing was signed")
+                        tell("the service offered another game than requested"), hint=tell("nothing was signed")
                     )
                 self.home.set_started({**wanted, "game": game})
             with self._hold(self._game(game)) as held:
@@ -246,7 +246,7 @@ class Client:
             yield held
 
     def stored(self, game: str) -> Position:
-        """Returns a game as it was seen last, without asking the service. Raises `NotFoundError` if it never was."""
+        """Returns a game as last seen, without asking the service. Raises `NotFoundError` if it never was."""
         return self._game(game).stored()
 
     def submit(self, submission: Submission, server: str | None = None) -> tuple[Line, ...]:
@@ -271,7 +271,7 @@ class Client:
         return vault.readable_lines()
 
     def evidence(self, game: str, *, cards: bool = False) -> WrittenEvidence:
-        """Returns what is kept of a game as a file of evidence; while the game runs, with the views only if `cards`.
+        """Returns the evidence of a game as one file. While the game runs, views are included only if `cards` is true.
 
         Asks no service. Raises `NotFoundError`.
         """

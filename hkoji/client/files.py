@@ -17,7 +17,7 @@ from typing import Any, Final
 from hkoji.errors import InvalidError, StorageError
 from hkoji.messages.text import tell
 
-_UNCHANGED: Final = tell("nothing was sent or changed; make room or mend the permissions, and give the command again")
+_UNCHANGED: Final = tell("nothing was sent or changed; make room or fix the permissions, and give the command again")
 
 
 def make_folder(folder: Path) -> None:
@@ -67,12 +67,12 @@ def remove_file(path: Path) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:  # Any: JSON
-    """`write_file` for an object."""
+    """Writes an object as JSON, like `write_file`."""
     write_file(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
 
 
 def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
-    """The object in a file; an empty one if there is no file. Raises `StorageError` if it cannot be read."""
+    """Returns the object in a file; an empty one if there is no file. Raises `StorageError` if it cannot be read."""
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -88,9 +88,7 @@ def read_json(path: Path) -> dict[str, Any]:  # Any: JSON
 
 def damaged(path: Path) -> StorageError:
     """Returns the error for a file that can be read but does not hold what was written."""
-    return StorageError(
-        tell("{path} does not hold what it should", path=path), hint=tell("restore the file from a backup")
-    )
+    return StorageError(tell("{path} is damaged", path=path), hint=tell("restore the file from a backup"))
 
 
 @contextmanager
@@ -111,7 +109,7 @@ def text_or_none(value: object) -> str | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keeps other processes that ask for the same from changing `folder` while the block runs. Must not be nested."""
+    """Keeps other processes that lock `folder` too from changing it while the block runs. Must not be nested."""
     try:
         handle = _open_lock(folder)
     except OSError as error:

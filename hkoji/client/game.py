@@ -1,6 +1,6 @@
-"""One game of one player: fetches and verifies what is new, and brings own entries to their receipts.
+"""One game of one player: fetches and verifies new lines, and sends the player's entries until they have receipts.
 
-docs/spec/log.md, "Client rules". `Client.game` gives it with its folder locked; every method that sends relies on that.
+docs/spec/log.md, "Client rules". `Client.game` locks the game's folder; every method that sends relies on that.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from hkoji.rules.events import Seat
 
 _TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
 _EITHER: Final = tell(
-    "you have signed another entry for this place before; either of them may become the one that counts"
+    "you have already signed another entry with this number; either of them may become part of the log"
 )
 
 
 class MadeMove(NamedTuple):
-    """The position after an own entry has its receipt, and the number of that entry in the log."""
+    """The position after the player's entry has its receipt, and the number of that entry in the log."""
 
     position: Position
     seq: int
@@ -55,8 +55,8 @@ class MadeMove(NamedTuple):
 class ClientGame:
     """The game of `vault` at `service`. `identity` is None for a spectator without one.
 
-    Its methods raise what the service answers, `NetworkError` without an answer, and `TrustError` for an answer that
-    does not hold.
+    Its methods raise the service's errors, `NetworkError` without an answer, and `TrustError` for an answer that does
+    not hold.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class ClientGame:
     # --- looking --------------------------------------------------------------------------------------------------
 
     def stored(self) -> Position:
-        """Returns the game as it was seen last. Raises `NotFoundError` if it never was."""
+        """Returns the game as last seen. Raises `NotFoundError` if it never was."""
         return self.record.require().position
 
     def lines(self) -> tuple[Line, ...]:
-        """Returns the verified log as it was seen last."""
+        """Returns the verified log as last seen."""
         known = self.record.known()
         return known.lines if known else ()
 
@@ -91,11 +91,11 @@ class ClientGame:
         return self.lines()
 
     def current(self) -> Position:
-        """Sends what waits here, fetches what is new, reveals the own entropy if due, and returns the game."""
+        """Sends a waiting entry, fetches new lines, reveals the player's entropy if due, and returns the game."""
         try:
             self._deliver_pending()
         except REFUSALS as error:
-            self._say(tell("the service did not take the entry that waited here: {reason}", reason=error))
+            self._say(tell("the service did not accept the entry that waited here: {reason}", reason=error))
         return self._settle()
 
     def _settle(self) -> Position:
@@ -107,7 +107,7 @@ class ClientGame:
         if entropy is None:
             self._say(
                 tell(
-                    "game {short} waits for your entropy, and it is not in {folder}",
+                    "game {short} waits for your entropy, but it is not in {folder}",
                     short=known.position.short,
                     folder=self.vault.folder,
                 )
@@ -117,7 +117,7 @@ class ClientGame:
         return self._fresh().position
 
     def _bring_key(self, known: KnownGame) -> KnownGame:
-        """Puts the player's new key in the place of an earlier or lost one, when this player owes the next entry."""
+        """Replaces an earlier or lost key of the player by the new one, if the player owes the next entry."""
         position, course, seat = known.position, known.position.course, known.seat
         if self._identity is None or seat is None or course.actor != seat:
             return known
@@ -127,7 +127,7 @@ class ClientGame:
         if self.vault.signed(course.seq + 1):
             self._say(
                 tell(
-                    "game {short} keeps your earlier key for now: a new one would spoil what you have signed there",
+                    "game {short} keeps your earlier key for now: a new one would invalidate your signed move there",
                     short=position.short,
                 )
             )
@@ -154,7 +154,7 @@ class ClientGame:
                 self._recover_seat(known, proof)
         else:
             self._recover_seat(known, proof)
-        self._say(tell("in game {short} your new key counts now: {key}", short=position.short, key=new.fingerprint))
+        self._say(tell("game {short} has your new key now: {key}", short=position.short, key=new.fingerprint))
         return self._fresh()
 
     def _recover_seat(self, known: KnownGame, proof: bytes) -> None:
@@ -186,7 +186,7 @@ class ClientGame:
         return self._fresh().position
 
     def join(self) -> Position:
-        """Joins the game, unless the player has joined already, and reveals the own entropy.
+        """Joins the game, unless the player has joined already, and reveals the player's entropy.
 
         Raises `LoginError` if there is no player here, `ConflictError` if somebody else has joined.
         """
@@ -213,11 +213,9 @@ class ClientGame:
         """Makes a move. It is checked here first, and again by the service.
 
         If the last command broke off, its move is sent first; if that is the same move, no other is made.
-        Raises what `Position.choose` raises, and `ConflictError` if another move was waiting and has arrived now.
+        Raises the errors of `Position.choose`, and `ConflictError` if another move was waiting and has arrived now.
         """
-        pending = self.vault.outbox()
-        position = self.current()
-        done = self._arrived(pending, "move")
+        position, done = self._after_pending("move")
         if done is not None:
             return self._made_before(position, done, notation)
         submission = self._make_move(position, notation)
@@ -226,9 +224,7 @@ class ClientGame:
 
     def resign(self) -> MadeMove:
         """Gives the game up. Raises `IllegalError` before anyone has joined."""
-        pending = self.vault.outbox()
-        position = self.current()
-        done = self._arrived(pending, "resign")
+        position, done = self._after_pending("resign")
         if done is not None:
             return MadeMove(position, done)
         self._verify_player(position)
@@ -241,9 +237,7 @@ class ClientGame:
 
     def cancel(self) -> MadeMove:
         """Takes back a game that nobody has joined. Raises `IllegalError` for any other."""
-        pending = self.vault.outbox()
-        position = self.current()
-        done = self._arrived(pending, "cancel")
+        position, done = self._after_pending("cancel")
         if done is not None:
             return MadeMove(position, done)
         self._verify_player(position)
@@ -253,16 +247,16 @@ class ClientGame:
         return self._leave(position.course, entry_kinds.Cancel())
 
     def sign(self, notation: str) -> Submission:
-        """Signs a move without sending it, and keeps the entry and what opens its commitments.
+        """Signs a move without sending it, and keeps the entry and the openings of its commitments.
 
-        Goes by what was seen last; asks the service only if no move was due then.
+        Uses the game as last seen; asks the service only if no move was due then.
         """
         position = self.stored()
         if not position.legal and not position.over:
             try:
                 position = self.current()
             except NetworkError as error:
-                self._say(tell("{reason}; going by what was seen last", reason=error))
+                self._say(tell("{reason}; using the game as last seen", reason=error))
         submission = self._make_move(position, notation)
         self._warn(submission)
         self.vault.keep_signed(submission)
@@ -287,7 +281,10 @@ class ClientGame:
         return entropy_commit(self.vault.game, seat, entropy)
 
     def _verify_player(self, position: Position) -> None:
-        """Checks that this player plays in a game that goes on. Raises `GameOverError` or `NotYourTurnError`."""
+        """Checks that the game is not over and that this player plays in it.
+
+        Raises `GameOverError` or `NotYourTurnError`.
+        """
         course = position.course
         if position.over:
             raise GameOverError(course.setup.game)
@@ -307,7 +304,7 @@ class ClientGame:
         return draft.sign(self._player().signer_of(self._counting_key(course)))
 
     def _counting_key(self, course: Course) -> PublicKey:
-        """Returns the player's key that counts in a game."""
+        """Returns the player's key in a game."""
         seat = course.setup.seat_of(self._player().name)
         key = None if seat is None else course.setup.keys[seat]
         return key or self._my_key()
@@ -357,23 +354,24 @@ class ClientGame:
         self.vault.clear_outbox()
 
     def _fresh(self) -> KnownGame:
-        """Returns what is known, with a new view if this player may have got cards since the last one."""
+        """Returns the known game, with a new view if this player may have been dealt cards since the last one."""
         known = self.record.require()
         view, course = known.view, known.position.course
         if known.seat is not None and (view is None or (known.position.mine and view.seq != course.seq)):
             return self.record.refresh()
         return known
 
-    def _arrived(self, pending: Submission | None, kind: str) -> int | None:
-        """Returns the number of a submission that waited and is in the log now; None if it is not."""
+    def _after_pending(self, kind: str) -> tuple[Position, int | None]:
+        """Returns the current game, and the number of a waiting entry of a kind if it is in the log now."""
+        pending = self.vault.outbox()
+        position = self.current()
         if pending is None or pending.entry.kind != kind:
-            return None
-        lines = self.lines()
-        seq = pending.entry.seq
-        return seq if seq < len(lines) and lines[seq].entry.text == pending.entry.text else None
+            return position, None
+        lines, seq = self.lines(), pending.entry.seq
+        return position, seq if seq < len(lines) and lines[seq].entry.text == pending.entry.text else None
 
     def _made_before(self, position: Position, seq: int, notation: str) -> MadeMove:
-        """Checks that the move of a command that broke off, which has arrived now, is the one that is asked for."""
+        """Checks that the move of a command that broke off, which has arrived now, is the requested one."""
         steps = position.replay.steps
         made = action_of(steps[seq])
         if steps[seq - 1].course.state.parse_action(notation) == made:
@@ -396,6 +394,6 @@ def refuse_chosen_cards(course: Course) -> None:
     dealer = course.setup.terms.name
     if dealer != SERVER_V1:
         raise TrustError(
-            tell("the game's dealer is {dealer}, of which the service alone can choose the cards", dealer=dealer),
+            tell("the game's dealer is {dealer}, which lets the service alone choose the cards", dealer=dealer),
             hint=tell("nothing was signed; play at a service that offers {dealer}", dealer=SERVER_V1),
         )

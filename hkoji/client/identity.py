@@ -143,7 +143,7 @@ def make_key(file: Path, name: str, seed: bytes) -> OwnKey:
 
 
 def load(home: Home) -> Identity:
-    """Returns the player of `home`. Raises `LoginError` if there is none, `StorageError` if the settings are damaged."""
+    """Returns the player of `home`. Raises `LoginError` if there is none, `StorageError` for damaged settings."""
     config = home.config()
     try:
         if not is_name(config["name"]):

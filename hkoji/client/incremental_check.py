@@ -2,7 +2,7 @@
 
 docs/spec/log.md, "Client rules". The log must continue the one kept here. Each signature must be by the key that the
 log names for its author, each receipt by the service's pinned key and not earlier than the one before, and no salt may
-come twice. The replay (hkoji.game.view) has already checked that entries are legal and openings fit their commitments.
+occur twice. The replay (hkoji.game.view) has checked before that entries are legal and openings match commitments.
 """
 
 from __future__ import annotations

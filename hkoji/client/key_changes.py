@@ -66,7 +66,7 @@ class KeyChanges:
             return self._finish()
 
     def revocation(self, url: str, key: PublicKey | None) -> RevokedKey:
-        """Returns a revocation of one of the player's keys, by default the current one at the service. Sends nothing."""
+        """Returns a revocation of one of the player's keys, by default the current one. Sends nothing."""
         from hkoji.log import sshsig
 
         identity = load(self._home)

@@ -1,4 +1,4 @@
-"""Pins: the keys that were seen first. A key that changes later is taken for another person's until the user trusts it.
+"""Pins: the keys that were seen first. A key that changes later counts as another person's until the user trusts it.
 
 docs/spec/log.md, "Client rules". For each service's address: its key, the origin for which logins there are signed,
 and the players' keys by name.
@@ -17,7 +17,7 @@ from hkoji.messages.text import tell
 
 
 def registered(home: Home) -> tuple[str, ...]:
-    """The addresses of the services at which the player of a home has registered."""
+    """Returns the URLs of the services at which the player of a home has registered."""
     file = home.path / "pins.json"
     with intact(file):
         return tuple(sorted(url for url, here in read_json(file).items() if here.get("origin")))
@@ -37,7 +37,7 @@ class Pins:
     @property
     def server_key(self) -> PublicKey | None:
         """The service's key, if one is pinned."""
-        # Not None for what is no key: then the next key would be taken for the first.
+        # A damaged pin must not read as None: then the next key would be accepted as the first.
         with intact(self._file):
             key = text_or_none(self._pins().get("key"))
             return None if key is None else parse_public_key(key)
@@ -50,11 +50,11 @@ class Pins:
 
     @property
     def players(self) -> dict[str, PublicKey]:
-        """The players' keys by name: those that count now."""
+        """The players' current keys by name."""
         return {name: keys[0] for name, keys in self.every.items()}
 
     def pin_server(self, key: PublicKey) -> PublicKey:
-        """Pins the service's key, or raises `TrustError` if another is pinned."""
+        """Pins the service's key. Raises `TrustError` if another one is pinned."""
         known = self.server_key
         if known is None:
             self._update(key=key.text)
@@ -82,7 +82,7 @@ class Pins:
     def pin_origin(self, origin: str) -> None:
         """Keeps the origin for which logins are signed here.
 
-        Raises `TrustError` if a service with another key has it: a login signed here would be good there.
+        Raises `TrustError` if a service with another key has the same origin: a login signed here would be valid there.
         """
         with intact(self._file):
             others = [
@@ -93,12 +93,12 @@ class Pins:
         for url in others:
             raise TrustError(
                 tell(
-                    "{url} calls itself {origin}, and that is what another service, {other}, is called",
+                    "{url} calls itself {origin}, which is the name of another service, {other}",
                     url=self._url,
                     origin=origin,
                     other=url,
                 ),
-                hint=tell("nothing was signed; one of the two wants to be taken for the other"),
+                hint=tell("nothing was signed; one of the two pretends to be the other"),
             )
         if origin != self._url:
             self._say(
@@ -107,12 +107,12 @@ class Pins:
         self._update(origin=origin)
 
     def known(self, name: str) -> set[PublicKey]:
-        """All keys of a player that were pinned, the one that counts and those before."""
+        """Returns all pinned keys of a player, the current one and earlier ones."""
         return set(self.every.get(name, ()))
 
     @property
     def every(self) -> dict[str, tuple[PublicKey, ...]]:
-        """All players' keys by name, the one that counts first."""
+        """All players' keys by name, each with the current one first."""
         if self._every is None:
             with intact(self._file):
                 pins = self._pins()
@@ -122,7 +122,7 @@ class Pins:
         return dict(self._every)
 
     def trusted(self, name: str, key: PublicKey) -> bool:
-        """Whether the user has said that `key` is the player's."""
+        """Returns whether the user has said that `key` is the player's."""
         with intact(self._file):
             return key.fingerprint in self._pins().get("trusted", {}).get(name, ())
 
@@ -131,9 +131,9 @@ class Pins:
         self._rewrite(lambda here: _added(here, "trusted", name, fingerprint))
 
     def pin_player(self, name: str, key: PublicKey) -> None:
-        """Makes `key` the one that counts for a player; the one before is remembered for old games.
+        """Makes `key` the current one of a player; the previous one is remembered for old games.
 
-        If another command has pinned another one meanwhile, that stays.
+        If another command has pinned another one meanwhile, that one stays.
         """
         before = self.players.get(name)
 
@@ -171,7 +171,7 @@ class Pins:
 
 
 def _added(here: dict[str, Any], what: str, name: str, text: str) -> dict[str, Any]:  # Any: JSON
-    """With one more in the list that a player has there."""
+    """Returns the pins with `text` added to a player's list under `what`."""
     lists = here.get(what, {})
     kept = lists.get(name, [])
     return here if text in kept else {**here, what: {**lists, name: [*kept, text]}}

@@ -1,4 +1,4 @@
-"""One service, as one player reaches it: its endpoints, its pinned key, and a login when one is needed.
+"""One service, for one player: its endpoints, its pinned key, and a login when one is needed.
 
 docs/spec/http.md; docs/spec/log.md, "Client rules". Logging in signs nothing but a login statement, for the origin at
 which the player has registered: no service gets another text signed, or a login for another service.
@@ -55,14 +55,14 @@ _LONGEST_WAIT: Final = 60
 
 
 def utc_now() -> str:
-    """The time as entries say it."""
+    """Returns the time in the form of entries."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 class Service:
-    """The service at `transport` for the player of `home`; `identity` is asked for when something must be signed.
+    """The service at `transport` for the player of `home`; `identity` is called when something must be signed.
 
-    Every request raises `NetworkError`, and the errors that the service's problem documents stand for.
+    Every request can raise `NetworkError`, and the errors that the service's problem documents stand for.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Service:
         return self.pins.server_key or self.pins.pin_server(self.describe().key)
 
     def describe(self) -> ServiceDescription:
-        """Returns what the service is."""
+        """Returns the service's description."""
         return read_description(self._request("GET", "/v1/service"))
 
     # --- players --------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class Service:
         self.pins.pin_player(identity.name, key)
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
-        """Gives a player another key, which the old one has signed for."""
+        """Gives a player a new key, for which the old one has signed."""
         self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
 
     def revoke(self, name: str, text: str, sig: str) -> None:
@@ -129,7 +129,7 @@ class Service:
         self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
 
     def recover(self, name: str, text: str, sig: str, code: str) -> tuple[EarlierKey, ...]:
-        """Gives another key to a player whose key is revoked. Returns the player's earlier keys."""
+        """Gives a new key to a player whose key is revoked. Returns the player's earlier keys."""
         answer = self._request("POST", f"/v1/players/{name}/recovery", {"text": text, "sig": sig, "code": code})
         return read_earlier_keys(answer)
 
@@ -138,7 +138,7 @@ class Service:
         return read_earlier_keys(self._request("GET", f"/v1/players/{name}"))
 
     def _successors(self, name: str) -> tuple[NewKey, ...]:
-        """Returns how a player's keys followed one another, where both keys signed it; nothing without an answer."""
+        """Returns the changes of a player's key that both keys have signed; none without an answer."""
         from hkoji.log import sshsig
 
         found: list[NewKey] = []
@@ -199,7 +199,7 @@ class Service:
             return read_line(answer.json()["line"])
 
     def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
-        """Returns the public log's lines after an entry; a service that can waits up to `wait` seconds for one."""
+        """Returns the public log's lines after an entry. The service may wait up to `wait` seconds for one."""
         path = f"/v1/games/{game}/log?after={after}"
         if wait:
             answer = self._waited(f"{path}&wait={wait}", wait)
@@ -241,7 +241,7 @@ class Service:
     # --- entries --------------------------------------------------------------------------------------------------
 
     def submit(self, submission: Submission) -> tuple[Line, ...]:
-        """Sends an entry. Returns the lines that it has brought, to be checked with `verify_submitted`.
+        """Sends an entry. Returns the lines that it has added, to be checked with `verify_submitted`.
 
         Raises one of `REFUSALS` if the service refuses it.
         """
@@ -250,7 +250,7 @@ class Service:
         return read_lines(self._request("POST", f"/v1/games/{game}/entries", game=game, body=body))
 
     def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
-        """Asks to put the player's new key in the place of a revoked one. Returns the line that this has brought."""
+        """Asks to replace a revoked key of the player by the new one. Returns the line that this has added."""
         value, path = {"proof": encode_base64(proof)}, f"/v1/games/{game}/recovery"
         return read_lines(self._with_login(lambda token: self._request("POST", path, value, token, game=game)))
 
@@ -260,7 +260,7 @@ class Service:
         first = lines[0] if lines else None
         if first is None or first.entry.text != entry.text or first.receipt is None:
             raise TrustError(
-                tell("the service's receipt is not for what was sent"), hint=tell("the entry is kept; try again")
+                tell("the service's receipt is not for the entry sent"), hint=tell("the entry is kept; try again")
             )
         from hkoji.audit.checks import verify_receipt
 
@@ -300,7 +300,7 @@ class Service:
         if statement.origin != origin:
             raise TrustError(
                 tell(
-                    "the service asks you to sign a login for {origin}, and you registered at {known}",
+                    "the service asks you to sign a login for {origin}, but you registered at {known}",
                     origin=statement.origin,
                     known=origin,
                 ),
@@ -314,9 +314,12 @@ class Service:
             self._token = read_token(self._request("POST", "/v1/login", value))
         except ForbiddenError as error:
             if identity.next is None:
+                error.hint = error.hint or tell(
+                    "if you have changed your key on another machine, copy the folder HKOJI_HOME from there to here"
+                )
                 raise
             raise LoginError(
-                tell("you have begun to change your key, and it is not done yet: {reason}", reason=error),
+                tell("your change of key is not finished yet: {reason}", reason=error),
                 hint=tell("finish it with `hkoji rekey`"),
             ) from error
         self._home.set_token(self.url, self._token)
@@ -347,7 +350,7 @@ class Service:
         raise problem(answer)
 
     def _waited(self, path: str, wait: int) -> HttpAnswer:
-        """Returns an answer that the service may delay, or its refusal: the caller knows what to do then."""
+        """Returns an answer that the service may delay, or its refusal, which the caller handles."""
         self._transport.patience = wait + _GRACE
         try:
             return self._transport.request("GET", path)
@@ -355,14 +358,14 @@ class Service:
             self._transport.patience = TIMEOUT
 
     def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
-        """Returns the answer; where the service asks to wait, waits and asks again. Every request may be repeated."""
+        """Returns the answer; if the service asks to wait, waits and asks again. Every request may be repeated."""
         left = _LONGEST_WAIT
         for _ in range(_TRIES):
             answer = self._transport.request(method, path, body, token)
             wait = answer.retry_after
             if answer.status not in (429, 503) or wait is None or wait > left:
                 return answer
-            self._say(tell("the service asks to wait: {seconds} s", seconds=wait))
+            self._say(tell("the service asks for a wait of {seconds} s", seconds=wait))
             self._pause(wait)
             left -= wait
         return self._transport.request(method, path, body, token)

@@ -56,7 +56,7 @@ class HttpAnswer(NamedTuple):
 
 
 def parse_url(text: str) -> str:
-    """A server's address in one form: scheme, host in lower case, port if it is not the usual one, path.
+    """Returns a server's URL in canonical form: scheme, host in lower case, port if it is not the usual one, path.
 
     Raises `UsageError` for anything but an http or https URL without user, query and fragment.
     """
@@ -75,7 +75,8 @@ def parse_url(text: str) -> str:
         or parts.fragment
     ):
         raise UsageError(
-            tell("{text!r} is no server", text=text), hint=tell("a server is given as in https://hanamikoji.example")
+            tell("{text!r} is not the address of a server", text=text),
+            hint=tell("an address looks like https://hanamikoji.example"),
         )
     shown = f"[{host}]" if ":" in host else host
     suffix = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
@@ -198,15 +199,15 @@ class Transport:
 
 
 class TimedConnection(http.client.HTTPConnection):
-    """A connection that gives each answer until `due`, a time of `time.monotonic`. Raises `TimeoutError` then.
+    """A connection whose answers must be complete by `due`, a time of `time.monotonic`. Raises `TimeoutError` then.
 
-    A socket's own timeout is for each wait alone: a service that sends a byte now and then would never exceed it.
+    A socket's own timeout limits each wait alone: a service that sends a byte now and then would never exceed it.
     """
 
     due: float = 0.0
 
     def getresponse(self) -> http.client.HTTPResponse:
-        """Returns the answer; its body comes under the same limit."""
+        """Returns the answer; its body has the same limit."""
         self.response_class = self._response  # type: ignore[assignment] # it is only called, with a socket
         return super().getresponse()
 
@@ -230,7 +231,7 @@ class _TimedReader(io.RawIOBase):
         self._due: Final = due
 
     def readable(self) -> bool:
-        """Returns that it can be read."""
+        """Returns True."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:  # Any: a writable buffer
@@ -264,9 +265,9 @@ class PlainHeaders(dict[str, str]):
 class PlainHeadResponse(http.client.HTTPResponse):
     """An answer to a request other than HEAD, whose head is read here if it is a plain one: in a third of the time.
 
-    The library reads every head as it reads a mail's. A head in one piece, without folded lines, transfer codings and
-    headers about the connection, needs no such care; the library reads every other. A test compares both on the same
-    heads.
+    The library parses every head like that of a mail. That is not needed for a head that arrives in one piece, without
+    folded lines, transfer codings and headers about the connection; the library reads all others. A test compares both
+    on the same heads.
     """
 
     def begin(self) -> None:

@@ -97,7 +97,7 @@ class Vault:
     # --- secrets --------------------------------------------------------------------------------------------------
 
     def entropy(self, seat: int, commitment: str | None) -> str | None:
-        """Returns the own entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
+        """Returns the player's entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
         with intact(self._secrets):
             kept = [text_or_none(each) or "" for each in read_json(self._secrets).get("entropy", [])]
         return next((each for each in kept if entropy_commit(self.game, seat, each) == commitment), None)
@@ -119,7 +119,7 @@ class Vault:
             self._update(openings=[opening.to_json() for opening in (*kept, *new)])
 
     def signed(self, seq: int) -> tuple[str, ...]:
-        """Returns the entries signed for a place that may still appear there: signed for later, or refused."""
+        """Returns the entries signed with a number that may still appear in the log: signed for later, or refused."""
         with intact(self._secrets):
             return tuple(
                 text_or_none(each) or "" for each in read_json(self._secrets).get("signed", {}).get(str(seq), ())
@@ -137,7 +137,7 @@ class Vault:
     def _update(self, **changes: Any) -> None:  # Any: JSON
         write_json(self._secrets, {**read_json(self._secrets), **changes})
 
-    # --- on its way -----------------------------------------------------------------------------------------------
+    # --- the outbox -----------------------------------------------------------------------------------------------
 
     def outbox(self) -> Submission | None:
         """Returns the submission that has no receipt yet; None if there is none."""
@@ -162,7 +162,7 @@ class Vault:
         """Forgets the submission: it has its receipt, or was refused."""
         remove_file(self._outbox)
 
-    # --- what the service has shown -------------------------------------------------------------------------------
+    # --- the view -------------------------------------------------------------------------------------------------
 
     def view(self) -> View | None:
         """Returns the latest signed view."""
@@ -184,7 +184,7 @@ class Vault:
 
 def _stamp(file: Path) -> _Stamp:
     try:
-        status = os.stat(file)  # `Path.stat` adds half to what this takes, and a batch looks often
+        status = os.stat(file)  # `Path.stat` takes 1.5 times as long, and a batch looks often
     except FileNotFoundError:
         return _ABSENT
     return (status.st_mtime_ns, status.st_size, status.st_ino)

@@ -1,7 +1,7 @@
-"""One game's log as this player has verified it, on disk and in memory, and how it grows.
+"""One game's log as this player has verified it, on disk and in memory.
 
-docs/spec/log.md, "Client rules". New lines and views are checked against everything kept here before they are kept;
-what is on disk has been checked and is only replayed. `accept` and `refresh` are to be called with the vault locked.
+docs/spec/log.md, "Client rules". New lines and views are checked against everything kept here before they are kept; the
+lines on disk have been checked and are only replayed. Call `accept` and `refresh` with the vault locked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hkoji.rules.events import Seat
 
 
 class KnownGame(NamedTuple):
-    """What is on disk, read and replayed."""
+    """The game on disk, read and replayed."""
 
     stamp: VaultStamp
     lines: tuple[Line, ...]
@@ -36,7 +36,7 @@ class KnownGame(NamedTuple):
     seat: Seat | None
     view: View | None
     openings: tuple[Opening, ...]
-    """Those made here for entries of the log."""
+    """The openings made here for entries of the log."""
     position: Position
 
 
@@ -53,7 +53,7 @@ class VerifiedLog:
     # --- what is new ----------------------------------------------------------------------------------------------
 
     def refresh(self, taken: tuple[Line, ...] = ()) -> KnownGame:
-        """Fetches what is new, verifies and keeps it. `taken` are lines that the service has just confirmed."""
+        """Fetches, verifies and keeps new lines and views. `taken` are lines that the service has just confirmed."""
         known = self.known()
         kept = known.lines if known else ()
         shown: ViewAnswer | None = None
@@ -72,7 +72,7 @@ class VerifiedLog:
             return self.accept(known, new, shown)
 
     def _public_lines(self, kept: tuple[Line, ...]) -> tuple[Line, ...]:
-        """New lines of the public log. The last kept one is asked for again, to see that it still stands."""
+        """Returns new lines of the public log. Fetches the last kept one again, to check that it is unchanged."""
         if not kept:
             return self.service.log(self.vault.game)
         last = kept[-1].entry
@@ -82,7 +82,7 @@ class VerifiedLog:
         return lines[1:]
 
     def accept(self, known: KnownGame | None, new: tuple[Line, ...], shown: ViewAnswer | None) -> KnownGame:
-        """Verifies new lines and a shown view, and keeps them."""
+        """Verifies new lines and a view, and keeps them."""
         if known is not None and not new and (shown is None or (known.view and shown.view.text == known.view.text)):
             return known
         lines = (*(known.lines if known else ()), *new)
@@ -111,7 +111,7 @@ class VerifiedLog:
         return self._remember(self.vault.stamp(), lines, result, seat, view, self.vault.openings())
 
     def _seat(self, lines: Sequence[Line]) -> Seat | None:
-        """The player's seat: by a key that is here, or by one that they have lost."""
+        """Returns the player's seat, found by a key that is here or by one that the player has lost."""
         identity = self._identity
         if identity is None:
             return None
@@ -119,7 +119,7 @@ class VerifiedLog:
         return find_seat(lines, identity.name, keys)
 
     def _read_view(self, known: KnownGame | None, shown: ViewAnswer) -> View:
-        """The view's signature is the service's, and it takes nothing back."""
+        """Returns the view, after checking that the service has signed it and that it takes nothing back."""
         from hkoji.log import sshsig
         from hkoji.log.entry import SERVER_NAME
         from hkoji.log.statement import parse_view
@@ -131,7 +131,7 @@ class VerifiedLog:
             raise TrustError(
                 tell("the service's view does not hold: {reason}", reason=error), hint=tell("nothing was accepted")
             ) from error
-        # The kept ones know more than the log here where that had to be fetched anew.
+        # If the log here had to be fetched again, the kept views may know more than it does.
         for before in (known.view if known else None, self.refusals.kept.last_view()):
             if before is not None:
                 verify_growth(before, view)
@@ -146,7 +146,7 @@ class VerifiedLog:
         view: View | None,
         openings: tuple[Opening, ...],
     ) -> Replay:
-        """All lines replayed, those that are known already only if the game has ended and more can be seen."""
+        """Replays the new lines; also the known ones if the new ones may reveal cards of theirs."""
         fresh = lines[len(lines) - new :]
         if known is not None and seat == known.seat and not any(line.entry.kind in ("end", "unseal") for line in fresh):
             return continue_own(known.replay, fresh, seat, view, openings)
@@ -157,9 +157,9 @@ class VerifiedLog:
     # --- what is on disk ------------------------------------------------------------------------------------------
 
     def known(self) -> KnownGame | None:
-        """What is kept here; None if nothing is. Raises `StorageError` if the files do not go together."""
-        # Taken before reading: what another command writes meanwhile is read the next time. Writers put the view
-        # in place before the log, so a log that is read first never needs cards that the view read next lacks.
+        """Returns the game kept here; None if there is none. Raises `StorageError` if its files disagree."""
+        # The stamp is taken before reading: what another command writes meanwhile is read the next time. Writers
+        # replace the view before the log, so a log that is read first never needs cards that the view read next lacks.
         stamp = self.vault.stamp()
         if self._memory is not None and self._still_so(self._memory, stamp):
             return self._memory
@@ -173,13 +173,13 @@ class VerifiedLog:
             result = self._replay(None, lines, len(lines), seat, view, openings)
         except TrustError as error:
             raise StorageError(
-                tell("the files in {folder} do not go together: {reason}", folder=self.vault.folder, reason=error),
-                hint=tell("move log.jsonl and view.json there away: they are fetched and verified anew"),
+                tell("the files in {folder} contradict each other: {reason}", folder=self.vault.folder, reason=error),
+                hint=tell("move log.jsonl and view.json out of that folder: they are fetched and verified again"),
             ) from error
         return self._remember(stamp, lines, result, seat, view, openings)
 
     def _still_so(self, memory: KnownGame, stamp: VaultStamp) -> bool:
-        """Whether what is on disk makes what is in memory. Openings of entries to come change nothing."""
+        """Returns whether the files still say what is in memory. Openings of later entries make no difference."""
         if memory.stamp == stamp:
             return True
         if memory.stamp._replace(secrets=stamp.secrets) != stamp:
@@ -190,7 +190,7 @@ class VerifiedLog:
         return True
 
     def require(self) -> KnownGame:
-        """What is kept here. Raises `NotFoundError` if nothing is."""
+        """Returns the game kept here. Raises `NotFoundError` if there is none."""
         known = self.known()
         if known is None:
             game = self.vault.game
@@ -212,12 +212,12 @@ class VerifiedLog:
 
 
 def _made_for(lines: Sequence[Line], openings: Iterable[Opening]) -> tuple[Opening, ...]:
-    """Those openings that may be of entries in the log."""
+    """Returns the openings that may belong to entries in the log."""
     return tuple(each for each in openings if each.seq <= lines[-1].entry.seq)
 
 
 def _own(openings: tuple[Opening, ...], course: Course) -> tuple[Opening, ...]:
-    """Those openings that open face-down cards of the log."""
+    """Returns the openings that open face-down cards of the log."""
     commits = {(card.seq, card.part): card.commit for card in course.face_down}
     game = course.setup.game
     return tuple(each for each in openings if commits.get((each.seq, each.part)) == each.commitment(game))

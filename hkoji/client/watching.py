@@ -1,8 +1,8 @@
 """Waits for a player's turn, and watches games: reports each entry once, in order and verified.
 
-Connections, the service and this machine may fail meanwhile. A service's events are not believed: an event is only a
-reason to look. What is reported is what the log has then, verified and kept as by every command. So false, doubled,
-late or missing events change nothing; without any, the log is still read now and then.
+Connections, the service and this machine may fail meanwhile. A service's events are not trusted: an event is only a
+reason to read the log, which is verified and kept as by every command. So false, repeated, late or missing events
+change nothing; without any, the log is still read now and then.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 _AWAY: Final = (NetworkError, ServiceError, BusyError, TooManyError)
 """Errors that may pass: the service is asked again."""
 _LOOK: Final = 300.0
-"""After so many seconds without an event the log is read all the same."""
+"""After so many seconds without an event the log is read anyway."""
 _WHILE: Final = 10.0
 _FIRST: Final = 0.5
 _LONGEST: Final = 30.0
@@ -51,7 +51,7 @@ _PATIENCE: Final = 60.0
 
 
 class WatchedEntry(NamedTuple):
-    """An entry that has come, by its number in the log of `position`, which may have later entries already."""
+    """A new entry, by its number in the log of `position`, which may have later entries already."""
 
     position: Position
     seq: int
@@ -161,7 +161,7 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
     if told > position.course.seq:
         raise UsageError(
             tell("game {game} has no entry {seq} yet", game=game[:8], seq=told),
-            hint=tell("leave --after out to watch from now on"),
+            hint=tell("omit --after to watch from now on"),
         )
     yield from _since(position, told)
     told = max(told, position.course.seq)
@@ -183,7 +183,7 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
             link.pauses.since(began)
             link.pauses.again()
         except NotFoundError:
-            able = False  # an older service: it has the game, and no events
+            able = False  # an older service: it has the game, but no events
         except _AWAY as error:
             link.lost(error)
 
@@ -281,7 +281,7 @@ class _AllGames:
             return service.own_events(None)
 
     def look(self, game: str) -> Iterator[WatchedEntry]:
-        """Yields what has come in a game, or for `""` in any."""
+        """Yields the new entries of a game, or for `""` of all games."""
         if game:
             yield from self._look(game)
             return
@@ -303,7 +303,7 @@ class _AllGames:
         self._told[game] = None if position.over else max(told, position.course.seq)
 
     def _position(self, game: str) -> Position | None:
-        """Returns a game as it stands now; None, after a remark, for one that does not hold."""
+        """Returns a game as it stands now; None, after a remark, if its log does not hold."""
         try:
             position = _position(self._client, game)
         except _AWAY:
@@ -329,7 +329,7 @@ def _entry_of(event: ServerSentEvent, game: str | None = None) -> tuple[str, int
     except (HkojiError, ValueError, RecursionError) as error:
         raise ServiceError(
             200,
-            tell("the service's stream of events is not understood: {reason}", reason=tell("it is no entry")),
+            tell("the service's event stream cannot be read: {reason}", reason=tell("it is not an entry")),
             hint=tell("nothing was changed here"),
         ) from error
     return entry.game, entry.seq if game in (None, entry.game) else -1

@@ -1,4 +1,4 @@
-"""Bots at games: what a bot owes in a game that a client plays, and a local game with a bot in the other seat."""
+"""Bots as players: `step` makes a bot's next entry in any game, `LocalGame` is a local game against a bot."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:  # `hkoji bot run` needs no local service
 
 
 def decide(bot: Bot, position: Position) -> str:
-    """Returns what `bot` would play in a position in which its seat must decide. Raises what the bot raises."""
+    """Returns the move of `bot` in a position in which its seat must decide. Raises the bot's errors."""
     assert position.seat is not None
     return bot.decide(see(position.course.setup.ruleset, position.events, position.seat))
 
 
 def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
-    """Does what this player owes: joins, reveals the own entropy, or moves as `bot` decides. None if no move was due.
+    """Joins, reveals the player's entropy, or moves as `bot` decides, whichever is due. Returns None without a move.
 
-    Signs only legal moves: a bot that fails leaves the game as it was. Raises what the bot raises, and
-    `NotYourTurnError` in a game of others.
+    Signs only legal moves: a bot that fails leaves the game as it was. Raises the bot's errors, and `NotYourTurnError`
+    in a game between others.
     """
     with client.game(game) as held:
         position = held.current()
@@ -77,7 +77,7 @@ class LocalGame:
             except BlockingIOError as error:
                 raise UsageError(
                     tell("game {game} is being played in another terminal", game=self.game[:8]),
-                    hint=tell("go on there, or begin another with `hkoji play --new`"),
+                    hint=tell("continue there, or begin another with `hkoji play --new`"),
                 ) from error
             yield
         finally:
@@ -90,7 +90,7 @@ class LocalGame:
             self._bot = None
 
     def wait(self) -> Position:
-        """Returns the game once the player must decide, or its end. Raises what the bot raises."""
+        """Returns the game once the player must decide, or at its end. Raises the bot's errors."""
         position = self._position()
         while not (position.over or position.legal):
             if self._bot is None:
@@ -101,7 +101,7 @@ class LocalGame:
             if position.course.seq == before.course.seq:
                 raise StorageError(
                     tell(
-                        "game {game} does not go on: a file of {folder} is missing",
+                        "game {game} cannot continue: a file in {folder} is missing",
                         game=self.game[:8],
                         folder=self.house.folder,
                     ),

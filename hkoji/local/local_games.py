@@ -1,7 +1,7 @@
 """All local games of one player: a service over a folder, and which game is played against which bot.
 
 The player and each bot are clients with homes and keys of their own; each sees its seat's view and nothing else. All
-that a game needs to go on is on disk as soon as it is offered, so an interrupted game continues where it was.
+that a game needs is on disk as soon as it is offered, so an interrupted game continues where it was.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INTERPRETERS: Final = ("python", "node", "sh", "bash", "ruby", "perl", "java")
 
 
 class LocalSeats(NamedTuple):
-    """A game that was begun here: the bot's name or command, its seed, its name as a player, and the time (UTC)."""
+    """Who plays in a local game: the bot's name or command, its seed and its name as a player; and the start (UTC)."""
 
     game: str
     bot: str
@@ -62,7 +62,7 @@ class LocalGames:
         return self._client(self.folder / "player", self._name)
 
     def opponent(self, seating: LocalSeats) -> Client:
-        """The client of the bot of a game."""
+        """Returns the client of a game's bot."""
         return self._client(self.folder / "bots" / seating.opponent, seating.opponent)
 
     def _client(self, folder: Path, name: str) -> Client:
@@ -97,7 +97,7 @@ class LocalGames:
                 found.append(LocalSeats(**read_json(file)))
             except TypeError as error:
                 raise StorageError(
-                    tell("{file} is damaged", file=file), hint=tell("move it away: it only says who plays whom")
+                    tell("{file} is damaged", file=file), hint=tell("move it away: it says only which bot plays")
                 ) from error
         return tuple(sorted(found, key=lambda each: (each.started, each.game), reverse=True))
 

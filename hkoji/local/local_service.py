@@ -1,6 +1,6 @@
-"""A service without sockets: the HTTP contract answered by the referee over a store, in this process.
+"""A service without sockets: in this process, the referee answers the requests of the HTTP contract over a store.
 
-docs/spec/http.md, as far as a client of this project uses it. Challenges and tokens are in memory only, so logins end
+docs/spec/http.md, as far as this project's client uses it. Challenges and tokens are in memory only, so logins end
 with the process; a client logs in again by itself.
 """
 
@@ -46,14 +46,14 @@ _DATA: Final = ("game", "seq", "head", "actor")
 
 
 class LocalService:
-    """The service over `store`, called `origin`. `entropy` gives random bytes, `now` the time as entries say it."""
+    """The service over `store`, called `origin`. `entropy` returns random bytes, `now` the time as in entries."""
 
     def __init__(self, store: LocalStore, origin: str, entropy: Callable[[int], bytes], now: Callable[[], str]) -> None:
         self.store: Final = store
         self.origin = origin
         self._entropy = entropy
         self._now = now
-        # Challenges not yet used, and who holds which token.
+        # Unused challenges, and the player of each token.
         self.nonces: Final[set[str]] = set()
         self.tokens: Final[dict[str, str]] = {}
 
@@ -196,7 +196,7 @@ class LocalService:
 
 
 class LocalTransport(Transport):
-    """A transport to the local service: a function call. What is sent does not leave the process."""
+    """A transport to the local service: a function call. Nothing leaves the process."""
 
     def __init__(self, url: str, desk: LocalService) -> None:
         super().__init__(url)
@@ -228,7 +228,7 @@ def _brought(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
 
 
 def _taken(line: Line) -> str:
-    """Returns the time of record of an entry; the time in the entry is its author's claim."""
+    """Returns the time of an entry's receipt; the time in the entry is only its author's claim."""
     return line.receipt.receipt.at if line.receipt else line.entry.at
 
 

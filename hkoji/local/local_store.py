@@ -23,32 +23,32 @@ from hkoji.referee import RefereedGame
 
 
 class LocalGameFiles(NamedTuple):
-    """A game as it is kept: the referee's state, and the lines of its log, receipts included."""
+    """A stored game: the referee's state, and the lines of its log, receipts included."""
 
     refereed: RefereedGame
     lines: tuple[Line, ...]
 
 
 class LocalStore(Protocol):
-    """Where a service keeps its games. Everything but `locked` must be called with the store locked."""
+    """The store of a local service. Everything but `locked` must be called with the store locked."""
 
     def locked(self) -> AbstractContextManager[None]:
         """Keeps all others from reading or changing the store while the block runs."""
 
     def key(self, entropy: Callable[[int], bytes]) -> PrivateKey:
-        """The service's key; made from random bytes if there is none."""
+        """Returns the service's key, which is made from random bytes if there is none."""
 
     def players(self) -> dict[str, str]:
-        """The players' keys by name."""
+        """Returns the players' keys by name."""
 
     def add_player(self, name: str, key: str) -> None:
-        """Keeps a player."""
+        """Adds a player."""
 
     def games(self) -> tuple[str, ...]:
-        """The games that are kept."""
+        """Returns the stored games."""
 
     def load(self, game: str) -> LocalGameFiles | None:
-        """A game; None if there is none of that name. Raises `StorageError` if it is damaged."""
+        """Returns a game; None if there is none with that id. Raises `StorageError` if it is damaged."""
 
     def keep(self, game: str, kept: LocalGameFiles) -> None:
         """Keeps a game as it stands now, durably."""
@@ -63,11 +63,11 @@ class FolderLocalStore:
         self._read: dict[str, tuple[tuple[int, int, int], LocalGameFiles]] = {}
 
     def locked(self) -> AbstractContextManager[None]:
-        """One request at a time, whichever process it comes from."""
+        """Lets in one request at a time, from any process."""
         return locked(self.folder)
 
     def key(self, entropy: Callable[[int], bytes]) -> PrivateKey:
-        """The service's key; made from random bytes if there is none."""
+        """Returns the service's key, which is made from random bytes if there is none."""
         if self._key is None:
             file = self.folder / "id_ed25519"
             if not file.exists():
@@ -76,23 +76,23 @@ class FolderLocalStore:
         return self._key
 
     def players(self) -> dict[str, str]:
-        """The players' keys by name."""
+        """Returns the players' keys by name."""
         return dict(read_json(self.folder / "players.json"))
 
     def add_player(self, name: str, key: str) -> None:
-        """Keeps a player."""
+        """Adds a player."""
         write_json(self.folder / "players.json", {**self.players(), name: key})
 
     def games(self) -> tuple[str, ...]:
-        """The games that are kept."""
+        """Returns the stored games."""
         return tuple(sorted(log.parent.name for log in self.folder.glob("games/*/log.jsonl")))
 
     def log_file(self, game: str) -> Path:
-        """Where a game's public log is."""
+        """Returns the file of a game's public log."""
         return self.folder / "games" / game / "log.jsonl"
 
     def load(self, game: str) -> LocalGameFiles | None:
-        """A game; None if there is none of that name."""
+        """Returns a game; None if there is none with that id."""
         file = self.log_file(game)
         try:
             status = file.stat()
@@ -109,7 +109,7 @@ class FolderLocalStore:
         try:
             lines = parse_log(file.read_bytes())
             last = lines[-1].entry.seq
-            # Openings are written before their entry: a crash in between leaves some of an entry that never came.
+            # Openings are written before their entry: a crash in between leaves openings without an entry.
             openings = (parse_opening(value) for value in secrets["openings"])
             refereed = referee.resume(lines, secrets["seed"], tuple(each for each in openings if each.seq <= last))
         except (OSError, HkojiError, KeyError, TypeError, IndexError) as error:
@@ -117,7 +117,7 @@ class FolderLocalStore:
         return LocalGameFiles(refereed, lines)
 
     def keep(self, game: str, kept: LocalGameFiles) -> None:
-        """Keeps a game as it stands now, durably: first what is secret, then the log, which makes it count."""
+        """Keeps a game as it stands now, durably: first its secrets, then the log, which makes the entry valid."""
         secrets: dict[str, Any] = {  # Any: JSON
             "openings": [opening.to_json() for opening in kept.refereed.openings],
             "seed": kept.refereed.seed,

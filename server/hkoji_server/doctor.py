@@ -77,7 +77,7 @@ def _durable(kept: Maintenance, location: Location) -> HealthCheck:
 
 def _permissions(file: Path) -> HealthCheck:
     if os.name == "nt":
-        return HealthCheck("permissions", "ok", tell("not looked at on this system"))
+        return HealthCheck("permissions", "ok", tell("not checked on this system"))
     parts = [file.parent, *(path for path in file.parent.glob("hkoji*.sqlite3*"))]
     open_ = [path for path in parts if path.stat().st_mode & 0o077]
     files = [path for path in open_ if path.is_file()]
@@ -148,7 +148,7 @@ def _backups(folder: Path | None, now: float) -> HealthCheck:
 
 def _open_files() -> HealthCheck:
     if sys.platform == "win32":
-        return HealthCheck("open files", "ok", tell("not looked at on this system"))
+        return HealthCheck("open files", "ok", tell("not checked on this system"))
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

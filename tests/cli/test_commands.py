@@ -302,7 +302,7 @@ def test_every_error_has_an_exit_code_and_the_meaning_is_kept() -> None:
         (["replay", "GAME", "--at", "99"], 2, "no entry 99"),
         (["audit", "GAME", "--key", "alice"], 2, "not NAME=KEY"),
         (["init", "carol"], 1, "exists already"),
-        (["register", "--server", "ftp://x"], 2, "is no server"),
+        (["register", "--server", "ftp://x"], 2, "is not the address of a server"),
         (["frobnicate"], 2, "frobnicate"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_new_key_and_what_the_opponent_reads_of_it(players: tuple[Guest, Guest
     who = run("whoami", "--json", seat=alice).json
     assert (who["key"], who["earlier"], who["next"]) == (changed["key"], [old["fingerprint"]], None)
     said(run("whoami", seat=alice), f"earlier key: {old['fingerprint']}")
-    said(run("show", game, seat=alice), f"your new key counts now: {changed['fingerprint']}")
+    said(run("show", game, seat=alice), f"has your new key now: {changed['fingerprint']}")
     said(run("show", game, seat=bob), f"alice has another key now: {changed['fingerprint']}")
     audited = run("audit", game, "--json", seat=bob).json
     mine = [party for party in audited["parties"] if party["name"] == "alice"]
@@ -79,7 +79,7 @@ def test_a_lost_key_from_the_hosts_code_to_the_opponents_word(
     assert "the code is not the one that the operator gave alice" in wrong.err
     found = run("recover", "alice", "--server", URL, "--json", seat=new, stdin=f"{code}\n").json
     assert found["lost"] == [old["fingerprint"]]
-    said(run("show", game, seat=new), "your new key counts now")
+    said(run("show", game, seat=new), "has your new key now")
     stopped = run("show", game, "--json", seat=bob)
     assert (stopped.code, stopped.error["code"]) == (Exit.AUDIT, "trust")
     assert f"hkoji trust alice {found['fingerprint']}" in stopped.error["hint"]

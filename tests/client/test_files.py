@@ -155,7 +155,7 @@ def test_files_that_do_not_go_together_are_said_to_be_so(alice: Seat, bob: Seat)
     game = begin(alice, bob)
     alice.position(game)
     (alice.folder(game) / "view.json").unlink()
-    with pytest.raises(StorageError, match="do not go together") as damaged:
+    with pytest.raises(StorageError, match="contradict each other") as damaged:
         alice.position(game)
     assert "fetched and verified anew" in damaged.value.hint
     (alice.folder(game) / "log.jsonl").unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -18,7 +19,7 @@ from hkoji.client.identity import load
 from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
 from hkoji.client.service import Service
-from hkoji.errors import ExistsError, HkojiError, LoginError, NetworkError, TrustError, UsageError
+from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
@@ -140,7 +141,7 @@ def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice:
     alice.position(second)  # bob's turn: nothing happens
     assert "rekey" not in kinds(hall, second)
     assert alice.position(first).course.setup.keys[0] == new
-    assert any("your new key counts now" in remark for remark in alice.said)
+    assert any("has your new key now" in remark for remark in alice.said)
     bob.said.clear()
     assert bob.position(first).course.setup.keys[0] == new
     assert [remark for remark in bob.said if "alice has another key now" in remark]
@@ -217,7 +218,7 @@ def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: 
     alice.client.keys.rekey(None)
     alice.said.clear()
     alice.position(game)
-    assert any("would spoil" in remark for remark in alice.said)
+    assert any("would invalidate" in remark for remark in alice.said)
     assert "rekey" not in kinds(hall, game)
     alice.client.submit(submission)
     assert hall.lines(game)[-1].entry.text == submission.entry.text
@@ -247,6 +248,18 @@ def test_at_several_services_each_knows_its_own_key(tmp_path: Path) -> None:
         for url, hall in halls.items():
             assert registered(hall, "alice")["key"] == new.text
             alice.client.service(url).own_games()
+
+
+def test_a_machine_with_the_old_key_learns_what_to_do(hall: Hall, alice: Guest, tmp_path: Path) -> None:
+    other = Guest(alice.halls, "alice", tmp_path / "other machine")
+    shutil.copytree(alice.path, other.path)
+    alice.client.keys.rekey(None)
+    with pytest.raises(ForbiddenError, match="the signature is not one of alice") as refused:
+        other.client.games()
+    assert "copy the folder HKOJI_HOME" in refused.value.hint
+    shutil.rmtree(other.path)
+    shutil.copytree(alice.path, other.path)
+    assert other.client.games() == []
 
 
 def test_a_key_that_cannot_be_one_changes_nothing(hall: Hall, alice: Guest, bob: Guest, tmp_path: Path) -> None:

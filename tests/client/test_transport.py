@@ -178,7 +178,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_left(monkeypatch: pytest.Mon
 def test_an_answer_in_another_form_is_told_in_words(body: bytes) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     error = view_refused(answer)
-    assert str(error) == "the service's answer is not understood: it has another form"
+    assert str(error) == "the service's answer is not understood: its form is wrong"
     assert "Nothing was changed" in error.hint
 
 
@@ -219,7 +219,7 @@ def test_redirects_are_not_followed() -> None:
     away = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/elsewhere\r\nContent-Length: 0\r\n\r\n"
     with listening([away]) as (url, got):
         service = without_player(Transport(url))
-        with pytest.raises(ServiceError, match="sends you on to http://127") as redirect:
+        with pytest.raises(ServiceError, match="redirects to http://127") as redirect:
             service.describe()
         service.close()
     assert "register there" in redirect.value.hint
@@ -241,7 +241,7 @@ def test_a_service_that_asks_to_wait_a_little_is_waited_for_and_told_the_same_by
         assert service._request("POST", "/x", body=b"{}").body == b"{}"
         service.close()
     assert paused == [7, 50]
-    assert said == ["the service asks to wait: 7 s", "the service asks to wait: 50 s"]
+    assert said == ["the service asks for a wait of 7 s", "the service asks for a wait of 50 s"]
     assert len(set(got)) == 1
 
 

@@ -271,7 +271,7 @@ def test_another_service_key_is_refused(alice: Seat, bob: Seat, desk: Desk) -> N
         alice.client.register(URL)
     assert old.public.fingerprint in str(changed.value)
     assert desk.key.public.fingerprint in str(changed.value)
-    assert "by another way" in changed.value.hint
+    assert "over another channel" in changed.value.hint
     refused(alice, game, "view does not hold")
     with pytest.raises(TrustError, match="another service key"):
         alice.client.new(Hanamikoji())
@@ -284,7 +284,7 @@ def test_another_key_of_the_opponent_is_refused(alice: Seat, bob: Seat, desk: De
     game = alice.client.new(Hanamikoji()).course.setup.game
     impostor.join(game)
     refusal = refused(alice, game, "bob plays with another key than before")
-    assert "ask bob, by another way" in refusal.hint
+    assert "ask bob, over another channel" in refusal.hint
 
 
 def test_no_login_is_signed_for_another_service(alice: Seat, bob: Seat, desk: Desk) -> None:
@@ -305,7 +305,7 @@ def test_a_service_that_calls_itself_like_another_gets_no_login(alice: Seat, des
     from tests.support.desk import LocalTransport
 
     client._connect = lambda url: LocalTransport(url, impostor if url == impostor_url else desk)
-    with pytest.raises(TrustError, match="what another service"):
+    with pytest.raises(TrustError, match="name of another service"):
         client.register(impostor_url)
     assert not impostor.players
     assert client.home.config()["server"] == URL

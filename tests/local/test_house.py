@@ -230,7 +230,7 @@ def test_a_lost_secret_is_an_error_and_no_endless_wait(tmp_path: Path) -> None:
     seating = house.begin(Hanamikoji(), "random")
     file = tmp_path / "player" / "games" / seating.game / "secrets.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "entropy": []}))
-    with pytest.raises(StorageError, match="does not go on"):
+    with pytest.raises(StorageError, match="cannot continue"):
         LocalGame(LocalGames(tmp_path), seating).wait()
 
 

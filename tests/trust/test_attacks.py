@@ -637,7 +637,7 @@ def test_another_key_of_a_player(desk: HostileDesk, alice: Seat, bob: Seat, tmp_
     for _ in range(2):
         with pytest.raises(errors.TrustError, match="bob plays with another key than before") as refusal:
             alice.join(game)
-        assert "ask bob, by another way" in refusal.value.hint
+        assert "ask bob, over another channel" in refusal.value.hint
         assert on_disk(alice) == before
     assert [line.entry.kind for line in desk.games[game].lines] == ["offer", "open"]
     table = whole_game(3)
