@@ -157,7 +157,7 @@ def test_files_that_do_not_go_together_are_said_to_be_so(alice: Seat, bob: Seat)
     (alice.folder(game) / "view.json").unlink()
     with pytest.raises(StorageError, match="contradict each other") as damaged:
         alice.position(game)
-    assert "fetched and verified anew" in damaged.value.hint
+    assert "fetched and verified again" in damaged.value.hint
     (alice.folder(game) / "log.jsonl").unlink()
     assert alice.position(game).course.seq == 4
 
