@@ -159,7 +159,7 @@ def test_a_service_that_is_away_or_another(player: Player) -> None:
     (player.home.path / "pins.json").write_text(json.dumps(pins))
     found = player.found()
     assert verdicts(found) == {"pins": "fail"}
-    assert "do not go on" in found["pins"].hint
+    assert "stop here" in found["pins"].hint
 
 
 @pytest.mark.parametrize(("off", "verdict"), [(0, "ok"), (100, "ok"), (-100, "ok"), (3600, "warn"), (-3600, "warn")])

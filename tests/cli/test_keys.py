@@ -72,7 +72,7 @@ def test_a_lost_key_from_the_hosts_code_to_the_opponents_word(
     code = run("admin", "revoke", "alice", "--data", data, "--json").json["code"]
     refused = run("next", "--json", seat=alice)
     assert (refused.code, refused.error["code"]) == (Exit.KEY, "revoked")
-    assert "the host" in refused.error["hint"]
+    assert "the operator" in refused.error["hint"]
     new = Guest({URL: hall}, "alice", tmp_path / "new")
     wrong = run("recover", "alice", "--server", URL, "--json", seat=new, stdin="no code\n")
     assert wrong.code == Exit.KEY

@@ -225,7 +225,7 @@ def test_after_a_refusal_another_entry_may_be_signed_and_it_is_said(alice: Seat,
     real.refereed, real.lines = kept  # it was not taken
     alice.said.clear()
     alice.move(game, legal[-1])
-    assert any("either of them may become the one that counts" in remark for remark in alice.said)
+    assert any("either of them may become part of the log" in remark for remark in alice.said)
 
 
 @pytest.mark.parametrize("status", [404, 408, 413, 429, 500, 502, 503, 302])
