@@ -86,7 +86,7 @@ def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as
     words, chosen = settings.take(words)
     settings.use(chosen, once=True)
     if not words or words[0] in _NOT_HERE:
-        raise UsageError(tell("this is not a command for a batch"), hint=tell("any other command may stand here"))
+        raise UsageError(tell("this command does not work in a batch"), hint=tell("any other command works"))
     call = plain_forms.read(words)
     if call is not None:
         plain_forms.run(call)

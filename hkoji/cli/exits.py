@@ -1,4 +1,4 @@
-"""Exit codes: one enum, and the one table from error class to code."""
+"""Exit codes, and the table from error classes to codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hkoji import errors
 
 
 class Exit(IntEnum):
-    """What a command's exit says. docs/cli.md."""
+    """The exit code of a command. docs/cli.md lists their meanings."""
 
     OK = 0
     FAILURE = 1
@@ -48,5 +48,5 @@ _CODES: Final[dict[type[errors.HkojiError], Exit]] = {
 
 
 def exit_code(error: errors.HkojiError) -> Exit:
-    """The exit code of an error: that of the nearest class in its ancestry."""
+    """Returns the exit code of an error: that of the nearest class in its ancestry."""
     return next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)

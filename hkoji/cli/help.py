@@ -1,8 +1,8 @@
-"""The help of the commands in the language in use.
+"""Translates the help of the commands into the language in use.
 
-Commands are written with their help in English: docstrings, `help=`, `epilog=`. Here they are found in the program
-itself, and put into another language before it is shown; so nothing needs a mark, and the catalogues get their
-messages from the same place. Typer's own words follow as far as it asks gettext for them.
+The help is written in English where a command is declared: docstrings, `help=`, `epilog=`. This module finds it in the
+Typer program and translates it before it is shown. The catalogues collect their messages in the same way, so help needs
+no marks. Typer's own texts are translated as far as Typer passes them to gettext.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ TYPER: Final = (
     tell("No such command {name!r}.", name=""),
     tell("default: {default}", default=""),
 )
-"""What Typer asks gettext for, to have it in the catalogues."""
+"""Typer's own texts, listed here to be in the catalogues."""
 
 
 _COMMANDS: Final = ("hkoji ", "printf ")
 
 
 class HelpText(NamedTuple):
-    """Some help: where it stands, and what it says."""
+    """A text of the help, with the record and attribute that hold it."""
 
     holder: Any  # Any: one of Typer's records, all of which hold their words in attributes
     attribute: str
@@ -49,7 +49,7 @@ _found: list[HelpText] = []
 
 
 def find(app: typer.Typer) -> tuple[HelpText, ...]:
-    """All help of a program, found once."""
+    """Returns all texts of a program's help. They are searched once."""
     if not _found:
         _found.extend(_find(app))
     return tuple(_found)
@@ -57,7 +57,7 @@ def find(app: typer.Typer) -> tuple[HelpText, ...]:
 
 @contextlib.contextmanager
 def spoken(app: typer.Typer) -> Iterator[None]:
-    """While a program runs, its help is in the language in use."""
+    """Puts a program's help into the language in use for the time of the block."""
     if language.current() == ENGLISH:
         yield
         return
@@ -67,7 +67,7 @@ def spoken(app: typer.Typer) -> Iterator[None]:
     gettext.bindtextdomain(DOMAIN, str(LOCALE))
     domain = gettext.textdomain()
     try:
-        # Typer asks gettext without saying for which language.
+        # Typer asks gettext without naming a language; gettext then reads it from LANGUAGE.
         gettext.textdomain(DOMAIN)
         os.environ["LANGUAGE"] = language.current()
         yield
@@ -93,7 +93,7 @@ def _find(app: typer.Typer) -> Iterator[HelpText]:
 
 
 def _examples(epilog: str) -> Text:
-    """An epilog. Commands alone are the same in every language."""
+    """Returns an epilog. One that consists of commands needs no translation of its own."""
     word, _, commands = epilog.partition(": ")
     if all(command.startswith(_COMMANDS) for command in commands.split("; ")):
         if word == "Example":
@@ -104,7 +104,7 @@ def _examples(epilog: str) -> Text:
 
 
 def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[HelpText]:  # Any: as above
-    """The help of one command or group, and of its parameters."""
+    """Yields the help of one command or group, and of its parameters."""
     help_, epilog = getattr(info, "help", None), getattr(info, "epilog", None)
     if isinstance(help_, str) and help_:
         yield HelpText(info, "help", quoted(help_))
@@ -114,7 +114,7 @@ def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[HelpText]:  
         yield HelpText(info, "epilog", _examples(epilog))
     if callback is None:
         return
-    # Kept, or Typer would read the annotations again and find other records than these.
+    # Stored, so that Typer uses these very records instead of evaluating the annotations again.
     callback.__annotations__ = hints = get_type_hints(callback, include_extras=True)
     for hint in hints.values():
         for parameter in getattr(hint, "__metadata__", ()):

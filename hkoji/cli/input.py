@@ -12,12 +12,12 @@ from hkoji.messages.text import tell
 
 
 def is_file(source: str) -> bool:
-    """Whether FILE|GAME names a file: one that is there, or `-`."""
+    """Returns whether FILE|GAME names an existing file, or is `-`."""
     return source == "-" or Path(source).is_file()
 
 
 def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes:
-    """A file's bytes, or standard input's for `-`. Raises `StorageError`, and `UsageError` for `-` in a batch."""
+    """Returns the bytes of a file, or of standard input for `-` (in a batch: `UsageError`). Raises `StorageError`."""
     if file == "-" and out.keep:
         raise UsageError(tell("in a batch standard input holds the commands"), hint=tell("give a file"))
     try:
@@ -30,9 +30,11 @@ def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes
 
 
 def check_standard_input(sources: list[str], *, taken: bool) -> None:
-    """Raises `UsageError` if `-` is there twice, or at all where standard input is `taken` by something else."""
+    """Raises `UsageError` if `-` occurs twice, or once while standard input is `taken` by something else."""
     if sources.count("-") > 1 or ("-" in sources and taken):
-        raise UsageError(tell("standard input can be read once"), hint=tell("give - one time, and not in a batch"))
+        raise UsageError(
+            tell("standard input can be read only once"), hint=tell("give - only once, and not in a batch")
+        )
 
 
 def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool) -> None:

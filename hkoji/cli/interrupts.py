@@ -1,4 +1,4 @@
-"""Steps that an interrupt does not tear: what is counted is told, and what is told is counted."""
+"""Steps that Ctrl-C does not split, so that every result that is counted is also printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """An interrupt waits for the end of the block. A second one does not: whoever reads may have stopped reading."""
+    """Delays an interrupt to the end of the block. A second one is not delayed: the reader of the output may hang."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
         yield

@@ -1,9 +1,8 @@
-"""The logs of files as bytes, for whoever reads them strictly: where one ends and the next begins, and no more.
+"""Files of logs: finds them in folders, and splits them into logs as bytes.
 
-docs/spec/log.md, "Archives". A file may hold several logs, one after the other: each begins with an entry 0. A line
-that repeats the one before it begins nothing: a log whose first line stands there twice is one that does not hold, not
-two that do. Of a file no more than one log is held, and no log that is larger than any game could be. Whether a log
-holds, or can be read at all, is not known here.
+docs/spec/log.md, "Archives". A file may hold several logs, one after the other; each begins with an entry 0. A line
+that equals the one before it begins no log: a log whose first line occurs twice is one invalid log, not two valid ones.
+At most one log of a file is in memory, and none that is larger than any game could be. Logs are not parsed here.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import tell
 
 MAX_LOG_BYTES: Final = 2**26
-"""So much of one log is read; a long game has a thousandth of it."""
+"""The most that is read of one log; a long game has a thousandth of it."""
 
 # An entry's text ends in its seq and its version, and only there do a brace and a bare quote follow.
 _BEGINS: Final = re.compile(rb'\{"entry":"[^\n]*\\"seq\\":0,\\"v\\":[0-9]+\}",')
 
 
 class UnreadableLog(NamedTuple):
-    """A log that is not counted: `read` is False if it could not even be read, else it does not hold."""
+    """A log that is not counted: `read` is False if it could not be read, True if it is invalid."""
 
     file: str
     line: int
@@ -46,9 +45,9 @@ class LogBytes(NamedTuple):
 
 
 def log_files(sources: Iterable[str]) -> Iterator[str]:
-    """The log files of sources, in their order: of a folder all `*.jsonl` in it and below, by name.
+    """Yields the log files of sources, in order; for a folder, all `*.jsonl` in it and below, by name.
 
-    A folder that cannot be listed is given like a file, so that opening it says why.
+    A folder that cannot be listed is yielded like a file, so that opening it reports the reason.
     """
     return chain.from_iterable(map(_files, sources))
 
@@ -65,7 +64,7 @@ def _files(source: str) -> Iterator[str]:
 
 
 def read_all(files: Iterable[str]) -> Iterator[LogBytes | UnreadableLog]:
-    """The logs of all files, `-` being standard input, and what cannot be read."""
+    """Yields the logs of all files (`-` is standard input), and problems where one cannot be read."""
     for file in files:
         try:
             if file == "-":
@@ -78,9 +77,9 @@ def read_all(files: Iterable[str]) -> Iterator[LogBytes | UnreadableLog]:
 
 
 def split(stream: BinaryIO, file: str, limit: int = MAX_LOG_BYTES) -> Iterator[LogBytes | UnreadableLog]:
-    """The logs of a stream, one at a time; one log without text if there is nothing in it.
+    """Yields the logs of a stream, one at a time; one log without text if the stream is empty.
 
-    The rest of a stream is left after a line that is longer than any, and after a log that is longer than `limit`.
+    The rest of a stream is skipped after a line that is too long, and after a log that is longer than `limit`.
     """
     lines: list[bytes] = []
     start, size, number = 1, 0, 0
@@ -101,7 +100,7 @@ def split(stream: BinaryIO, file: str, limit: int = MAX_LOG_BYTES) -> Iterator[L
 
 
 def _begins(line: bytes, before: bytes) -> bool:
-    """Whether a log, or a file of evidence, begins with `line`, which stands behind another."""
+    """Returns whether a log or a file of evidence begins with `line`, which follows the line `before`."""
     if line == before:
         return False
     return is_evidence(line) or (_BEGINS.match(line) is not None and not is_evidence(before))

@@ -23,7 +23,7 @@ def main() -> None:
     """Runs the program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no arrows still shows the board
+            stream.reconfigure(errors="replace")  # a terminal whose encoding has no arrows still shows the board
     out.json = "--json" in sys.argv[1:]
     sys.exit(_guarded(_command))
 
@@ -56,7 +56,7 @@ def _typer(words: list[str]) -> int | None:
 
 
 def _guarded(command: Callable[[], int | None]) -> int:
-    """Runs a command; what it raises becomes words on stderr and an exit code."""
+    """Runs a command and returns its exit code; an error is printed on stderr."""
     try:
         code = command() or Exit.OK
         sys.stdout.flush()
@@ -77,7 +77,7 @@ def _guarded(command: Callable[[], int | None]) -> int:
 
 
 def _silence() -> None:
-    """The reader has gone (`| head`): nothing more can be said, and closing must not complain either."""
+    """Discards further output: the reader has closed the pipe (`| head`), and closing stdout must not fail either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

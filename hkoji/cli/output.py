@@ -1,7 +1,7 @@
-"""Where words go: stdout is the result, stderr the talk.
+"""The output of a command: results go to stdout, remarks and errors to stderr.
 
-With `--json` a result is one line of JSON on stdout and an error one line on stderr. Colour only on a terminal, and
-never with NO_COLOR or `--plain`. Here too is the one client that the commands of this process share.
+With `--json` a result is one line of JSON on stdout, and an error one line on stderr. Colour is used only at a
+terminal, never with NO_COLOR or `--plain`. The commands of a process also share the client that is kept here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after"
 
 
 class TextStyle:
-    """Paints text if `colour`; `plain` asks for linear text without tables and drawn lines, for screen readers.
+    """How text for people looks: in colour or not; `plain` is linear text without tables and lines, for screen readers.
 
-    `seated` says that the reader sits at a prompt and types moves, not commands.
+    `seated` means that the reader is at a prompt and types moves, not commands.
     """
 
     def __init__(self, *, colour: bool, plain: bool, seated: bool = False) -> None:
@@ -36,14 +36,14 @@ class TextStyle:
         self.seated: Final = seated
 
     def paint(self, text: str, *styles: str) -> str:
-        """`text` in the named styles."""
+        """Returns `text` in the named styles."""
         if not self.colour or not styles or not text:
             return text
         return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
 
 
 class CommandOutput:
-    """The output of one command, or in `hkoji batch` of one line: then results are kept instead of printed."""
+    """The output of one command, or of one line of `hkoji batch`, where the result is kept instead of printed."""
 
     def __init__(self) -> None:
         self.json = False
@@ -54,12 +54,12 @@ class CommandOutput:
 
     @property
     def style(self) -> TextStyle:
-        """How results for people look."""
+        """The style of results for people."""
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return TextStyle(colour=colour, plain=self.plain)
 
     def result(self, value: Mapping[str, Any] | list[Any], text: Callable[[], str], *, paged: bool = False) -> None:
-        """A command's result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
+        """Prints a result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
         if self.keep:
             self.kept = value
         elif self.json:
@@ -75,19 +75,19 @@ class CommandOutput:
                 sys.stdout.write(shown)
 
     def lines(self, text: str) -> None:
-        """A result that is text as it stands: logs and entries."""
+        """Prints a result that consists of lines of JSON in any case: logs and entries."""
         if self.keep:
             self.kept = [json.loads(line) for line in text.splitlines()]
         else:
             sys.stdout.write(text)
 
     def say(self, text: str) -> None:
-        """A remark."""
+        """Prints a remark."""
         if not self.keep:
             sys.stderr.write(translate(text) + "\n")
 
     def error(self, error: HkojiError) -> None:
-        """An error: what failed, and what to do next."""
+        """Prints an error: what failed, and what to do next."""
         if self.json:
             sys.stderr.write(encode({"error": error_json(error)}) + "\n")
             return
@@ -103,21 +103,21 @@ _encode: Final = json.JSONEncoder(sort_keys=True).encode
 
 
 class EncodedResult(dict[str, Any]):  # Any: JSON
-    """A result that stays as it is: the lines of a batch that show the same write it as text once."""
+    """A JSON object that does not change, so that the lines of a batch that show it again encode it once."""
 
     @cached_property
     def text(self) -> str:
-        """What `encode` makes of it."""
+        """The object as `encode` formats it."""
         return encode(self)
 
 
 def encode(value: object) -> str:
-    """JSON in one line, keys sorted."""
+    """Formats a value as one line of JSON with sorted keys."""
     return _encode(value)
 
 
 def error_json(error: HkojiError) -> dict[str, Any]:  # Any: JSON
-    """An error as JSON. docs/cli.md, "Errors"."""
+    """Returns an error as JSON. docs/cli.md, "Errors"."""
     value: dict[str, Any] = {"code": error.code, "message": str(error), "exit_code": int(exit_code(error))}
     if error.hint:
         value["hint"] = error.hint
@@ -133,7 +133,7 @@ out: Final = CommandOutput()
 
 
 def client() -> Client:
-    """The client of this process: one, so that the lines of a batch share its connection and what it has read."""
+    """Returns the client of this process. There is one, so that the lines of a batch share its connection and cache."""
     if out.client is None:
         from hkoji.client import Client
 

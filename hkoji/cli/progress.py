@@ -1,4 +1,4 @@
-"""A bar that shows how far long work has come: on standard error, and only if that is a terminal."""
+"""A progress bar on standard error, shown only at a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Advance = Callable[[int], None]
 
 @contextmanager
 def progress(out: CommandOutput, total: int, *, sized: bool = False, hidden: bool = False) -> Iterator[Advance]:
-    """What to call with how much more is done of `total`, which is in bytes if `sized`.
+    """Gives a function that advances the bar towards `total`, which is in bytes if `sized`.
 
     Results may be printed meanwhile: at a terminal they appear above the bar.
     """
@@ -25,7 +25,7 @@ def progress(out: CommandOutput, total: int, *, sized: bool = False, hidden: boo
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     count = DownloadColumn() if sized else MofNCompleteColumn()
-    # Rich would take what is printed along to standard error: right only where both are the terminal.
+    # Rich redirects stdout to stderr, which is right only if both are the terminal.
     same = sys.stdout.isatty()
     with Progress(
         BarColumn(), count, TimeRemainingColumn(), console=Console(stderr=True), transient=True, redirect_stdout=same
@@ -35,5 +35,5 @@ def progress(out: CommandOutput, total: int, *, sized: bool = False, hidden: boo
 
 
 def shows_progress(out: CommandOutput) -> bool:
-    """Whether there is anybody to see a bar."""
+    """Returns whether a bar would be visible."""
     return not (out.plain or out.keep) and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,8 +1,8 @@
-"""What a person has settled on, language and deck: from the command line, the environment or the settings file.
+"""The user's settings, language and deck: from the command line, the environment or the settings file.
 
-In this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file. The file is TOML:
-`HKOJI_CONFIG`, else `settings.toml` in `HKOJI_HOME` if that is given (two folders are two players), else the
-platform's folder for settings. It need not be there; what it holds must be right.
+They count in this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file. The file is TOML:
+`HKOJI_CONFIG`, else `settings.toml` in `HKOJI_HOME` if that is set (two folders are two players), else in the
+platform's folder for settings. The file may be missing, but must be valid.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import shorten, tell
 
 KEYS: Final = ("lang", "deck")
-"""The settings there are; each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
+"""All settings. Each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
 
 _SETTINGS: Final = tell("settings: {keys}", keys=", ".join(KEYS))
 _MOST_BYTES: Final = 16_384
 
 
 def take(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """A command line without the options that every command has, and what they say. Raises `UsageError`.
+    """Splits off the options that every command has; returns the other words, and their values. Raises `UsageError`.
 
-    They may stand anywhere before a `--`; given twice, the last counts.
+    They may stand anywhere before a `--`. If one is given twice, the last counts.
     """
     rest: list[str] = []
     chosen: dict[str, str] = {}
@@ -47,16 +47,16 @@ def take(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
 
 
 class _Settled:
-    """What this process was given, and what is in use."""
+    """The settings of the process's command line, and the ones in use."""
 
     given: Mapping[str, str] = MappingProxyType({})
     used: Mapping[str, str] | None = None
 
 
 def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
-    """Settles on what is chosen, else on what environment and file say. Raises `UsageError`, `StorageError`.
+    """Applies the chosen settings, else those of environment and file. Raises `UsageError`, `StorageError`.
 
-    `once` is for a line of a batch: what is chosen there is put before what the batch was given, for that line.
+    `once` is for a line of a batch: its settings override those of the batch, for that line.
     """
     if not once:
         _Settled.given, _Settled.used = chosen, None
@@ -76,12 +76,12 @@ def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
 
 
 def in_use(key: str) -> tuple[str | None, str]:
-    """A setting as this process has found it, and where; see `find`."""
+    """Returns a setting of this process and its source; see `find`."""
     return find(key, _Settled.given)
 
 
 def find(key: str, chosen: Mapping[str, str]) -> tuple[str | None, str]:
-    """A setting, and where it is from if it is from environment or file; None if there is none."""
+    """Returns a setting (None if not set), and its source if that is the environment or the file."""
     if key in chosen:
         return chosen[key], ""
     variable = f"HKOJI_{key.upper()}"
@@ -92,7 +92,7 @@ def find(key: str, chosen: Mapping[str, str]) -> tuple[str | None, str]:
 
 
 def path() -> Path:
-    """The settings file."""
+    """Returns the path of the settings file."""
     given = os.environ.get("HKOJI_CONFIG")
     if given:
         return Path(given).expanduser().absolute()
@@ -105,7 +105,7 @@ def path() -> Path:
 
 
 def read() -> dict[str, str]:
-    """The settings in the file, checked; none if there is no file. Raises `UsageError` and `StorageError`."""
+    """Returns the settings in the file, checked; none without a file. Raises `UsageError` and `StorageError`."""
     file = path()
     try:
         data = file.read_bytes()
@@ -125,9 +125,9 @@ def _parse(file: Path, data: bytes) -> dict[str, str]:
         found = tomllib.loads(data.decode())
     except RecursionError as error:
         reason = tell("it is nested too deep")
-        raise UsageError(tell("{file} is no TOML: {reason}", file=file, reason=reason), hint=_SETTINGS) from error
+        raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=reason), hint=_SETTINGS) from error
     except ValueError as error:
-        raise UsageError(tell("{file} is no TOML: {reason}", file=file, reason=shorten(str(error)))) from error
+        raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error)))) from error
     for key, value in found.items():
         if key not in KEYS:
             raise UsageError(

@@ -129,7 +129,7 @@ def test_a_bar_is_shown_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("random", "random", "--games", "7"), "7 games are no duplicate match"),
+        (("random", "random", "--games", "7"), "number of games is odd (7)"),
         (("random", "nobody"), "there is no bot 'nobody'"),
         (("random", "./nobody"), "there is no program './nobody'"),
         (("random", "random", "--ruleset", "go"), "there is no ruleset 'go'"),
@@ -232,7 +232,7 @@ def test_an_interrupt_leaves_the_figures_of_what_was_played(jobs: str, tmp_path:
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process
     printed, said = process.communicate(timeout=300)
     assert process.returncode == Exit.INTERRUPTED
-    assert said.splitlines() == ["Interrupted: the figures are of what was played until then."]
+    assert said.splitlines() == ["Interrupted: the figures cover what was played until then."]
     found = json.loads(printed)
     shaped(found, MATCH)
     assert found["complete"] is False

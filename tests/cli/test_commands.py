@@ -294,7 +294,7 @@ def test_every_error_has_an_exit_code_and_the_meaning_is_kept() -> None:
         (["new", "--first", "me"], 2, "first player is one of host"),
         (["new", "--tiebreak", "charm"], 2, "a tie-break needs a limit"),
         (["new", "--invite", "B b"], 2, "not a player's name"),
-        (["new", "--invite", "alice"], 2, "invite themselves"),
+        (["new", "--invite", "alice"], 2, "cannot invite yourself"),
         (["join", "GAME"], 5, "you host this game"),
         (["cancel", "GAME"], 5, "before anyone joins"),
         (["export", "GAME"], 5, "not over yet"),

@@ -45,7 +45,7 @@ def test_the_file_convicts_at_a_strangers(desk: HostileDesk, alice: Shell, game:
     file = tmp_path / "evidence.jsonl"
     bare = alice("evidence", game[:6], "--output", str(file), "--json")
     assert (bare.code, bare.json["refused"], bare.json["left_out"]) == (0, 0, 2)
-    assert "what shows your cards is left out (2); with --with-cards it is in the file" in bare.err
+    assert "statements that reveal your cards are left out (2); --with-cards includes them" in bare.err
     written = alice("evidence", game[:6], "--output", str(file), "--with-cards", "--json")
     assert (written.code, written.json["refused"], written.json["left_out"], written.err) == (0, 1, 0, "")
     printed = alice("evidence", game[:6], "--with-cards")
@@ -86,7 +86,7 @@ def test_views_without_a_log_are_no_running_game(tmp_path: Path) -> None:
     file.write_text(format_evidence(evidence(told, log="")))
     done = run("audit", str(file))
     assert done.code == 0
-    assert "There is no log in the file; what is in it does not contradict itself." in done.out
+    assert "The file contains no log; its statements do not contradict one another." in done.out
     assert "entries hold" not in done.out
 
 

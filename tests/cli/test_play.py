@@ -281,7 +281,7 @@ def test_the_list_is_empty_at_first(home: Path) -> None:
         (["--ruleset", "chess"], "there is no ruleset 'chess'"),
         (["--ruleset", "geishas-road", "--max-rounds", "3"], "no option"),
         (["--json"], "no JSON"),
-        (["2714", "--new"], "has its options"),
+        (["2714", "--new"], "options of a game in progress"),
         (["--bot", "./none"], "no program './none'"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_folder_is_counted_with_all_below(folder: Path) -> None:
     told = done.json
     assert (told["games"], told["repeated"], told["unreadable"], told["broken"], told["problems"]) == (40, 0, 0, 0, [])
     assert told["verified"] is False
-    assert "Signatures were not looked at" in done.err
+    assert "Signatures were not checked" in done.err
     road, row = told["rulesets"]
     assert row["ruleset"] == "hanamikoji/1 first=random max_rounds=0 tiebreak=geisha"
     assert (row["games"], road["games"]) == (20, 20)

@@ -1,4 +1,4 @@
-"""`hkoji audit`: what is meant by its words, one log or many."""
+"""`hkoji audit`: decides whether its arguments name one log or many, and audits them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AuditOptions(NamedTuple):
 
 
 def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
-    """Audits a log, a game or an archive. The exit code; raises `AuditError` if something does not hold."""
+    """Audits a log, a game or an archive. Returns the exit code; raises `AuditError` if something does not hold."""
     pins = read_expected_keys(wish.keys, wish.files)
     check_standard_input(sources, taken=out.keep)
     if len(sources) > 1 or Path(sources[0]).is_dir():
@@ -43,7 +43,7 @@ def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wi
 
 
 def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> int:
-    """A file is read until it is known whether it holds one log or more."""
+    """Audits a file, which is read until it is known whether it holds one log or more."""
     from hkoji.cli.log_files import read_all
 
     found = read_all((file,))

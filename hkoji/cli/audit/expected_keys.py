@@ -1,4 +1,4 @@
-"""Keys that a person expects in a log, as given on the command line or in a file."""
+"""The keys that the user expects in a log, from the command line or a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of a
 
 
 def read_expected_keys(keys: Iterable[str], files: Iterable[str]) -> dict[str, tuple[PublicKey, ...]]:
-    """The keys of `--key` and `--keys`, of a name all that were given. Raises `UsageError` or `StorageError`."""
+    """Returns the keys of `--key` and `--keys`; a name may have several. Raises `UsageError` or `StorageError`."""
     pins: dict[str, tuple[PublicKey, ...]] = {}
     for name, key in (*map(parse_expected_key, keys), *(pin for file in files for pin in _read(file))):
         if key not in pins.get(name, ()):
@@ -24,7 +24,7 @@ def read_expected_keys(keys: Iterable[str], files: Iterable[str]) -> dict[str, t
 
 
 def parse_expected_key(text: str) -> tuple[str, PublicKey]:
-    """`NAME=KEY`; the key as text or the path of a `.pub` file. Raises `UsageError`."""
+    """Parses `NAME=KEY`; the key is text or the path of a `.pub` file. Raises `UsageError`."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(
@@ -37,7 +37,7 @@ def parse_expected_key(text: str) -> tuple[str, PublicKey]:
 
 
 def _read(file: str) -> Iterator[tuple[str, PublicKey]]:
-    """The keys of a file: name, kind and key in each line; blank lines and remarks are skipped."""
+    """Yields the keys of a file: name, kind and key in each line; blank lines and comments are skipped."""
     try:
         text = Path(file).read_text(encoding="ascii", errors="replace")
     except OSError as error:
@@ -51,10 +51,10 @@ def _read(file: str) -> Iterator[tuple[str, PublicKey]]:
         if name.startswith("#"):
             continue
         if not (is_name(name) or name == SERVER_NAME):
-            reason = tell("{name!r} is no name of a player, nor server", name=shorten(name))
+            reason = tell("{name!r} is not a player's name, nor server", name=shorten(name))
             raise _malformed(file, number, reason)
         if len(key) != 2:
-            raise _malformed(file, number, tell("there are not three words: name, kind and key"))
+            raise _malformed(file, number, tell("a line has three words: name, kind and key"))
         try:
             public = parse_public_key(" ".join(key))
         except InvalidError as error:
@@ -62,7 +62,7 @@ def _read(file: str) -> Iterator[tuple[str, PublicKey]]:
         found = True
         yield name, public
     if not found:
-        raise UsageError(tell("{file} holds no key", file=file), hint=_FORM)
+        raise UsageError(tell("there is no key in {file}", file=file), hint=_FORM)
 
 
 def _malformed(file: str, line: int, reason: str) -> UsageError:

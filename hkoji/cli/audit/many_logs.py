@@ -1,7 +1,7 @@
-"""`hkoji audit` of many logs: each on its own, in several processes, and then against one another.
+"""`hkoji audit` of many logs: audits each, in several processes, and compares them with one another.
 
-Logs are the unit, not files, so that one file of many logs is shared out as well. Of a log nothing is held once it has
-been told; what later logs are compared with is in a `SeenLogs`.
+The unit is a log, not a file, so that the logs of one file are also distributed. A log is dropped after its result;
+a `SeenLogs` remembers what later logs are compared with.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _GROUP_BYTES: Final = 2**19
 
 
 class RepeatedLog(NamedTuple):
-    """A log whose very text was audited before, at `earlier`."""
+    """A log that equals one audited before, at `earlier`, byte for byte."""
 
     place: LogPlace
     earlier: LogPlace
@@ -44,7 +44,7 @@ class RepeatedLog(NamedTuple):
 
 
 class AuditedLog(NamedTuple):
-    """A log with its audit, and what it says that others may contradict."""
+    """A log with its audit, and its claims, which other logs may contradict."""
 
     place: LogPlace
     audit: Audit
@@ -57,7 +57,7 @@ LogResult = AuditedLog | UnreadableLog | RepeatedLog
 
 
 class ArchiveSummary:
-    """What an archive comes to: counts of logs, but `entries` and `holds` of entries."""
+    """The totals of an audit: of logs, except that `entries` and `holds` count entries."""
 
     def __init__(self) -> None:
         self.logs = self.finished = self.running = self.broken = self.not_understood = 0
@@ -80,18 +80,18 @@ class ArchiveSummary:
 
     @property
     def ok(self) -> bool:
-        """Whether all that was there could be read, and holds."""
+        """Whether there are logs, and all could be read and hold."""
         return not (self.broken or self.contradictions or self.unreadable or self.interrupted) and bool(
             self.logs or self.repeated
         )
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """For programs."""
+        """Returns the totals for programs."""
         return {"ok": self.ok, **vars(self)}
 
 
 def show_archive(out: CommandOutput, sources: list[str], pins: ExpectedKeys, jobs: int) -> int:
-    """Audits all logs of files and folders. The exit code; raises `AuditError` or `HkojiError` if it is not good."""
+    """Audits all logs of files and folders. Returns the exit code; raises `AuditError` or `HkojiError` on a fault."""
     total = _size(log_files(sources)) if shows_progress(out) else 0
     return show_logs(out, read_all(log_files(sources)), pins, jobs, total)
 
@@ -99,7 +99,7 @@ def show_archive(out: CommandOutput, sources: list[str], pins: ExpectedKeys, job
 def show_logs(
     out: CommandOutput, logs: Iterable[LogBytes | UnreadableLog], pins: ExpectedKeys, jobs: int, total: int = 0
 ) -> int:
-    """The same for logs that are read already, or as they are asked for; `total` is their size for the bar."""
+    """Audits logs from an iterable, as `show_archive` does; `total` is their size, for the progress bar."""
     summary = ArchiveSummary()
     # JSON at a terminal would be broken by a bar.
     hushed = out.json and sys.stdout.isatty()
@@ -118,7 +118,7 @@ def show_logs(
     value = {"summary": summary.to_json()}
     out.result(value, lambda: "\n".join(_text(summary)))
     if summary.interrupted:
-        out.say(tell("Interrupted: the figures are of what was audited until then."))
+        out.say(tell("Interrupted: the figures cover what was audited until then."))
         return Exit.INTERRUPTED
     _judge(summary)
     return Exit.OK
@@ -140,7 +140,7 @@ def _judge(summary: ArchiveSummary) -> None:
         n = summary.unreadable
         raise HkojiError(
             plural("{n} file or log could not be read", "{n} files or logs could not be read", n, n=n),
-            hint=tell("they are named in the result; what could be read holds"),
+            hint=tell("the result names them; the logs that could be read hold"),
         )
     if not summary.ok:
         raise HkojiError(
@@ -163,7 +163,7 @@ def _audited(
 
 
 def _new(ledger: SeenLogs, item: LogBytes | UnreadableLog) -> LogToAudit:
-    """An exact copy is not audited again."""
+    """Returns the log, or for an exact copy of an earlier log where that was."""
     if isinstance(item, UnreadableLog) or not item.text:
         return item
     place = LogPlace(item.file, item.line)
@@ -194,26 +194,26 @@ def _work(pins: ExpectedKeys, group: tuple[LogToAudit, ...]) -> list[LogResult]:
 
 def _check(pins: ExpectedKeys, log: LogBytes) -> AuditedLog:
     result = audit_file(log.text, pins)
-    # Its lines have said what others may contradict; from one process to another they would be read all over again.
+    # The lines are no longer needed once the claims are known, and sending them to another process is slow.
     return AuditedLog(LogPlace(log.file, log.line), replace(result, lines=()), log_claims(result), len(log.text))
 
 
 def _size(files: Iterable[str]) -> int:
-    """So many bytes are known to be there."""
+    """Returns the total size of the files whose size is known."""
     total = 0
     for file in files:
         try:
             total += os.stat(file).st_size if file != "-" else 0
-        except OSError:  # it is named when its turn comes
+        except OSError:  # it is reported when it is read
             continue
     return total
 
 
-# --- what is told of each -------------------------------------------------------------------------------------------
+# --- the report on each log -------------------------------------------------------------------------------------------
 
 
 def _take(out: CommandOutput, ledger: SeenLogs, summary: ArchiveSummary, found: LogResult) -> None:
-    """Counts a result, and tells of it what is to be told: of each for programs, of what is not good for people."""
+    """Counts a result and prints it: every one for programs, only problems and running games for people."""
     if isinstance(found, UnreadableLog):
         summary.unreadable += 1
         value = {"file": found.file, "line": found.line or None, "ok": False, "read": False, "reason": found.reason}
@@ -299,7 +299,7 @@ def _contradiction(each: FoundContradiction) -> str:
 
 
 def _text(summary: ArchiveSummary) -> Iterator[str]:
-    """The summary for people."""
+    """Yields the lines of the summary for people."""
     yield _n(
         "{n} log, {holds} of {entries} entries hold",
         "{n} logs, {holds} of {entries} entries hold",

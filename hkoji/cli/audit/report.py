@@ -48,12 +48,12 @@ _STEPS: Final = {
 
 
 def chief(result: Audit) -> Finding:
-    """The finding to be told first: the log's own, or where that names nobody one that does."""
+    """Returns the finding to report: the first that names a signer, else the first."""
     return next((finding for finding in result.findings if finding.signer), result.findings[0])
 
 
 def finding_text(finding: Finding) -> str:
-    """A finding in one line: step, place, whose word is broken, why."""
+    """Returns a finding in one line: step, entry, signer and reason."""
     step, name, reason = int(finding.step), _STEPS[finding.step], finding.reason
     if finding.entry is None:
         if finding.signer:
@@ -76,7 +76,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
-    """An audit for programs."""
+    """Returns an audit for programs."""
     outcome = result.outcome
     return {
         "game": result.game,
@@ -112,7 +112,7 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
 
 
 def _standing(result: Audit, party: Party) -> str:
-    """What there is to say of a key: whether it was expected, and from when on it counts, if others did before."""
+    """Returns whether a key was expected, and from which entry on it counts, if it replaced another."""
     pinned = _("expected") if party.pinned else _("not pinned")
     if party.vouched:
         return _("{pinned}, from entry {entry} on by the server's word alone", pinned=pinned, entry=party.since)
@@ -122,13 +122,13 @@ def _standing(result: Audit, party: Party) -> str:
 
 
 def audit_text(result: Audit) -> str:
-    """An audit for people: its steps, the parties, and what it comes to."""
+    """Returns an audit for people: its steps, the parties and the conclusion."""
     lines = [f"{int(step)} {translate(_STEPS[step]):12} {translate(note)}" for step, note in result.notes.items()]
     for party in result.parties:
         lines.append(f"  {party.name:10} {party.key.fingerprint}  {_standing(result, party)}")
     if result.ok:
         if not result.entries:
-            lines.append(_("There is no log in the file; what is in it does not contradict itself."))
+            lines.append(_("The file contains no log; its statements do not contradict one another."))
         elif result.finished:
             lines.append(_("All {n} entries hold; the game is finished.", n=result.entries))
         else:
@@ -140,7 +140,5 @@ def audit_text(result: Audit) -> str:
         beside = (finding for finding in result.findings if finding.step is AuditStep.EVIDENCE)
         lines += [translate(finding_text(finding)) for finding in beside]
         if not all(finding.understood for finding in result.findings):
-            lines.append(
-                _("The log is from a later version: it is neither valid nor forged as far as can be said here.")
-            )
+            lines.append(_("The log is from a later version: this program cannot say whether it is valid or forged."))
     return "\n".join(lines)

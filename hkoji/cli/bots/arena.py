@@ -1,4 +1,4 @@
-"""`hkoji arena`: two bots against each other over duplicate deals, and what came of it. docs/arena.md."""
+"""`hkoji arena`: plays two bots against each other on duplicate deals, and reports the result. docs/arena.md."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDTH = 12
 
 
 class MatchReport(NamedTuple):
-    """A match as far as it was played, and what it took."""
+    """The result of a match as far as it was played, and its duration."""
 
     plan: MatchPlan
     figures: MatchFigures
@@ -41,7 +41,7 @@ class MatchReport(NamedTuple):
         return self.figures.deals == self.plan.deals
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """The report for programs."""
+        """Returns the report for programs."""
         plan, figures = self.plan, self.figures
         return {
             "bots": [
@@ -77,10 +77,10 @@ class MatchReport(NamedTuple):
 
 
 def make_plan(bots: tuple[str, str], ruleset: Ruleset, games: int, seed: str | None) -> MatchPlan:
-    """The match that was asked for. Raises `UsageError`, also for a bot that cannot be made."""
+    """Returns the match of a command line. Raises `UsageError`, also for a bot that cannot be made."""
     if games % 2:
         raise UsageError(
-            tell("{games} games are no duplicate match: every deal is played twice", games=games),
+            tell("the number of games is odd ({games}), but every deal is played twice", games=games),
             hint=tell("give --games an even number"),
         )
     seed = secrets.token_hex(8) if seed is None else seed
@@ -97,7 +97,7 @@ def make_plan(bots: tuple[str, str], ruleset: Ruleset, games: int, seed: str | N
 
 
 def run(out: CommandOutput, plan: MatchPlan, *, jobs: int, folder: Path | None) -> int:
-    """Plays the match and reports it, also when it is interrupted. The exit code."""
+    """Plays the match and reports it, also when it is interrupted. Returns the exit code."""
     export = None if folder is None else Export(plan, folder)
     tally = MatchTally()
     interrupted = False
@@ -121,7 +121,7 @@ def run(out: CommandOutput, plan: MatchPlan, *, jobs: int, folder: Path | None) 
     report = MatchReport(plan, tally.figures(), jobs, max(perf_counter() - start, 1e-9), folder)
     out.result(report.to_json(), lambda: _text(report, plain=out.plain))
     if interrupted:
-        out.say(tell("Interrupted: the figures are of what was played until then."))
+        out.say(tell("Interrupted: the figures cover what was played until then."))
     return Exit.INTERRUPTED if interrupted else Exit.OK
 
 
@@ -152,7 +152,7 @@ def _text(report: MatchReport, *, plain: bool) -> str:
             sweeps=figures.sweeps[0],
             more=figures.sweeps[1],
         ),
-        _("Whoever started scored {score}.", score=_percent(figures.starter)),
+        _("The player who started scored {score}.", score=_percent(figures.starter)),
         _(
             "{moves} moves and {games} games a second, in {seconds} s.",
             moves=_figure(figures.moves / report.seconds),
@@ -221,6 +221,6 @@ def _time(milliseconds: float | None) -> str:
 
 
 def _figure(value: float) -> str:
-    """A number with three digits that say something, and no fewer than it has before the point."""
+    """Formats a number with three significant digits, or all those before the point if there are more."""
     places = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
     return f"{value:.{places}f}"

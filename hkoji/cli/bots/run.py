@@ -1,4 +1,4 @@
-"""`hkoji bot`: a bot or somebody's program at a correspondence game, and which bots there are."""
+"""`hkoji bot`: lets a bot or a program play a game by correspondence, and lists the bots."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from hkoji.rules.registry import RULESETS
 def choose(
     name: str | None, words: Sequence[str], seed: int | None, *, keep: bool, interface: str, timeout: float | None
 ) -> Bot:
-    """The bot that a command line asks for: by its name, or a program with its arguments. Raises `UsageError`."""
+    """Returns the bot of a command line, by its name or as a program with arguments. Raises `UsageError`."""
     if (name is None) == (not words):
         raise UsageError(
-            tell("a bot is a name or a program, and one of them is needed"),
+            tell("give either the name of a bot or a program"),
             hint=tell("as in `hkoji bot run GAME --bot greedy` or `hkoji bot run GAME -- ./mybot --fast`"),
         )
     if seed is None:
-        seed = secrets.randbits(48)  # a player whose bot has a seed that others know can be read
+        seed = secrets.randbits(48)  # an opponent who knows the seed can predict the bot
     if name is None:
         return make_program(words, seed, keep=keep, interface=interface, timeout=timeout)
     if keep or interface != "json" or timeout is not None:
@@ -42,7 +42,7 @@ def choose(
 
 
 def run(client: Client, out: CommandOutput, game: str, bot: Bot, *, once: bool) -> None:
-    """Plays a seat until the game is over, or with `once` only what is due now. Raises what the bot raises."""
+    """Plays a seat until the game is over, or with `once` only what is due now. Errors of the bot are passed on."""
     game = client.find(game)
     with contextlib.closing(bot):
         while True:
@@ -59,7 +59,7 @@ def run(client: Client, out: CommandOutput, game: str, bot: Bot, *, once: bool) 
 
 
 def listing(out: CommandOutput) -> None:
-    """The bots there are, the games they play, and the levels."""
+    """Lists the bots, their games and their levels."""
     found = [
         {
             "bot": name,

@@ -1,4 +1,4 @@
-"""`hkoji log`, `export` and `evidence`: the log of a game, to be kept or given away."""
+"""`hkoji log`, `export` and `evidence`: prints the log of a game, for others or to keep."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hkoji.messages.text import tell
 
 
 def log(client: Client, out: CommandOutput, game: str) -> None:
-    """The public log as it stands, without receipts."""
+    """Prints the current public log, without receipts."""
     with client.game(client.find(game)) as held:
         lines = held.log()
     out.lines(format_log(lines, receipts=False))
 
 
 def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None:
-    """A finished game with receipts; or any game as it is `kept` here, whatever the service says of it now."""
+    """Prints a finished game with receipts; with `kept` the copy on this machine of any game, without the service."""
     game = client.find(game)
     if kept:
         out.lines(format_log(client.kept(game)))
@@ -36,12 +36,13 @@ def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None
 
 
 def evidence(client: Client, out: CommandOutput, game: str, file: str | None, *, cards: bool) -> None:
-    """What is kept of a game, as a file for others."""
+    """Writes what is kept of a game as a file of evidence."""
     written = client.evidence(client.find(game), cards=cards)
     if written.left_out:
         out.say(
             tell(
-                "the game is not over: what shows your cards is left out ({n}); with --with-cards it is in the file",
+                "the game is not over: statements that reveal your cards are left out ({n}); "
+                "--with-cards includes them",
                 n=written.left_out,
             )
         )

@@ -14,7 +14,7 @@ _STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": 
 
 
 def games(client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None) -> None:
-    """The own games, or everybody's."""
+    """Lists the player's games, or everybody's."""
     if status not in (None, "open", "playing", "finished"):
         raise UsageError(
             tell("there is no status {status!r}", status=shorten(status)), hint=tell("one of open, playing, finished")
@@ -24,7 +24,7 @@ def games(client: Client, out: CommandOutput, *, everybody: bool = False, status
 
 
 def waiting(client: Client, out: CommandOutput) -> None:
-    """The games that wait for this player."""
+    """Lists the games that wait for the player."""
     _listing(client, out, client.waiting(), tell("No game waits for you."))
 
 

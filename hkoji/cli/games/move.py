@@ -17,7 +17,7 @@ from hkoji.messages.text import tell
 
 
 def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
-    """Makes a move and shows what came of it."""
+    """Makes a move and shows the result."""
     game = client.find(game)
     typed = _typed(client, game, notation)
     with client.game(game) as held:
@@ -44,7 +44,7 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
 
 
 def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
-    """A move as it was typed, with a deck's names for the cards replaced by the game's."""
+    """Returns a typed move with a deck's names for the cards replaced by the game's."""
     text = " ".join(notation)
     if chosen_deck.is_standard():
         return text

@@ -1,4 +1,4 @@
-"""`hkoji new`, `join` and `cancel`: how a game comes about."""
+"""`hkoji new`, `join` and `cancel`: opens, joins and takes back games."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
             hint=tell("names are 2 to 32 of a-z, 0-9, _ and -"),
         )
     if invite == client.identity.name:
-        raise UsageError(tell("nobody can invite themselves"), hint=tell("leave --invite out to play with anyone"))
+        raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
     position = client.new(ruleset, Invite(invite) if invite else None)
     game, short = position.course.setup.game, position.short
     value = {
@@ -60,7 +60,7 @@ def join(client: Client, out: CommandOutput, game: str) -> None:
 
 
 def cancel(client: Client, out: CommandOutput, game: str) -> None:
-    """Takes an open game back."""
+    """Cancels an open game."""
     with client.game(client.find(game)) as held:
         position = held.cancel().position
     show_position(out, position)

@@ -11,21 +11,21 @@ from hkoji.game.course import Stage
 
 
 def show(client: Client, out: CommandOutput, game: str) -> None:
-    """A game's board."""
+    """Shows a game's board."""
     with client.game(client.find(game)) as held:
         position = held.current()
     show_position(out, position)
 
 
 def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
-    """The board once there is something to do."""
+    """Waits until the player can act or the game is over, and shows the board."""
     from hkoji.client import watching
 
     show_position(out, watching.wait(client, client.find(game), timeout))
 
 
 def show_position(out: CommandOutput, position: Position) -> None:
-    """A board; with `--json` a position for programs."""
+    """Shows a board; with `--json` a position for programs."""
     chosen_deck.deck_for(position.course.setup.ruleset.name)
 
     def text() -> str:
@@ -40,8 +40,8 @@ _encoded: dict[str, tuple[Position, EncodedResult]] = {}
 
 
 def position_json(position: Position) -> EncodedResult:
-    """A position for programs. docs/cli.md, "show"."""
-    # A batch often asks for a game in which nothing has happened since: then the client gives the very same value.
+    """Returns a position for programs. docs/cli.md, "show"."""
+    # A batch often shows a game in which nothing has happened: then the client returns the same object again.
     game = position.course.setup.game
     held = _encoded.get(game)
     if held is None or held[0] is not position:

@@ -1,4 +1,4 @@
-"""`hkoji watch`: what happens in games, a line for each entry as it comes."""
+"""`hkoji watch`: prints a line for each entry of games as it arrives."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hkoji.rules.events import DECISIONS
 
 
 def watch(client: Client, out: CommandOutput, game: str | None, after: int | None, *, all_: bool) -> None:
-    """Watches a game until it is over, or all own games until interrupted."""
+    """Watches a game until it is over, or all games of the player until interrupted."""
     if out.keep:
-        raise UsageError(tell("in a batch nothing can be watched"), hint=tell("run it by itself"))
+        raise UsageError(tell("watch does not work in a batch"), hint=tell("run it on its own"))
     if (game is None) is not all_:
         raise UsageError(tell("give a game, or --all"), hint=tell("as in `hkoji watch 2714`"))
     if game is None:
@@ -40,7 +40,7 @@ def _tell(out: CommandOutput, happened: Iterable[WatchedEntry]) -> None:
 
 
 def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
-    """An entry that has come, for programs. docs/cli.md, "watch"."""
+    """Returns an entry that has arrived, for programs. docs/cli.md, "watch"."""
     step, seat = happened.step, happened.position.seat
     course = step.course
     action = next((event.action for event in step.events if isinstance(event, DECISIONS)), None)
@@ -61,7 +61,7 @@ def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
 
 
 def happened_text(happened: WatchedEntry, out: CommandOutput) -> str:
-    """An entry that has come, in one line."""
+    """Returns an entry that has arrived, in one line."""
     step, position = happened.step, happened.position
     course = step.course
     told = f"{position.short}  {happened.seq:>3}  {step.entry.at[:16].replace('T', ' ')}  {step_text(step)}"

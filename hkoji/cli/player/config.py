@@ -1,4 +1,4 @@
-"""`hkoji config`: shows the settings and where they are from, and keeps them in the settings file."""
+"""`hkoji config`: shows the settings with their sources, and changes the settings file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hkoji.show.deck import find_deck
 
 
 def run(out: CommandOutput, key: str | None, value: str | None, *, unset: bool) -> None:
-    """Shows all settings or one; keeps `value`, or nothing, for one. Raises `UsageError` and `StorageError`."""
+    """Shows all settings or one, after changing or removing one. Raises `UsageError` and `StorageError`."""
     if key is not None and key not in KEYS:
         raise UsageError(
             tell("there is no setting {key!r}", key=shorten(key)), hint=tell("settings: {keys}", keys=", ".join(KEYS))
@@ -44,7 +44,7 @@ def run(out: CommandOutput, key: str | None, value: str | None, *, unset: bool) 
 
 
 def keep(key: str, value: str | None) -> None:
-    """Writes a setting into the file; None takes it out. Raises `UsageError` for a value that cannot be used."""
+    """Writes a setting into the file; None removes it. Raises `UsageError` for an invalid value."""
     if value is not None:
         _check(key, value)
     kept = {**read(), key: value}

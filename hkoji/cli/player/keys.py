@@ -1,4 +1,4 @@
-"""`hkoji rekey`, `revoke`, `recover` and `trust`: what is meant by their words."""
+"""`hkoji key`, `rekey`, `revoke`, `recover` and `trust`: shows, replaces and revokes keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 class RevokeOptions(NamedTuple):
-    """What `revoke` was told: a file, or which of the own keys, and whether to send and to ask."""
+    """The options of `revoke`: a file or one of the player's keys, whether to send, and whether to ask."""
 
     file: str | None
     prepare: bool
@@ -38,7 +38,7 @@ def key(client: Client, out: CommandOutput) -> None:
 
 
 def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:
-    """Another key by the old one's word."""
+    """Replaces the key by one that the old key signs."""
     old = client.identity.key
     identity = client.keys.rekey(key)
     out.result(
@@ -60,7 +60,7 @@ def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:
 
 
 def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
-    """Makes a key count nowhere, or prepares what does."""
+    """Revokes a key, or prepares the revocation."""
     if wish.file is not None:
         revocation = _parse(read_input(out, wish.file, 8192))
     else:
@@ -68,7 +68,7 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     if wish.prepare:
         out.lines(json.dumps(revocation._asdict()) + "\n")
         return
-    question = _("Revoke the key? It never counts again, and you lose your logins.")
+    question = _("Revoke the key? It can never be used again, and you lose your logins.")
     confirm(out, question, tell("not revoked"), yes=wish.yes)
     key = client.keys.revoke(revocation)
     out.result(
@@ -97,8 +97,8 @@ def recover(client: Client, out: CommandOutput, name: str, server: str, key: Pat
     out.result(
         {"name": name, "key": identity.key.text, "fingerprint": identity.key.fingerprint, "lost": lost},
         lambda: _(
-            "{name} plays with the key {fingerprint} now. Keys of before, by the service's word: {lost}\n"
-            "Tell your opponents this fingerprint: their programs will ask them to compare it.",
+            "{name} plays with the key {fingerprint} now. Earlier keys, according to the service: {lost}\n"
+            "Send your opponents this fingerprint: their programs will ask them to compare it.",
             name=name,
             fingerprint=identity.key.fingerprint,
             lost=", ".join(lost),
@@ -107,7 +107,7 @@ def recover(client: Client, out: CommandOutput, name: str, server: str, key: Pat
 
 
 def trust(client: Client, out: CommandOutput, name: str, key: str) -> None:
-    """A key that the user has compared."""
+    """Accepts a key that the user has compared."""
     fingerprint = key if _FINGERPRINT.fullmatch(key) else parse_expected_key(f"{name}={key}")[1].fingerprint
     client.service().pins.trust(name, fingerprint)
     out.result(
@@ -123,7 +123,8 @@ def _own(client: Client, fingerprint: str | None) -> PublicKey | None:
         if own.public.fingerprint == fingerprint:
             return own.public
     raise UsageError(
-        tell("{fingerprint} is no key of yours", fingerprint=fingerprint), hint=tell("see them with `hkoji whoami`")
+        tell("{fingerprint} is not one of your keys", fingerprint=fingerprint),
+        hint=tell("see them with `hkoji whoami`"),
     )
 
 
@@ -133,5 +134,5 @@ def _parse(data: bytes) -> RevokedKey:
         return RevokedKey(str(value["url"]), str(value["text"]), str(value["sig"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MalformedError(
-            tell("revocation"), tell("it is not what `hkoji revoke --prepare` prints"), hint=tell("nothing was sent")
+            tell("revocation"), tell("it is not the output of `hkoji revoke --prepare`"), hint=tell("nothing was sent")
         ) from error

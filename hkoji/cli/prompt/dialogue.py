@@ -1,7 +1,7 @@
-"""Talking with somebody at a prompt, a line at a time: at a terminal with editing, else from whatever is piped in.
+"""A dialogue at a prompt, line by line: with editing at a terminal, else from a pipe.
 
-Everything said goes to standard output, with what was typed echoed where no terminal does it, so that a session reads
-the same from a file. The end of the input is the wish to leave.
+Everything is written to standard output. Input that no terminal echoes is echoed here, so that a session from a file
+looks the same. The end of the input means that the player leaves.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ class Dialogue:
         self._remark = ""
 
     def say(self, text: str = "") -> None:
-        """Says something, in place of a passing remark."""
+        """Prints text, in place of a passing remark."""
         sys.stdout.write(f"{self._wiped()}{text}\n")
         sys.stdout.flush()
 
     def remark(self, text: str) -> None:
-        """Shows at a terminal what is going on, until there is something to say."""
+        """Shows a passing remark at a terminal, until other text is printed."""
         if self.terminal and not self.style.plain:
             sys.stdout.write(f"{self._wiped()}{text}")
             sys.stdout.flush()
             self._remark = text
 
     def _wiped(self) -> str:
-        """What takes a remark off the screen, if there is one."""
+        """Returns the characters that remove a remark from the screen, if there is one."""
         width, self._remark = len(self._remark), ""
         return f"\r{' ' * width}\r" if width else ""
 
     def ask(self, prompt: str) -> str | None:
-        """The next line, without what surrounds it; None when there is none to come."""
+        """Asks for a line and returns it, stripped; None at the end of the input."""
         try:
             line = self._edited(prompt) if self.terminal else self._piped(prompt)
         except EOFError:
@@ -53,19 +53,19 @@ class Dialogue:
         return line.strip()[:_LONGEST]
 
     def agrees(self, question: str) -> bool:
-        """Whether the answer to a question is yes; the end of the input is a no."""
+        """Asks a question and returns whether the answer is yes; the end of the input is a no."""
         answer = self.ask(f"{question} {_('[y/N]')} ") or ""
         return answer.lower() in ("y", "yes", *_("y yes").split())
 
     def interrupts(self, seconds: float) -> bool:
-        """Whether somebody at a terminal asks to leave within so many seconds: by a line like `q`, or its end."""
+        """Waits for so many seconds; returns whether the player at a terminal asked to leave, as by `q`."""
         if not self.terminal or not select.select([sys.stdin], [], [], seconds)[0]:
             return False
         line = sys.stdin.readline()
         return not line or line.strip().lower() in LEAVE
 
     def _edited(self, prompt: str) -> str:
-        # input() edits lines once this is loaded; in a Python without it the terminal's own editing has to do.
+        # input() offers line editing once readline is loaded; some builds of Python have none.
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401
         return input(f"{self._wiped()}{prompt}")
@@ -81,4 +81,4 @@ class Dialogue:
 
 
 LEAVE: Final = ("q", "quit", "exit", "bye")
-"""What is typed to leave."""
+"""The words for leaving."""

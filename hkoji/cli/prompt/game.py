@@ -1,7 +1,7 @@
-"""One game played at a prompt: the board, a question, help, until the game is over or the player leaves.
+"""A game at a prompt: shows the board and asks for moves until the game is over or the player leaves.
 
-It knows a client, a game, and how to wait for the other side; whether that is a bot here or a person somewhere is not
-its affair. Nothing typed is lost or sent by mistake: what is no legal move is explained and asked for again.
+It has a client, a game and a function that waits for the other side, so it plays against bots and people alike. An
+input that is not a legal move is never sent: the mistake is explained, and the question is asked again.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _SOME: Final = 42
 _NO_UNDO: Final = tell(
     """\
 There is no undo: every move is signed and stands in a log that only grows, and
-that is how anybody can check the game. What is no legal move is never sent."""
+that is how anybody can check the game. An illegal move is never sent."""
 )
 _COMMANDS: Final = tell(
     """\
-Small letters, spaces and the names of actions do as well.
+Small letters, spaces and the names of actions work as well.
 Or type one of these:
   moves   every legal move           board    the board again
   rounds  the game so far            hint     what a bot would play
@@ -45,14 +45,14 @@ Or type one of these:
 )
 
 WaitForTurn = Callable[[], Position | None]
-"""Gives the game once the player has something to decide, or its end; None if the player leaves while waiting."""
+"""Returns the game once the player has a decision to make or it is over; None if the player leaves while waiting."""
 
 SuggestMove = Callable[[Position], str]
-"""A move that somebody else would make in a position."""
+"""Returns the move that a bot would make in a position."""
 
 
 class PromptGame:
-    """The player of `client` at `game`. `advise` is None where nobody is there to ask."""
+    """The player of `client` in `game`. `advise` is None if no hints are available."""
 
     def __init__(
         self, talk: Dialogue, client: Client, game: str, wait: WaitForTurn, advise: SuggestMove | None
@@ -64,7 +64,7 @@ class PromptGame:
         self._advise: Final = advise
 
     def play(self) -> Position | None:
-        """Plays to the end, and returns it; None if the player has left before."""
+        """Plays until the game is over and returns its last position; None if the player has left."""
         while (position := self._wait()) is not None:
             self._talk.say()
             self._talk.say(draw(position, self._talk.style))
@@ -75,7 +75,7 @@ class PromptGame:
         return None
 
     def _decide(self, position: Position) -> bool:
-        """Asks until a decision is made; False if the player leaves instead."""
+        """Asks until a decision is made; returns False if the player leaves instead."""
         while (line := self._talk.ask(_("Your move: "))) is not None:
             word = line.lower()
             if word in LEAVE:
@@ -94,7 +94,7 @@ class PromptGame:
         return False
 
     def _answered(self, position: Position, word: str) -> bool:
-        """Whether the line was a question, which has now been answered."""
+        """Answers the line if it is a question; returns whether it was."""
         if not word:
             self._talk.say(_("Type a move, or ? for help."))
         elif word in _HELP_WORDS:
@@ -116,9 +116,9 @@ class PromptGame:
     # --- moves ----------------------------------------------------------------------------------------------------
 
     def _read(self, position: Position, line: str) -> str | None:
-        """The legal move that a line means: as notation, by its number in a short list, or by how it begins.
+        """Returns the legal move that a line means: in notation, by its number in a short list, or by its beginning.
 
-        None if it means none, or several; why has been said then.
+        Returns None, after explaining why, if it means none or several.
         """
         menu = _menu(position.legal)
         if line in _NUMBERS[: len(menu)]:
@@ -152,7 +152,7 @@ class PromptGame:
         self._talk.say(_("Nothing was sent; type ? for help."))
 
     def _list(self, position: Position, moves: Sequence[str], most: int | None = None) -> None:
-        """Moves, as many to a line as fit."""
+        """Lists moves, as many per line as fit."""
         shown = [_typed(position, move) for move in moves[:most]]
         row = ""
         for move in shown:
@@ -193,7 +193,7 @@ class PromptGame:
 
 
 def rounds_text(ruleset: Ruleset, events: Sequence[Event]) -> str:
-    """A game in notation in lines of at most 78 columns, as they are read back too."""
+    """Returns a game in notation, in lines of at most 78 columns that can be parsed again."""
     lines = format_rounds(ruleset, events)
     return "\n".join(
         part for line in lines for part in wrap(line, _WIDTH, subsequent_indent="   ", break_on_hyphens=False)
@@ -205,7 +205,7 @@ def _deck(position: Position) -> Deck:
 
 
 def _typed(position: Position, move: str) -> str:
-    """What to type for a move, in the names of the deck."""
+    """Returns what to type for a move, in the names of the deck."""
     return typed(_deck(position), move, translate)
 
 
@@ -214,7 +214,7 @@ def _several(position: Position, moves: Sequence[str]) -> str:
 
 
 def _examples(position: Position, moves: Sequence[str]) -> str:
-    """Up to four moves from all over a list, as many as fit."""
+    """Returns up to four moves spread over a list, as many as fit."""
     for number in (4, 3, 2):
         some = _several(position, moves[:: -(-len(moves) // number)])
         if len(some) <= _SOME:
@@ -223,5 +223,5 @@ def _examples(position: Position, moves: Sequence[str]) -> str:
 
 
 def _menu(legal: Sequence[str]) -> Sequence[str]:
-    """The moves that can be chosen by a number: all, if there are few and none of them begins with a digit itself."""
+    """Returns the moves that can be chosen by number: all, if they are few and none begins with a digit."""
     return legal if len(legal) <= len(_NUMBERS) and not any(move[0].isdigit() for move in legal) else ()

@@ -1,4 +1,4 @@
-"""`hkoji play`: a game at the prompt, against a bot on this machine or, by its id, one that a service keeps."""
+"""`hkoji play`: a game at the prompt, against a bot on this machine or, by its id, on a service."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _POLL: Final = 2.0
 
 
 class PlayOptions(NamedTuple):
-    """What was asked for: the options of `hkoji new` as they were given, and the opponent."""
+    """The options of `hkoji play`: those of `hkoji new`, and the opponent."""
 
     ruleset: str | None = None
     edition: str | None = None
@@ -45,11 +45,11 @@ class PlayOptions(NamedTuple):
 
     @property
     def options(self) -> bool:
-        """Whether any option of the game was asked for."""
+        """Whether any option of the game was given."""
         return bool(self.edition or self.given or self.more)
 
     def make(self) -> tuple[Ruleset, str]:
-        """The ruleset and the bot of a new game. Raises `UsageError`."""
+        """Returns the ruleset and the bot of a new game. Raises `UsageError`."""
         if self.bot and self.level:
             raise UsageError(tell("--bot and --level both choose the opponent"), hint=tell("give one of them"))
         ruleset = make_ruleset(self.ruleset, self.given, self.more, self.edition)
@@ -57,7 +57,7 @@ class PlayOptions(NamedTuple):
 
 
 def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool) -> int:
-    """The command, in whichever of its forms. The exit code."""
+    """Runs the command in any of its forms. Returns the exit code."""
     if listed:
         listing(out)
         return Exit.OK
@@ -70,7 +70,7 @@ def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool
         return play(out, wish)
     if wish != PlayOptions():
         raise UsageError(
-            tell("a game that was begun has its options"),
+            tell("the options of a game in progress cannot be changed"),
             hint=tell("give `hkoji play {game}` alone", game=shorten(game)),
         )
     code = resume(out, game)
@@ -82,7 +82,7 @@ def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool
 
 
 def local_games() -> LocalGames:
-    """The local games of this user."""
+    """Returns the local games of this user."""
     home = Home()
     name = read_json(home.config_file).get("name")
     return LocalGames(home.path / "local", name if isinstance(name, str) else "player")
@@ -92,7 +92,7 @@ def local_games() -> LocalGames:
 
 
 def play(out: CommandOutput, wish: PlayOptions) -> int:
-    """Plays against a bot: the last game goes on, or another begins. The exit code."""
+    """Plays against a bot: continues the last game, or begins a new one. Returns the exit code."""
     ruleset, bot = wish.make()
     talk, here = Dialogue(out), local_games()
     seating = None if wish.new else _last(here, wish, ruleset, bot)
@@ -122,7 +122,7 @@ def _introduce(talk: Dialogue, ruleset: str) -> None:
 
 
 def resume(out: CommandOutput, prefix: str) -> int | None:
-    """Goes on with the local game that begins with `prefix`. The exit code; None if there is no such game here."""
+    """Continues the local game whose id begins with `prefix`. Returns the exit code; None if there is no such game."""
     here = local_games()
     try:
         seating = here.find(prefix)
@@ -132,7 +132,7 @@ def resume(out: CommandOutput, prefix: str) -> int | None:
 
 
 def _last(here: LocalGames, wish: PlayOptions, ruleset: Ruleset, bot: str) -> LocalSeats | None:
-    """The last game that is not over and is what was asked for."""
+    """Returns the last unfinished game that matches the options."""
     for seating in here.seatings():
         if here.is_over(seating.game):
             continue
@@ -147,9 +147,11 @@ def _last(here: LocalGames, wish: PlayOptions, ruleset: Ruleset, bot: str) -> Lo
 
 
 def _sit(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> int | None:
-    """Plays one game. The exit code if the player has left; None at its end."""
+    """Plays one game. Returns the exit code if the player has left, None when the game is over."""
     table = LocalGame(here, seating, lambda: talk.remark(_("{name} is thinking …", name=seating.opponent)))
-    hints = make_bot(bot_of_level(USUAL, seating.ruleset), seating.seed + 1)  # not the dice of the bot opposite
+    hints = make_bot(
+        bot_of_level(USUAL, seating.ruleset), seating.seed + 1
+    )  # a different seed from the opponent's, so that hints do not reveal its choices
     with _left(talk, "hkoji play") as left, table.taken(), contextlib.closing(table), contextlib.closing(hints):
         sitting = PromptGame(talk, here.player, seating.game, table.wait, lambda position: decide(hints, position))
         position = sitting.play()
@@ -163,7 +165,7 @@ def _sit(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> int | None:
 
 @contextlib.contextmanager
 def _left(talk: Dialogue, command: str) -> Iterator[list[int]]:
-    """Ctrl-C leaves like `q` does, and tells the shell so."""
+    """Makes Ctrl-C leave the game as `q` does, with the exit code of an interrupt."""
     code: list[int] = []
     try:
         yield code
@@ -183,7 +185,7 @@ def _say_what_to_look_at(talk: Dialogue, source: str) -> None:
 
 
 def _closing_words(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> None:
-    """What a finished game leaves: the whole of it with all cards open, its audit, and the file for anyone to check."""
+    """Shows a finished game with all cards open and its audit, and writes its log for anyone to check."""
     from hkoji.cli.audit.report import audit_text
 
     data = here.log_file(seating.game).read_bytes()
@@ -205,14 +207,14 @@ def _closing_words(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> Non
 
 
 def _shown(file: Path) -> str:
-    """A path as it is typed: short where it is in the home folder."""
+    """Returns a path as one would type it, with ~ for the home folder."""
     home = os.path.expanduser("~")
     text = str(file)
     return f"~{text[len(home) :]}" if text.startswith(home + os.sep) and " " not in text else text
 
 
 def listing(out: CommandOutput) -> None:
-    """The local games."""
+    """Lists the local games."""
     here = local_games()
     found: list[dict[str, Any]] = []  # Any: JSON
     for seating in here.seatings():
@@ -254,7 +256,7 @@ def listing(out: CommandOutput) -> None:
 
 
 def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
-    """Plays a game that a service keeps, waiting for the other player as long as need be. The exit code."""
+    """Plays a game on a service, waiting for the other player as long as necessary. Returns the exit code."""
     game = client.find(prefix)
     talk = Dialogue(out)
     with client.game(game) as held:

@@ -12,9 +12,9 @@ from hkoji.errors import AuditError
 from hkoji.messages.text import plural, tell
 
 _FORK = tell(
-    "A copy is older than what players have seen since: to them it looks like a fork, and their programs refuse the "
-    "games that went on. Those games cannot be brought back; players keep their logs, and can audit them. Players, "
-    "keys and revocations since then are gone too: revoke again what was revoked. docs/hosting.md says what to do."
+    "The copy is older than what players have seen since: to their programs it looks like a fork, and they refuse the "
+    "games that went on. Those games cannot be recovered; players keep their logs and can audit them. Players, keys "
+    "and revocations added since then are lost too: repeat the revocations. docs/hosting.md explains what to do."
 )
 
 
@@ -39,7 +39,7 @@ def backup(out: CommandOutput, target: Path, data: Path | None, database: str | 
     out.result(
         made,
         lambda: _(
-            "The copy is whole: {file}, {size}. It holds the service's private key: keep it as safe as the service.",
+            "The copy is complete: {file}, {size}. It contains the service's private key: protect it like the service.",
             file=made["file"],
             size=size(made["bytes"]),
         ),

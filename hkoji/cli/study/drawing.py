@@ -1,4 +1,4 @@
-"""Positions as pictures: an SVG file as it stands, or a PNG if the library for that is installed."""
+"""Writes positions as pictures: SVG files, or PNG files if the library for that is installed."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class DrawingFile(NamedTuple):
 
 
 def drawing_file(file: str) -> DrawingFile:
-    """A target by the ending of its name. Raises `UsageError` for one that is neither `.svg` nor `.png`."""
+    """Returns a file by the ending of its name. Raises `UsageError` if that is neither `.svg` nor `.png`."""
     ending = Path(file).suffix.lower()
     if ending not in (".svg", ".png"):
-        raise UsageError(tell("{file} is no picture's name", file=file), hint=tell("it ends in .svg or .png"))
+        raise UsageError(tell("{file} is not the name of a picture", file=file), hint=tell("it ends in .svg or .png"))
     return DrawingFile(file, ending == ".png")
 
 
 def draw(position: Position, where: str) -> str:
-    """A position as SVG text. `where` says what it is a position of."""
+    """Returns a position as SVG text, with the title `where`."""
     return draw_position(board(position, TextStyle(colour=False, plain=False)).scene(where))
 
 
@@ -64,7 +64,7 @@ def _png(svg: str) -> bytes:
         import resvg_py
     except ImportError as error:
         raise UsageError(
-            tell("what makes a PNG is not installed"),
+            tell("the PNG renderer is not installed"),
             hint=tell("install it with: pip install 'hkoji[png]', or draw an SVG"),
         ) from error
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_ZOOM))

@@ -1,7 +1,7 @@
-"""Reading many logs for statistics: files, folders and standard input, log by log, perhaps in several processes.
+"""Reads the games of many logs for statistics: from files, folders and standard input, in one or more processes.
 
-Of a log only its record is kept, so memory is bounded by the largest single game and not by how many there are. What
-cannot be read or does not hold is named, and the rest goes on. Signatures are not looked at.
+Only the record of a log is kept, so memory is bounded by the largest game. Unreadable and invalid logs are reported,
+and reading continues. Signatures are not checked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GameOrProblem = GameRecord | UnreadableLog
 
 
 def read_games(sources: Iterable[str], jobs: int = 1) -> Iterator[GameOrProblem]:
-    """Every log's record or problem, in the order of the sources whatever `jobs` is. `-` is standard input."""
+    """Yields every log's record or problem, in the order of the sources whatever `jobs` is. `-` is standard input."""
     files = log_files(sources)
     if jobs == 1:
         for file in files:
@@ -44,7 +44,7 @@ def _read_files(files: Iterable[str]) -> list[GameOrProblem]:
 
 
 def read_file(file: str) -> Iterator[GameOrProblem]:
-    """The games of one file, which may hold several logs one after the other."""
+    """Yields the games of one file, which may hold several logs one after the other."""
     try:
         if file == "-":
             yield from read_logs(sys.stdin.buffer, file)
@@ -56,7 +56,7 @@ def read_file(file: str) -> Iterator[GameOrProblem]:
 
 
 def read_logs(stream: BinaryIO, file: str) -> Iterator[GameOrProblem]:
-    """The games of a stream. After a line that cannot be read the rest of the stream is left."""
+    """Yields the games of a stream. After an unreadable line the rest of the stream is skipped."""
     lines: list[Line] = []
     start = number = 0
     # Limited: a line without an end must not be read as a whole.
@@ -87,7 +87,7 @@ def _game(lines: list[Line], file: str, start: int) -> GameOrProblem:
 
 
 def _seconds(lines: list[Line]) -> int | None:
-    """From the guest's joining to the last entry, by their receipts; None if there are none."""
+    """Returns the time from the guest's joining to the last entry, by their receipts; None without receipts."""
     joined = next((line.receipt for line in lines if line.entry.kind == _PLAY_BEGINS), None)
     last = lines[-1].receipt
     if joined is None or last is None:

@@ -13,7 +13,7 @@ from hkoji.study.stops import Stop
 
 
 def place_title(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:
-    """Which game, where in it, and whose eyes: the title of a drawing."""
+    """Returns the title of a drawing: the game, the place in it, and whose eyes."""
     setup = position.course.setup
     values = {"game": position.short, "entry": position.course.seq, "decision": decision, "decisions": decisions}
     if eyes.open_:
@@ -32,7 +32,7 @@ def stop_text(stop: Stop) -> str:
 
 
 def step_text(step: Step, round_: int | None = None) -> str:
-    """What an entry brought, in one line; `round_` is the round that is scored, if not the one before."""
+    """Returns what an entry brought, in one line; `round_` is the round that is scored, if not the one before."""
     events, course = step.events, step.course
     write = deck_for(course.setup.ruleset.name).write
     made = [event for event in events if isinstance(event, DECISIONS)]

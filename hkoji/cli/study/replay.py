@@ -1,4 +1,4 @@
-"""`hkoji replay`: a game in notation, one position, every step for programs, or step by step for people."""
+"""`hkoji replay`: shows a game in notation with one position, or step by step; with `--json`, every step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hkoji.study.stops import Stop, at_entry, stops
 
 
 class ReplayOptions(NamedTuple):
-    """What is asked for: the position after an entry, whose eyes, and whether step by step (None: at a terminal).
+    """The options: the entry to show, whose eyes, and whether to go step by step (None: at a terminal).
 
     `svg` and `png` are files to draw the position into, `-` for standard output.
     """
@@ -35,7 +35,7 @@ class ReplayOptions(NamedTuple):
 
 
 def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOptions) -> None:
-    """A game through the eyes that are asked for."""
+    """Shows a game as the chosen eyes saw it."""
     known = _read(client, out, source)
     if not known.steps:
         raise known.stop or MalformedError(tell("log"), tell("it is empty"))
@@ -68,7 +68,7 @@ def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOpt
 
 
 def _read(client: Client, out: CommandOutput, source: str) -> Replay:
-    """A log file, as far as it holds, or a game as the player knows it."""
+    """Replays a log file, as far as it is valid, or a game as the player knows it."""
     if is_file(source):
         lines: list[Line] = []
         try:

@@ -1,4 +1,4 @@
-"""`hkoji stats`: counts over many logs, for people, for programs and as bar charts."""
+"""`hkoji stats`: counts over many logs, as tables, as JSON and as bar charts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hkoji.study.shares import Share, Spread
 from hkoji.study.tally import GameTally, Group
 
 _NAMED: Final = 1000
-"""So many problems are kept by name; all are counted."""
+"""The number of problems that are listed; all are counted."""
 _SHOWN: Final = 20
 _BAR: Final = 30
 
 
 class UncountedLogs(NamedTuple):
-    """What was not counted: how many logs, and the first ones by name."""
+    """The logs that were not counted: how many, and the first ones by name."""
 
     unreadable: int
     broken: int
@@ -33,12 +33,12 @@ class UncountedLogs(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of these logs."""
         return self.unreadable + self.broken
 
 
 def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | None) -> None:
-    """Counts all logs. Raises `HkojiError` after the result if some were not counted."""
+    """Counts all logs and shows the result. Then raises `HkojiError` if some were not counted."""
     check_standard_input(sources, taken=out.keep)
     tally = GameTally()
     problems = _fold(tally, sources, jobs)
@@ -55,11 +55,11 @@ def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | No
         "verified": False,
     }
     out.result(value, lambda: "\n".join(_text(tally, problems, out.style)))
-    out.say(tell("Signatures were not looked at: `hkoji audit` does that."))
+    out.say(tell("Signatures were not checked: `hkoji audit` checks them."))
     if problems.total:
         raise HkojiError(
             plural("{n} log was not counted", "{n} logs were not counted", problems.total, n=problems.total),
-            hint=tell("they are named in the result; see one with `hkoji replay FILE` or `hkoji audit FILE`"),
+            hint=tell("the result names them; see one with `hkoji replay FILE` or `hkoji audit FILE`"),
         )
 
 
@@ -190,7 +190,7 @@ def _bars(what: str, shares: Iterable[tuple[str, Share]], style: TextStyle) -> I
 
 
 def _places(group: Group, style: TextStyle) -> Iterator[str]:
-    """Which action is taken when, and how often who took it then has won."""
+    """Yields how often each action is taken at each place, and how often that player has won."""
     if not group.kinds():
         return
     names = RULESETS[group.name.partition("/")[0]].action_names
@@ -200,7 +200,7 @@ def _places(group: Group, style: TextStyle) -> Iterator[str]:
             for place, title in enumerate(titles):
                 taken, won = group.place(kind, place), group.wins(kind, place)
                 yield _(
-                    "{action} taken {place}: {taken}; who did has won: {won}.",
+                    "{action} taken {place}: {taken}; that player won: {won}.",
                     action=names.get(kind, kind),
                     place=title,
                     taken=_percent(taken),
@@ -215,11 +215,11 @@ def _places(group: Group, style: TextStyle) -> Iterator[str]:
             for place in range(group.most_places())
         )
         yield _line(f"{kind} {names.get(kind, '')}", "".join(cells))
-    yield _line("", _("each: how often it was taken then, and how often who did has won the game"))
+    yield _line("", _("each: how often it was taken then, and how often that player won the game"))
 
 
 def _titles(group: Group) -> list[str]:
-    """The places of actions in a round, in words as far as there are any."""
+    """Returns the places of actions in a round, the first four in words."""
     words = (_("1st"), _("2nd"), _("3rd"), _("4th"))
     return [words[place] if place < len(words) else str(place + 1) for place in range(group.most_places())]
 
@@ -276,7 +276,7 @@ def _charts(tally: GameTally) -> Iterator[Chart]:
         names = RULESETS[name.partition("/")[0]].action_names
         for place, title in enumerate(_titles(group)):
             yield Chart(
-                _("Actions taken {place}, and how often who did has won", place=title),
+                _("Actions taken {place}, and how often that player won", place=title),
                 tuple(
                     _bar(
                         f"{kind} {names.get(kind, '')}",

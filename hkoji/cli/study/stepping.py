@@ -1,4 +1,4 @@
-"""Going through a game step by step: one command a line, from a terminal or a pipe.
+"""`hkoji replay --step`: goes through a game by one command per line, from a terminal or a pipe.
 
 `ReplayWalk` holds the place in the game and carries out the commands; `walk` reads lines and prints. Boards go to
 standard output, everything else to standard error. Only what the chosen eyes saw is ever drawn.
@@ -33,9 +33,9 @@ _PROMPT: Final = tell("Enter next, p back, r round, e eyes, ? help, q leave > ")
 
 
 class ReplayWalk:
-    """A place in a game and the eyes it is seen through. Begins at entry `at`, or where play begins.
+    """A place in a game, and the eyes that see it. It begins at entry `at`, or where play begins.
 
-    Raises `IllegalError` if what these eyes saw is not known.
+    Raises `IllegalError` if it is not known what these eyes saw.
     """
 
     def __init__(self, replay: Replay, eyes: Eyes, at: int | None = None) -> None:
@@ -47,16 +47,16 @@ class ReplayWalk:
 
     @property
     def stop(self) -> Stop:
-        """The stop at which the walk is."""
+        """The current stop."""
         return self.found[self.index]
 
     @property
     def position(self) -> Position:
-        """The position there, as these eyes saw it."""
+        """The current position, as these eyes saw it."""
         return studied_position(self.stop.until(self.seen), self.eyes.seat)
 
     def go(self, command: str) -> None:
-        """Goes where a command says. Raises `UsageError` if there is no such place, or `IllegalError`."""
+        """Carries out a command. Raises `UsageError` if there is no such place, or `IllegalError`."""
         word, _, rest = command.strip().partition(" ")
         rest = rest.strip()
         if word in ("", "n", "next"):
@@ -101,7 +101,7 @@ class ReplayWalk:
         self.eyes, self.seen, self.found = eyes, seen, stops(seen)
 
     def _other_eyes(self) -> tuple[Eyes, Replay]:
-        """The next eyes of which is known what they saw."""
+        """Returns the next eyes for which it is known what they saw."""
         now = EVERY.index(self.eyes)
         for eyes in (*EVERY[now + 1 :], *EVERY[:now]):
             try:
@@ -111,7 +111,7 @@ class ReplayWalk:
         return self.eyes, self.seen
 
     def title(self) -> str:
-        """Where this is, what happened there and whose eyes see it, in one line."""
+        """Returns the place, what happened there and whose eyes see it, in one line."""
         stop = self.stop
         total = self.found[-1].decision
         return _(
@@ -124,7 +124,7 @@ class ReplayWalk:
         )
 
     def drawing(self) -> str:
-        """This position as SVG text."""
+        """Returns the position as SVG text."""
         from hkoji.cli.study import drawing
 
         title = place_title(self.position, self.stop.decision, self.found[-1].decision, self.eyes)
@@ -144,7 +144,7 @@ def _number(text: str) -> int:
 
 
 def walk(place: ReplayWalk, out: CommandOutput) -> None:
-    """Shows where `place` is, then for every line read where it leads, until `q` or the end of input."""
+    """Shows the place, then after every line read the new one, until `q` or the end of input."""
     asks = sys.stdin.isatty()
     _show(place, out)
     while True:
