@@ -20,7 +20,7 @@ from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
 
 ExpectedKeys: TypeAlias = Mapping[str, PublicKey | Collection[PublicKey]]
-"""The keys expected from outside (pins): for each name one key, or several of which any will do."""
+"""The keys expected from outside (pins): for each name one key, or several any of which is accepted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def _guarded(command: Callable[[], int | None]) -> int:
             _silence()
         out.error(error)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nhkoji: {_('interrupted; what was acknowledged stands')}\n")
+        sys.stderr.write(f"\nhkoji: {_('interrupted; acknowledged moves are kept')}\n")
         code = Exit.INTERRUPTED
     except BrokenPipeError:
         _silence()

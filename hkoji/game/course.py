@@ -36,7 +36,7 @@ class Author(Enum):
     ACTOR = auto()
     """The seat that owes the next entry."""
     SEAT = auto()
-    """Either seat, whoever owes the next entry."""
+    """Either seat, at any time."""
 
 
 _BY_SERVICE: Final = (Author.SERVICE, Author.SERVICE_ANY_TURN, Author.SERVICE_AFTER_END)

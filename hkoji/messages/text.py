@@ -1,8 +1,8 @@
 """Messages that can be shown in another language later: English text that remembers what it was made of.
 
-A `Text` is the English message, and also the template and the values it was made from. So the pure layers write
-English and know nothing of languages; whoever talks to a person renders the same template from a catalogue. A message
-is a whole sentence (or a whole phrase that stands by itself): grammar is the translator's. docs/languages.md.
+A `Text` is the English message, and also the template and the values it was made from. So the pure layers write English
+and know nothing of languages; the code that talks to a person renders the same template from a catalogue. A message is
+a whole sentence (or a whole phrase that stands by itself): grammar is the translator's. docs/languages.md.
 
 It does not know which language anybody wants, nor where catalogues are kept.
 """

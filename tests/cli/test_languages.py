@@ -1,4 +1,4 @@
-"""Languages: which one is spoken, that catalogues are whole, and that programs see none of it."""
+"""Languages: which one is spoken, that catalogues are complete, and that programs see none of it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.messages.text import shorten, tell
 
-_FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of an arena's export; # begins a remark")
+_FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of an arena's export; # begins a comment")
 
 
 def read_expected_keys(keys: Iterable[str], files: Iterable[str]) -> dict[str, tuple[PublicKey, ...]]:

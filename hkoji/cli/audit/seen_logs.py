@@ -125,7 +125,7 @@ class SeenLogs:
             for conflict, other, there in twice
             if not any((known := two_receipts(each, other)) and known.entry == conflict.entry for each, _ in same)
         ]
-        # Of several one that convicts somebody is told.
+        # Of several contradictions, one that convicts somebody is reported.
         found.sort(key=lambda each: each.contradiction.signer is None)
         return earlier, found[:1]
 
