@@ -39,7 +39,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "marker": "segnalino",
     },
 }
-"""The words of a page, unless an edition in its language has its own."""
+"""The words that are filled into a page, unless an edition in its language has its own."""
 
 
 def page(game: str, lang: str, edition: Edition | None = None) -> str:
@@ -67,7 +67,7 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 def _of_editions(game: str, lang: str, edition: Edition | None) -> Iterator[str]:
-    """The last section: the given edition, or all editions of the game."""
+    """Yields the lines of the last section: the given edition, or all editions of the game."""
     say = load_speaker(lang)
     yield ""
     yield (say(tell("This edition")) if edition else say(tell("Editions"))).upper()

@@ -1,8 +1,8 @@
 """The languages of hkoji, and speakers for them.
 
-A `Speaker` gives a message in one language. It is an argument wherever words for people are made, so that one process
-can speak to several people. This module reads neither files nor the environment: `hkoji.manual` loads catalogues.
-docs/languages.md.
+A `Speaker` gives a message in one language. All code that makes words for people takes it as an argument, so that one
+process can speak to several people. This module reads neither files nor the environment: `hkoji.manual` loads
+catalogues. docs/languages.md.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final, TypeAlias
 from hkoji.messages.text import Catalogue, render
 
 Speaker: TypeAlias = Callable[[str], str]
-"""Returns a `Text` in the speaker's language, and any other text as it is. `str` speaks English."""
+"""Returns a `Text` in the speaker's language, and any other text unchanged. `str` is the speaker of English."""
 
 ENGLISH: Final = "en"
 LANGUAGES: Final[dict[str, str]] = {ENGLISH: "English", "it": "italiano"}
-"""The languages by code, each with its own name for itself. Every one but English has a catalogue."""
+"""The languages by code, each with its name in that language. All except English have a catalogue."""
 
 _LOCALES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
 
@@ -31,7 +31,7 @@ def speaker(catalogue: Catalogue | None) -> Speaker:
 def language_of_locale(environ: Mapping[str, str]) -> str:
     """Returns the language that an environment asks for, English if it asks for none of `LANGUAGES`.
 
-    `LANGUAGE`, which is a list, comes first; then `LC_ALL`, `LC_MESSAGES` and `LANG`, of which the first one counts.
+    `LANGUAGE`, which is a list, comes first; then the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set.
     """
     wanted = environ.get("LANGUAGE", "").split(":")
     wanted.append(next((value for name in _LOCALES if (value := environ.get(name))), ""))

@@ -1,10 +1,8 @@
-"""Messages that can be shown in another language later: English text that remembers what it was made of.
+"""Messages that can be translated later: English texts that keep their template and values. docs/languages.md.
 
-A `Text` is the English message, and also the template and the values it was made from. So the pure layers write English
-and know nothing of languages; the code that talks to a person renders the same template from a catalogue. A message is
-a whole sentence (or a whole phrase that stands by itself): grammar is the translator's. docs/languages.md.
-
-It does not know which language anybody wants, nor where catalogues are kept.
+So the pure layers write English and know nothing of languages. The code that shows a message to a person renders the
+same template from a catalogue. A message is a complete sentence, or a phrase that stands alone, so that translators can
+use their own grammar. This module knows neither the reader's language nor the place of the catalogues.
 """
 
 from __future__ import annotations
@@ -18,17 +16,17 @@ class Catalogue(Protocol):
     """Templates in some language. The standard library's `gettext.NullTranslations` and its kin are catalogues."""
 
     def gettext(self, message: str, /) -> str:
-        """The template for `message`; `message` itself if there is none."""
+        """Returns the template for `message`; `message` itself if there is none."""
 
     def ngettext(self, one: str, many: str, number: int, /) -> str:
-        """The template for so many."""
+        """Returns the template for this number."""
 
 
 class Text(str):
     """A message in English, with its template and its values. A value may be a `Text` itself.
 
     `many` is the template for numbers other than one, and `number` says how many; without a plural `many` is empty.
-    A message from elsewhere, of which only the English is known, has `values` None: it is looked up as it stands.
+    If `values` is None, only the English of the message is known, and is itself looked up.
     """
 
     __slots__ = ("many", "number", "template", "values")
@@ -41,44 +39,44 @@ class Text(str):
     def __new__(
         cls, template: str, values: Mapping[str, object] | None = None, many: str = "", number: int = 1
     ) -> Text:
-        """The message; `tell`, `plural` and `quoted` are the ways to make one."""
+        """Makes the message. Callers use `tell`, `plural` or `quoted`."""
         chosen = many if many and number != 1 else template
         made = super().__new__(cls, chosen if values is None else chosen.format(**values))
         made.template, made.values, made.many, made.number = template, values, many, number
         return made
 
     def __getnewargs__(self) -> tuple[str, Mapping[str, object] | None, str, int]:  # type: ignore[override]
-        # `str` says its value here; this type is made again from more.
+        # For copies and pickles: `str` would give its value only, but `__new__` needs the parts.
         return self.template, self.values, self.many, self.number
 
 
 def tell(template: str, /, **values: object) -> Text:
-    """A message: `tell("{name} has been used this round", name=name)`. The template is a literal, or is not found."""
+    """Returns a message: `tell("{name} has been used this round", name=name)`. The template must be a literal."""
     return Text(template, values)
 
 
 def plural(one: str, many: str, number: int, /, **values: object) -> Text:
-    """A message that depends on a number, which its templates may name as `{n}`."""
+    """Returns a message that depends on a number, which its templates may name as `{n}`."""
     return Text(one, {"n": number, **values}, many, number)
 
 
 def quoted(english: str) -> Text:
-    """English that came from elsewhere. It is translated if it is word for word a message without values."""
+    """Returns English text from elsewhere as a message. It is translated if it equals a message without values."""
     return Text(english)
 
 
 class Dictated(Text):
-    """English from elsewhere together with the template and the values that it is said to be made of.
+    """English text from elsewhere, with the template and the values that its sender gives.
 
-    The template is only looked up: what no catalogue has is never formatted, and the English stands as it came.
+    A template that is in no catalogue is never formatted; then the English text is shown unchanged.
     """
 
     __slots__ = ()
 
-    def __new__(  # what is made is no subclass of this
+    def __new__(  # there are no subclasses
         cls, english: str, template: str, values: Mapping[str, object], many: str = "", number: int = 1
     ) -> Dictated:
-        """The message that reads `english`."""
+        """Makes the message whose English is `english`."""
         made = str.__new__(cls, english)
         made.template, made.values, made.many, made.number = template, values, many, number
         return made
@@ -88,17 +86,17 @@ class Dictated(Text):
 
 
 def any_of(names: Sequence[str]) -> str:
-    """Names to choose from: `A or B or C`; as it is if there is only one."""
+    """Returns names to choose from: `A or B or C`; a single name alone."""
     return reduce(lambda first, last: tell("{first} or {last}", first=first, last=last), names)
 
 
 def all_of(names: Sequence[str]) -> str:
-    """Names that belong together: `A and B and C`; as it is if there is only one."""
+    """Returns names that belong together: `A and B and C`; a single name alone."""
     return reduce(lambda first, last: tell("{first} and {last}", first=first, last=last), names)
 
 
 def render(message: str, catalogue: Catalogue) -> str:
-    """`message` in the catalogue's language: a `Text` with all its values, anything else as it is."""
+    """Returns `message` in the catalogue's language: a `Text` with all its values, any other text unchanged."""
     if not isinstance(message, Text):
         return message
     if message.many:
@@ -107,25 +105,25 @@ def render(message: str, catalogue: Catalogue) -> str:
         template = catalogue.gettext(message.template)
     if message.values is None:
         return template
-    shown = {name: _shown(value, catalogue) for name, value in message.values.items()}
+    values = {name: _rendered(value, catalogue) for name, value in message.values.items()}
     if not isinstance(message, Dictated):
-        return template.format(**shown)
+        return template.format(**values)
     if template in (message.template, message.many):
         return str(message)
     try:
-        return template.format(**shown)
+        return template.format(**values)
     except (LookupError, ValueError, TypeError, AttributeError):
         return str(message)
 
 
-def _shown(value: object, catalogue: Catalogue) -> object:
-    if isinstance(value, Exception):  # an error of the project as what it says
+def _rendered(value: object, catalogue: Catalogue) -> object:
+    if isinstance(value, Exception):  # an error of the project stands for its message
         value = getattr(value, "message", value)
     return render(value, catalogue) if isinstance(value, Text) else value
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """Returns `text` fit for a message: at most `width` characters, printable ASCII only."""
+    """Returns `text` in a form that fits into a message: at most `width` characters, printable ASCII only."""
     if len(text) <= width and text.isascii() and text.isprintable():
         return text
     plain = "".join(c if " " <= c <= "~" else "?" for c in text[: width + 1])

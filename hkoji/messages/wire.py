@@ -1,6 +1,6 @@
-"""Messages as data, for a reader in another language: their template and values, to JSON and back.
+"""Messages as JSON, for a reader in another language: their templates and values, and back.
 
-What comes back is somebody's word and nothing more: it is looked up in this side's own catalogues, or not used.
+A received template is not trusted: it is looked up in the reader's own catalogues, or not used.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _LONGEST: Final = 300
 
 
 class Explained(Protocol):
-    """An error that says what failed and what to do next, as every `HkojiError` does."""
+    """An error with a message and a hint, such as every `HkojiError`."""
 
     message: str
     hint: str
 
 
 def dismantle(message: str) -> dict[str, Any] | None:  # Any: JSON
-    """What a message was made of: `text`, `values`, and of a plural `many` and `number`; None if that is not known."""
+    """Returns the parts of a message: `text`, `values`, and for a plural `many` and `number`; None if not known."""
     if not isinstance(message, Text) or message.values is None:
         return None
     parts: dict[str, Any] = {
@@ -35,7 +35,7 @@ def dismantle(message: str) -> dict[str, Any] | None:  # Any: JSON
 
 
 def assemble(english: str, parts: object, depth: int = 0) -> str:
-    """`english`, to be shown in another language if `parts`, as of `dismantle`, are those of a known message."""
+    """Returns `english` as a message with `parts`, which come from `dismantle`; unchanged if they are malformed."""
     match parts:
         case {"text": str(template), "values": dict(values), **rest} if len(values) <= _MOST and depth < _DEEPEST:
             many, number = rest.get("many", ""), rest.get("number", 1)
@@ -47,7 +47,7 @@ def assemble(english: str, parts: object, depth: int = 0) -> str:
 
 
 def parts_of(error: Explained) -> dict[str, Any]:  # Any: JSON
-    """The parts of an error's `detail` and `hint`, as far as they are known, as a problem document carries them."""
+    """Returns the known parts of an error's `detail` and `hint`, as a problem document contains them."""
     parts = {"detail": dismantle(error.message), "hint": dismantle(error.hint)}
     return {name: made for name, made in parts.items() if made is not None}
 

@@ -42,7 +42,7 @@ def unpainted(text: str, *_styles: str) -> str:
 
 
 class Look(NamedTuple):
-    """How a board looks to its reader: language, names of the cards, styles; `plain` asks for sentences only."""
+    """How a reader sees a board: language, names of the cards, styles; with `plain` as sentences only."""
 
     say: Speaker = str
     deck: Deck = STANDARD
@@ -51,7 +51,7 @@ class Look(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Something that the reader can do: its name, the text to type, and its result in a few words or empty."""
+    """A decision that the reader can type: its name, the text to type, and its result in a few words or empty."""
 
     name: str
     typed: str
@@ -66,7 +66,7 @@ class Board(ABC):
     introduction: ClassVar[str] = ""
     """The rules in about ten lines for a first game; empty if the game has none."""
     reasons: ClassVar[Mapping[str, str]]
-    """For each of the ruleset's reasons the words that end `alice wins …`."""
+    """For each of the ruleset's reasons the words that complete `alice wins …`."""
 
     def __init__(self, position: Position, look: Look) -> None:
         self.position: Final = position
@@ -121,7 +121,7 @@ class Board(ABC):
 
     @abstractmethod
     def score_line(self, step: Step) -> str:
-        """How things stand after the round that the entry `step` has scored."""
+        """The score after the round that the entry `step` has ended."""
 
     @abstractmethod
     def table(self) -> Iterator[str]:
@@ -133,12 +133,12 @@ class Board(ABC):
 
     @abstractmethod
     def decisions(self) -> Iterator[Choice]:
-        """What can be decided now; nothing if no decision is this player's."""
+        """The decisions that this player can make now."""
 
     # --- words ------------------------------------------------------------------------------------------------
 
     def name(self, seat: Seat) -> str:
-        """`you`, or a player's name, cut where it would not fit into a line."""
+        """`you`, or a player's name, cut to the width that a line has for it."""
         if self.is_me(seat):
             return self.say(tell("you"))
         name = self.course.setup.names[seat] or (
@@ -163,7 +163,7 @@ class Board(ABC):
         return f"{self.name(seat)[: SIDE - 1]:{SIDE}}"
 
     def title(self) -> list[str]:
-        """Which game this is, whose it is and where it stands: in one line if there is room."""
+        """The game, its players and its state, in one line if there is room."""
         game = f"{self.game} {self.course.setup.game[:8]}"
         line = f"{game}   {self.players()}   {self.where()}"
         return [line] if len(line) <= WIDTH else [f"{game}   {self.where()}", *wrap(self.players(), WIDTH)]
@@ -227,9 +227,9 @@ class Board(ABC):
         )
 
     def news(self) -> list[str]:
-        """What has happened since this player last decided, in words and notation; if nothing, their own decision.
+        """The events since this player last decided, in words and notation; if there are none, their own decision.
 
-        For anybody else the last three events.
+        For a spectator, the last three events.
         """
         lines: list[str] = []
         own = 0

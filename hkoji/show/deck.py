@@ -1,7 +1,4 @@
-"""Decks: the names that the cards of a game have for people, in and out.
-
-A deck changes how cards are written for people, never how they behave: notation, JSON and the log do not know it.
-"""
+"""Decks: names of a game's cards, shown to people and typed by them. Notation, JSON and the log do not use them."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ class StandardDeck:
     name: Final = "standard"
 
     def fits(self, ruleset: str) -> bool:  # noqa: ARG002 # every game has its own cards
-        """True."""
+        """Returns True."""
         return True
 
     def symbol(self, card: str) -> str:

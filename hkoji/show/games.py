@@ -1,4 +1,4 @@
-"""The games that can be shown. Adding a game's board and drawing is adding a line here."""
+"""The games that can be shown. A new game gets a line here, which names its board and its drawing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def draw_position(scene: Scene) -> str:
     drawing = SHOWN_GAMES[name].drawing if name in SHOWN_GAMES else ""
     if not drawing:
         raise UsageError(
-            tell("there is no drawing of {game}", game=name), hint=tell("leave --svg and --png out to see its board")
+            tell("there is no drawing of {game}", game=name), hint=tell("omit --svg and --png to see its board")
         )
     drawn: str = _load(drawing)(scene)
     return drawn

@@ -1,7 +1,4 @@
-"""What is drawn: a position as one observer knows it, whose side is near, and the words around it.
-
-The words come from outside, where they are put into a language; here they are only set.
-"""
+"""The content of a drawing: a position as one observer knows it, and the words around it, already translated."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from hkoji.rules.protocol import State
 
 
 class Scene(NamedTuple):
-    """`near` is the seat at the lower edge. `news` has a line for each thing that happened last, `turn` what is due."""
+    """`near` is the seat at the lower edge. `news` has a line for each of the last events; `turn` says what is due."""
 
     state: State
     names: tuple[str, str]
@@ -23,8 +20,8 @@ class Scene(NamedTuple):
     turn: str = ""
     translate: Callable[[str], str] = str
     symbol: Callable[[str], str] = str
-    """A card's name as it is written on it: the cards may be named after another deck."""
+    """Returns the text on a card, which depends on the deck."""
 
     def word(self, message: str) -> str:
-        """One of the words of the drawing itself, which is a `Text`, in the language asked for."""
+        """Returns a word of the drawing itself, a `Text`, in the reader's language."""
         return self.translate(message)

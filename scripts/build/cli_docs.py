@@ -21,12 +21,12 @@ def settings() -> str:
     """The table of a service's settings."""
     from hkoji_server.settings import PREFIX, Settings
 
-    rows = ["| in the file | in the environment | else | what it is |", "|---|---|---|---|"]
+    rows = ["| setting | environment variable | default | meaning |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
         value = field.get_default(call_default_factory=True)
-        shown = "none" if value in (None, ()) else f"`{value}`"
-        said = " ".join((field.description or "").split())
-        rows.append(f"| `{name}` | `{PREFIX}{name.upper()}` | {shown} | {said} |")
+        default = "none" if value in (None, ()) else f"`{value}`"
+        meaning = " ".join((field.description or "").split())
+        rows.append(f"| `{name}` | `{PREFIX}{name.upper()}` | {default} | {meaning} |")
     return "\n".join(rows)
 
 

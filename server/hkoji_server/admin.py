@@ -1,4 +1,4 @@
-"""What the operator of a service does by hand on the database, with or without the service running."""
+"""The operator's commands on the database of a service, which may be running or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.health_check import HealthCheck
 from hkoji.log.private_key import PrivateKey, PublicKey
 from hkoji.messages.text import tell
-from hkoji_server.doctor import examine_host
+from hkoji_server.doctor import examine_service
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.database_check import CheckTally, check_games, check_players
 from hkoji_server.service.player_keys import PlayerKeys
@@ -29,7 +29,7 @@ from hkoji_server.settings import Settings, load
 from hkoji_server.store.location import Location
 from hkoji_server.store.maintenance import Maintenance
 from hkoji_server.store.open_store import location_of, open_store
-from hkoji_server.store.sqlite import backup as files
+from hkoji_server.store.sqlite import backup as sqlite_backup
 
 _RANGES = tuple(f"{number:02x}" for number in range(256))
 
@@ -42,7 +42,7 @@ def release(data: Path | None, name: str, *, database: str | None = None) -> str
     settings, location = _find(data, database)
     if isinstance(location, Path) and not location.is_file():
         raise NotFoundError(
-            tell("service in"), str(settings.data), hint=tell("give the folder that `hkoji serve --data` was given")
+            tell("service in"), str(settings.data), hint=tell("give the folder of `hkoji serve --data`")
         )
 
     async def work() -> str:
@@ -54,7 +54,7 @@ def release(data: Path | None, name: str, *, database: str | None = None) -> str
 
 
 def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
-    """Copies the database to a new file, or to a new name in a folder. Returns what was copied.
+    """Copies the database to a new file, or to a new name in a folder. Returns the name and the size of the copy.
 
     Raises `ExistsError`, `NotFoundError`, `StorageError`; then there is no copy.
     """
@@ -63,14 +63,14 @@ def backup(target: Path, data: Path | None, database: str | None = None) -> dict
         suffix = "sqlite3" if isinstance(location, Path) else "dump"
         target = target / f"hkoji-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{suffix}"
     if isinstance(location, Path):
-        files.copy(location, target)
+        sqlite_backup.copy(location, target)
     else:
         _dump(location, target)
     return {"file": str(target), "bytes": target.stat().st_size}
 
 
 def restore(source: Path, data: Path) -> dict[str, Any]:  # Any: JSON
-    """Makes a service's folder from a copy. Returns what it holds.
+    """Restores a service's folder from a copy. Returns the folder and the size of the database.
 
     Raises `ExistsError` if the folder has a database, `NotFoundError`, `StorageError`; then nothing was changed.
     """
@@ -84,23 +84,23 @@ def restore(source: Path, data: Path) -> dict[str, Any]:  # Any: JSON
                 tell("{file} is a copy of a PostgreSQL database", file=source),
                 hint="createdb NAME && pg_restore --no-owner --exit-on-error --dbname NAME FILE",
             )
-    files.verify(source)
+    sqlite_backup.verify(source)
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files.copy(source, location)
+    sqlite_backup.copy(source, location)
     return {"data": str(settings.data), "bytes": location.stat().st_size}
 
 
 def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> CheckTally:
-    """Checks the complete database, in so many processes. Raises `NotFoundError`, `StorageError`."""
+    """Checks the complete database, in `jobs` processes. Raises `NotFoundError`, `StorageError`."""
     _, location = _find(data, database)
-    with _kept(location) as kept:
-        identity = kept.identity()
-        tally = check_players(kept)
+    with _maintenance(location) as maintenance:
+        identity = maintenance.identity()
+        tally = check_players(maintenance)
         if identity is None:
             return tally
         key = PrivateKey.from_openssh(identity[0].encode()).public
         if jobs == 1:
-            return tally + check_games(kept, key)
+            return tally + check_games(maintenance, key)
     bounds = (*_RANGES, "g")
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for part in pool.map(partial(_check, location, key), bounds, bounds[1:], chunksize=4):
@@ -111,17 +111,17 @@ def check(data: Path | None, database: str | None = None, *, jobs: int = 1) -> C
 def vacuum(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Deletes expired logins and frees unused space. Returns the sizes before and after. Raises `StorageError`."""
     _, location = _find(data, database)
-    with _kept(location) as kept:
-        before = kept.figures().size
-        kept.vacuum(ClockAndEntropy().at())
-        return {"before": before, "after": kept.figures().size}
+    with _maintenance(location) as maintenance:
+        before = maintenance.figures().size
+        maintenance.vacuum(ClockAndEntropy().at())
+        return {"before": before, "after": maintenance.figures().size}
 
 
 def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Returns how much the database holds. Raises `NotFoundError`, `StorageError`."""
     _, location = _find(data, database)
-    with _kept(location) as kept:
-        found = kept.figures()
+    with _maintenance(location) as maintenance:
+        found = maintenance.figures()
     return {
         "games": {"total": sum(found.games.values()), **dict(sorted(found.games.items()))},
         "entries": found.entries,
@@ -135,7 +135,7 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
 
 def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[HealthCheck]:
     """Checks the database and the machine."""
-    return examine_host(data, database, backups=backups)
+    return examine_service(data, database, backups=backups)
 
 
 def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:
@@ -144,30 +144,30 @@ def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:
 
 
 @contextmanager
-def _kept(location: Location) -> Iterator[Maintenance]:
-    kept = Maintenance(location)
+def _maintenance(location: Location) -> Iterator[Maintenance]:
+    maintenance = Maintenance(location)
     try:
-        yield kept
+        yield maintenance
     finally:
-        kept.close()
+        maintenance.close()
 
 
 def _check(location: Location, key: PublicKey, low: str, high: str) -> CheckTally:
-    """Makes a part of the check, in a process of its own."""
-    with _kept(location) as kept:
-        return check_games(kept, key, low, high)
+    """Checks the games from id `low` to before `high`, in a separate process."""
+    with _maintenance(location) as maintenance:
+        return check_games(maintenance, key, low, high)
 
 
 def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
-    """Makes PostgreSQL's own copy, which is of one moment too."""
+    """Copies a PostgreSQL database by pg_dump. Such a copy shows the state at one moment too."""
     program = shutil.which("pg_dump")
     if program is None:
         raise UsageError(
-            tell("a PostgreSQL database is copied by pg_dump, which is not here"),
+            tell("a PostgreSQL database is copied by pg_dump, which is not installed"),
             hint=tell("install PostgreSQL's client programs, or run pg_dump --format=custom on the database's machine"),
         )
     if os.path.lexists(target):
-        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another"))
+        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another name"))
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     # The password is passed in the environment: the list of processes shows arguments.
     where = {"host": location.host, "port": location.port, "database": location.database, "query": location.query}
@@ -191,7 +191,7 @@ def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
             )
         os.link(part, target)
     except FileExistsError as error:
-        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another")) from error
+        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another name")) from error
     except OSError as error:
         raise StorageError(tell("cannot write {file}: {reason}", file=target, reason=error.strerror)) from error
     finally:

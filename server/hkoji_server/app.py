@@ -171,7 +171,7 @@ class Application:
         log.debug("stopped")
 
     def _with_middleware(self, limits: RateLimits) -> ASGIApp:
-        """The router inside everything that each request goes through, the innermost first."""
+        """Returns the router wrapped in the middleware that each request passes, from the innermost on."""
         settings = self._settings
         app: ASGIApp = BodyLimit(self.router, settings.max_body)
         if settings.limit_address:
@@ -204,7 +204,9 @@ def serve(
     config: Path | None = None,
     **given: Any,  # Any: settings by name
 ) -> None:
-    """Serves until it is stopped. Environment, settings file or default decide what is None.
+    """Serves until it is stopped.
+
+    For an argument that is None, the environment, the settings file or the default counts.
 
     Raises `StorageError` if the address or the folder cannot be used, `UsageError` for wrong settings.
     """
@@ -220,7 +222,7 @@ def serve(
     verify_opens(location)  # says what is wrong with the database before the server starts
 
     def ready() -> None:
-        with suppress(OSError):  # it serves also where its log cannot be written
+        with suppress(OSError):  # the service also runs if stderr cannot be written
             print(f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C", file=sys.stderr, flush=True)
         tell_systemd("READY=1")
 
@@ -232,21 +234,20 @@ def serve(
             app = create_app(settings, address=name, metrics=metrics)
             run(app, settings, listener, ready, metrics.tick if metrics else _nothing, app.stop_waiting)
             return
-        gone: Callable[[int], None] = _nothing
+        forget: Callable[[int], None] = _nothing
         if settings.metrics:
-            gathering = WorkersMetrics()
-            stack.callback(gathering.close)
-            stack.callback(gathering.serve(*parse_bind(settings.metrics)))
-            gone = gathering.forget
-        if Workers(settings.workers, partial(_work, settings, name), listener, gone).run(ready) == signal.SIGINT:
+            workers_metrics = WorkersMetrics()
+            stack.callback(workers_metrics.close)
+            stack.callback(workers_metrics.serve(*parse_bind(settings.metrics)))
+            forget = workers_metrics.forget
+        if Workers(settings.workers, partial(_work, settings, name), listener, forget).run(ready) == signal.SIGINT:
             raise KeyboardInterrupt
 
 
-def _work(settings: Settings, address: str, listener: socket.socket, told: Connection, parent: Connection) -> None:
+def _work(settings: Settings, address: str, listener: socket.socket, ready: Connection, parent: Connection) -> None:
     """Serves as one of several workers, until the supervisor stops it or dies."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # a terminal sends it to all processes; the supervisor stops the workers
+    # A terminal sends SIGINT to all processes, but it is the supervisor that stops the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     configure_logging(settings.log_level, settings.log_format)
     metrics = Metrics() if settings.metrics else None
     app = create_app(settings, address=address, metrics=metrics)
@@ -255,7 +256,7 @@ def _work(settings: Settings, address: str, listener: socket.socket, told: Conne
             app,
             settings,
             listener,
-            lambda: told.send_bytes(b"."),
+            lambda: ready.send_bytes(b"."),
             metrics.tick if metrics else _nothing,
             app.stop_waiting,
             parent=parent,
@@ -266,11 +267,11 @@ def _work(settings: Settings, address: str, listener: socket.socket, told: Conne
 
 
 def _nothing(_: int) -> None:
-    """Takes the place of a callback for metrics when there are none."""
+    """The callback if there are no metrics."""
 
 
 def _raise_open_files() -> None:
-    """Raises the limit of open files as far as the system allows: each connection is one, and 1,024 are few."""
+    """Raises the limit of open files as far as the system allows. Each connection is a file, and 1,024 are too few."""
     if sys.platform == "win32":
         return
     import resource

@@ -17,8 +17,8 @@ from hkoji.messages.text import tell
 from hkoji_server.settings import load
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.maintenance import Maintenance
+from hkoji_server.store.migrate import newest_schema
 from hkoji_server.store.open_store import location_of
-from hkoji_server.store.readiness import newest_schema
 
 _FILES: Final = 4096
 _DAY: Final = 24 * 3600
@@ -30,37 +30,37 @@ _SAFE: Final = {
 }
 
 
-def examine_host(
+def examine_service(
     data: Path | None,
     database: str | None = None,
     *,
     backups: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[HealthCheck]:
-    """Yields the results of the checks, each as soon as it is made."""
+    """Makes the checks, and yields the result of each at once."""
     location = location_of(load(data=data, database=database))
     try:
-        kept = Maintenance(location)
+        maintenance = Maintenance(location)
     except HkojiError as error:
         yield HealthCheck("database", "fail", error.message, error.hint)
         return
     try:
         yield HealthCheck("database", "ok", show_location(location))
-        yield HealthCheck("schema", "ok", tell("{schema}, as this program", schema=newest_schema()))
-        yield _durable(kept, location)
+        yield HealthCheck("schema", "ok", tell("{schema}, the schema of this program", schema=newest_schema()))
+        yield _durable(maintenance, location)
         if isinstance(location, Path):
             yield _permissions(location)
             yield _room(location)
-        yield _clock(kept.newest(), clock())
-        yield _identity(kept)
+        yield _clock(maintenance.newest(), clock())
+        yield _identity(maintenance)
     finally:
-        kept.close()
+        maintenance.close()
     yield _backups(backups, clock())
     yield _open_files()
 
 
-def _durable(kept: Maintenance, location: Location) -> HealthCheck:
-    settings = kept.settings()
+def _durable(maintenance: Maintenance, location: Location) -> HealthCheck:
+    settings = maintenance.settings()
     wrong = {name: value for name, value in settings.items() if name in _SAFE and value not in _SAFE[name]}
     shown = ", ".join(f"{name}={value}" for name, value in settings.items())
     if wrong:
@@ -82,7 +82,9 @@ def _permissions(file: Path) -> HealthCheck:
     open_ = [path for path in parts if path.stat().st_mode & 0o077]
     files = [path for path in open_ if path.is_file()]
     if not open_:
-        return HealthCheck("permissions", "ok", tell("nobody else can read the database, in which the private key is"))
+        return HealthCheck(
+            "permissions", "ok", tell("only its owner can read the database, which contains the private key")
+        )
     named = " ".join(map(str, open_))
     return HealthCheck(
         "permissions",
@@ -96,9 +98,9 @@ def _room(file: Path) -> HealthCheck:
     free, size = shutil.disk_usage(file.parent).free, file.stat().st_size
     shown = tell("{megabytes} MB are free, the database has {size} MB", megabytes=free // 10**6, size=size // 10**6)
     if free < 100 * 10**6:
-        return HealthCheck("disk", "fail", shown, tell("make room: a full disk refuses moves"))
+        return HealthCheck("disk", "fail", shown, tell("free some space: on a full disk no move can be saved"))
     if free < 2 * size:
-        return HealthCheck("disk", "warn", shown, tell("there is no room for a copy beside it"))
+        return HealthCheck("disk", "warn", shown, tell("there is not enough space for a copy of the database"))
     return HealthCheck("disk", "ok", shown)
 
 
@@ -110,14 +112,14 @@ def _clock(newest: str | None, now: float) -> HealthCheck:
         return HealthCheck(
             "clock",
             "fail",
-            tell("it is {now}, and the last receipt is of {last}", now=shown, last=newest),
+            tell("the clock shows {now}, but the last receipt is from {last}", now=shown, last=newest),
             tell("set the clock by NTP; until then receipts keep the later time"),
         )
     return HealthCheck("clock", "ok", tell("{now}, after the last receipt", now=shown))
 
 
-def _identity(kept: Maintenance) -> HealthCheck:
-    identity = kept.identity()
+def _identity(maintenance: Maintenance) -> HealthCheck:
+    identity = maintenance.identity()
     if identity is None:
         return HealthCheck("origin", "warn", tell("the service has never been started"), "hkoji serve")
     origin = identity[1]
@@ -126,21 +128,21 @@ def _identity(kept: Maintenance) -> HealthCheck:
     return HealthCheck(
         "origin",
         "warn",
-        tell("players sign {origin}, which is not https", origin=origin),
-        tell("over the internet: TLS before the service, and --origin https://… before players register"),
+        tell("players sign the origin {origin}, which is not https", origin=origin),
+        tell("on the internet, use TLS, and set --origin https://… before players register"),
     )
 
 
 def _backups(folder: Path | None, now: float) -> HealthCheck:
-    hint = tell("hkoji admin backup FOLDER, every day, to another machine")
+    hint = tell("run hkoji admin backup FOLDER every day, and keep the copies on another machine")
     if folder is None:
-        return HealthCheck("backups", "warn", tell("their age is not known; name their folder with --backups"), hint)
-    whole = folder.glob("[!.]*") if folder.is_dir() else ()  # a name with a dot is of a copy that was broken off
-    times = [path.stat().st_mtime for path in whole if path.is_file()]
+        return HealthCheck("backups", "warn", tell("their age is not known; give their folder with --backups"), hint)
+    complete = folder.glob("[!.]*") if folder.is_dir() else ()  # unfinished copies have names that begin with a dot
+    times = [path.stat().st_mtime for path in complete if path.is_file()]
     if not times:
-        return HealthCheck("backups", "fail", tell("there is none in {folder}", folder=folder), hint)
+        return HealthCheck("backups", "fail", tell("{folder} contains no backup", folder=folder), hint)
     hours = int((now - max(times)) // 3600)
-    age = tell("the last is {hours} h old", hours=hours)
+    age = tell("the last backup is {hours} h old", hours=hours)
     if now - max(times) < 2 * _DAY:
         return HealthCheck("backups", "ok", age)
     return HealthCheck("backups", "warn", age, hint)
@@ -152,7 +154,9 @@ def _open_files() -> HealthCheck:
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    shown = tell("a process may have {most} open, and each connection is one", most=most)
+    shown = tell("a process may open {most} files; each connection counts as one", most=most)
     if most != resource.RLIM_INFINITY and most < _FILES:
-        return HealthCheck("open files", "warn", shown, tell("raise it: LimitNOFILE= in the unit, or ulimit -Hn"))
+        return HealthCheck(
+            "open files", "warn", shown, tell("raise the limit: LimitNOFILE= in the unit, or ulimit -Hn")
+        )
     return HealthCheck("open files", "ok", shown)

@@ -1,6 +1,6 @@
 """The settings of a service: from arguments, environment variables that begin with `HKOJI_SERVER_`, or a settings file.
 
-The first of these that has a setting counts. The file is TOML, named by `--config` or `HKOJI_SERVER_CONFIG`.
+The first of these sources that has a setting counts. The file is TOML, named by `--config` or `HKOJI_SERVER_CONFIG`.
 Its keys are the names in `Settings`.
 """
 
@@ -26,7 +26,7 @@ _RATE: Final = re.compile(r"[1-9][0-9]{0,5}/(second|minute|hour)")
 _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
 
-def _split(value: Any) -> Any:  # Any: whatever a source gives
+def _split(value: Any) -> Any:  # Any: a source may give any value
     """Splits a text at commas; in TOML the setting is a list."""
     return [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
 
@@ -45,20 +45,20 @@ def parse_bind(text: str) -> tuple[str, int]:
     """Returns address and port of `HOST:PORT`. Raises `ValueError`."""
     found = _ADDRESS.fullmatch(text)
     if not found or int(found["port"]) > 65535:
-        raise ValueError("an address is HOST:PORT")
+        raise ValueError("an address has the form HOST:PORT")
     return found["six"] or found["host"] or "127.0.0.1", int(found["port"])
 
 
 def _rate(text: str) -> str:
     if not _RATE.fullmatch(text):
-        raise ValueError("a rate is as in 600/minute, of at most 999999 in a second, minute or hour")
+        raise ValueError("a rate is like 600/minute: at most 999999 a second, minute or hour")
     return text
 
 
 def _origin(text: str) -> str:
     """Checks an origin: players sign it, so it must fit into a statement."""
     if not is_origin(text):
-        raise ValueError("an origin is 1 to 256 printable ASCII characters without spaces, quotes and backslashes")
+        raise ValueError("an origin is 1 to 256 printable ASCII characters without spaces, quotes or backslashes")
     return text
 
 
@@ -80,53 +80,53 @@ class Settings(BaseSettings):
     )
 
     data: Path = Path("hkoji-data")
-    """Folder of the database file; made if missing."""
+    """Folder of the database file; created if missing."""
     database: SecretStr | None = None
-    """A PostgreSQL database instead, as in `postgresql+psycopg://me@host/hkoji`; `HKOJI_DATABASE` sets it too."""
+    """PostgreSQL database to use instead, as in `postgresql+psycopg://me@host/hkoji`; `HKOJI_DATABASE` sets it too."""
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = Field(default=8000, ge=0, le=65535)
     """Port; 0 for any free one."""
     origin: Annotated[str, AfterValidator(_origin)] | None = None
-    """What players call this service, as in `https://hanamikoji.example`; registrations and logins sign it."""
+    """URL by which players know this service, as in `https://hanamikoji.example`; registrations and logins name it."""
     workers: int = Field(default=1, ge=1, le=128)
-    """Processes that serve, on one address and one database."""
+    """Number of processes that serve the same address and database."""
     trusted_proxy: Annotated[
         tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_split)
     ] = ()
-    """Addresses or networks of reverse proxies: only they are believed who asks (X-Forwarded-For, -Proto)."""
+    """Addresses or networks of reverse proxies; X-Forwarded-For and X-Forwarded-Proto are believed from them only."""
     token_lifetime: int = Field(default=24 * 3600, ge=60)
-    """How long a login is good."""
+    """How long a login is valid."""
     challenge_lifetime: int = Field(default=300, ge=10)
     """How long a player may take to sign a login."""
     code_lifetime: int = Field(default=7 * 24 * 3600, ge=60)
     """How long a player may take to use the operator's code for another key."""
     cached_games: int = Field(default=10_000, ge=1)
-    """Games that a process keeps at hand."""
+    """Games that a process keeps in memory."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)
-    """Connections that a process takes; one more is answered 503."""
+    """Connections that a process accepts; others are answered 503."""
     max_waiting: int = Field(default=15_000, ge=1)
-    """Clients that may wait at once, in each process, for something to happen; one more is answered 503."""
+    """Clients of a process that may wait for new entries at once; others are answered 503."""
     limit_address: Annotated[str, AfterValidator(_rate)] | None = None
-    """Requests from one address (IPv6: one /64), as in `600/minute`, over all workers; more are answered 429."""
+    """Requests from one address (IPv6: one /64), as in `600/minute`, over all workers; others are answered 429."""
     limit_player: Annotated[str, AfterValidator(_rate)] | None = None
-    """Moves and private reads of one player, as in `300/minute`, over all workers; more are answered 429."""
+    """Moves and private reads of one player, as in `300/minute`, over all workers; others are answered 429."""
     request_timeout: float = Field(default=20, gt=0)
-    """How long a client may take to send a request whole, or to go on reading an answer."""
+    """How long a client may take to send a complete request, or pause while it reads an answer."""
     keep_alive: int = Field(default=30, ge=1)
     """How long a connection is kept after an answer."""
     metrics: Annotated[str, AfterValidator(_bind_address)] | None = None
-    """HOST:PORT where figures are shown to Prometheus: an address that players do not reach."""
+    """HOST:PORT of the metrics for Prometheus; players must not be able to reach it."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    """What is logged: at info a line for each request."""
+    """The lowest level that is logged; `info` adds a line for each request."""
     log_format: Literal["json", "text"] = "json"
     """Log lines for programs or for people."""
 
     @property
     def file(self) -> Path:
-        """The SQLite file: all there is to back up, unless there is a `database`."""
+        """The SQLite file. Without a `database` it is all that must be backed up."""
         return self.data / "hkoji.sqlite3"
 
     @classmethod
@@ -144,9 +144,9 @@ class Settings(BaseSettings):
 
 
 def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: settings by name
-    """Returns the settings from what is given and not None, the environment and the file.
+    """Returns the settings from the arguments that are not None, the environment and the file.
 
-    Processes started from here find the same file. Raises `UsageError`, `StorageError`.
+    Processes started from this one read the same file. Raises `UsageError`, `StorageError`.
     """
     if config is not None:
         os.environ[f"{PREFIX}CONFIG"] = str(config.expanduser().absolute())
@@ -166,20 +166,20 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
         if first["type"] == "extra_forbidden":
             raise UsageError(
                 tell("there is no setting {name}", name=shorten(name)),
-                hint=tell("look at {file}; docs/cli.md has all settings", file=file),
+                hint=tell("check {file}; docs/cli.md lists all settings", file=file),
             ) from None
         raise UsageError(
             tell(
-                "the setting {name} is not right: {reason}",
+                "the setting {name} is not valid: {reason}",
                 name=shorten(name),
                 reason=shorten(first["msg"].removeprefix("Value error, "), 120),
             ),
             hint=tell(
-                "give it as --{flag} (if `hkoji serve --help` has that), as {variable} or in {file}",
+                "set it by --{flag} (if `hkoji serve --help` lists it), by {variable} or in {file}",
                 flag=name.replace("_", "-"),
                 variable=f"{PREFIX}{name.upper()}",
                 file=file,
             ),
         ) from None
-    except ValueError as error:  # of the file: it is no TOML
-        raise UsageError(tell("{file} is no TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error
+    except ValueError as error:  # the file is not TOML
+        raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error

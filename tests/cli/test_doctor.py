@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hkoji_server import doctor as hosts
-from hkoji_server.doctor import examine_host
+from hkoji_server.doctor import examine_service
 
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.player.doctor import show
@@ -196,7 +196,7 @@ def data(made: Player, tmp_path: Path) -> Path:
 
 
 def refereed(data: Path, now: float = NOW, **given: Any) -> dict[str, HealthCheck]:
-    return {check.name: check for check in examine_host(data, clock=lambda: now, **given)}
+    return {check.name: check for check in examine_service(data, clock=lambda: now, **given)}
 
 
 def test_a_host_who_is_well(data: Path, tmp_path: Path) -> None:

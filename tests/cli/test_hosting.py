@@ -68,7 +68,7 @@ def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: 
     assert code == 8
     value = json.loads(out)
     assert (value["ok"], value["faults"], value["games"]) == (False, 1, 1)
-    assert value["found"][0]["reason"] == "the summary's round is not what the log says"
+    assert value["found"][0]["reason"] == "the summary's round does not agree with the log"
     assert json.loads(err)["error"]["exit_code"] == 8
     code, out, err = run("admin", "check", "--data", data, "--lang", "it")
     assert "il campo round del riassunto" in out
@@ -84,4 +84,4 @@ def test_the_doctor_of_a_database_that_is_not_named_in_the_command(
     out = run("doctor", "--backups", tmp_path / "copies", "--json")[1]
     said = {check["name"]: check["said"] for check in json.loads(out)["checks"]}
     assert said["database"] == str(served / "hkoji.sqlite3")
-    assert said["backups"] == "the last is 0 h old"
+    assert said["backups"] == "the last backup is 0 h old"

@@ -98,15 +98,15 @@ DAMAGE = {
     "the last entry": (f"DELETE FROM entry WHERE game = {OVER} AND seq = (SELECT max(seq) FROM entry e "
                        "WHERE e.game = entry.game)", "summary's"),
     "an entry amid": (f"DELETE FROM entry WHERE seq = 3 AND game = {OVER}", "step 2"),
-    "all entries": (f"DELETE FROM entry WHERE game = {OVER}", "there is no entry"),
+    "all entries": (f"DELETE FROM entry WHERE game = {OVER}", "the game has no entries"),
     "a salt": (f"UPDATE opening SET salt = '{'ab' * 32}' WHERE seq = 6 AND game = {PLAYING}", "does not fit"),
-    "an opening": (f"DELETE FROM opening WHERE seq = 6 AND game = {PLAYING}", "opening 0 of entry 6 is not there"),
+    "an opening": (f"DELETE FROM opening WHERE seq = 6 AND game = {PLAYING}", "opening 0 of entry 6 is missing"),
     "one opening more": (
         f"INSERT INTO opening (game, seq, part, cards, salt) VALUES ({PLAYING}, 6, 1, 'A', '{'ab' * 32}')",
         "belongs to no commitment",
     ),
     "the seed": (f"UPDATE secret SET seed = '{'ab' * 32}' WHERE game = {PLAYING}", "not the one committed to"),
-    "no seed": (f"DELETE FROM secret WHERE game = {PLAYING}", "the seed is not there"),
+    "no seed": (f"DELETE FROM secret WHERE game = {PLAYING}", "the seed is missing"),
     **{
         f"the summary's {field}": (f"UPDATE game SET {field} = {value} WHERE status = 'playing'", f"summary's {field}")
         for field, value in {

@@ -20,7 +20,7 @@ import structlog
 from hkoji_server.process.log_lines import configure_logging
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.routes import health
-from hkoji_server.store.readiness import newest_schema
+from hkoji_server.store.migrate import newest_schema
 
 from tests.support.inside import Inside, inside
 from tests.support.service import Answer, serving
@@ -105,7 +105,7 @@ def test_a_full_disk_is_not_ready(service: Inside, monkeypatch: pytest.MonkeyPat
     free -= 1
     problem = not_ready(service).json
     assert problem["detail"] == "the disk is full"
-    assert "make room" in problem["hint"]
+    assert "free some space" in problem["hint"]
     assert set(asked) == {service.data}
 
 

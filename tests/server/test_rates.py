@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.rate_limits import RateLimits, place_of
+from hkoji_server.service.rate_limits import RateLimits, counted_name
 from hkoji_server.settings import parse_rate
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.rates import PostgresRates
@@ -146,7 +146,7 @@ class TestPostgres(RatesContract):
     ],
 )
 def test_whom_an_address_is_counted_for(address: str | None, place: str) -> None:
-    assert place_of(address) == place
+    assert counted_name(address) == place
 
 
 def test_rates_as_they_are_written() -> None:

@@ -41,9 +41,9 @@ def test_a_list_in_the_environment_is_separated_by_commas(monkeypatch: pytest.Mo
         ({"log_format": "xml"}, "log_format"),
         ({"trusted_proxy": ["everybody"]}, "trusted_proxy"),
         ({"max_body": "s3cret"}, "max_body"),
-        ({"limit_address": "10/day"}, "limit_address: a rate is as in 600/minute"),
-        ({"limit_player": "0/minute"}, "limit_player: a rate is as in 600/minute"),
-        ({"metrics": "9464"}, "metrics: an address is HOST:PORT"),
+        ({"limit_address": "10/day"}, "limit_address: a rate is like 600/minute"),
+        ({"limit_player": "0/minute"}, "limit_player: a rate is like 600/minute"),
+        ({"metrics": "9464"}, "metrics: an address has the form HOST:PORT"),
         # What no statement can hold: a service of that name would start, and nobody could register or log in.
         ({"origin": "https://hanamikoji example"}, "origin: an origin is"),
         ({"origin": 'https://a"b.example'}, "origin: an origin is"),
@@ -53,7 +53,7 @@ def test_a_list_in_the_environment_is_separated_by_commas(monkeypatch: pytest.Mo
 )
 def test_what_is_wrong_is_named(given: dict[str, object], name: str) -> None:
     name, _, reason = name.partition(": ")
-    with pytest.raises(UsageError, match=rf"setting {name} is not right: {reason}") as raised:
+    with pytest.raises(UsageError, match=rf"setting {name} is not valid: {reason}") as raised:
         load(**given)
     assert "s3cret" not in str(raised.value) + raised.value.hint
 
@@ -79,7 +79,7 @@ def test_what_the_environment_leaves_empty_is_not_set(monkeypatch: pytest.Monkey
 
 def test_a_file_that_is_wrong(file: Path) -> None:
     file.write_text("port = = 1\n")
-    with pytest.raises(UsageError, match="is no TOML"):
+    with pytest.raises(UsageError, match="is not TOML"):
         load(file)
     file.write_text("colour = 1\n")
     with pytest.raises(UsageError, match=r"there is no setting colour$"):

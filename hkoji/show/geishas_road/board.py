@@ -1,4 +1,4 @@
-"""The board of Geisha's Road: the circle and who stands where, lanterns, both tableaus with their influence, hand."""
+"""The board of Geisha's Road: the circle with the geisha, lanterns, both tableaus with their influence, hand."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class GeishasRoadBoard(Board):
         )
 
     def score_line(self, step: Step) -> str:
-        """Prestige, markers and rounds on both sides, of the round that has just been scored."""
+        """Prestige, markers and rounds of both sides, after the round that has just been scored."""
         # The next round may have been dealt in the same step: what has been scored is still in the state before it.
         steps = self.position.replay.steps
         before = steps[step.entry.seq - 1].course.state
@@ -294,7 +294,7 @@ class GeishasRoadBoard(Board):
     def decisions(self) -> Iterator[Choice]:
         """Every answer, order or choice, or an example of each action that is left.
 
-        In words where a sign would mean something to the shell: `order` for `>`, `marker` for `!`, `start` for `^`.
+        Words replace the signs that have a meaning in a shell: `order` for `>`, `marker` for `!`, `start` for `^`.
         """
         legal = self.position.legal
         match self.state.due:

@@ -1,4 +1,4 @@
-"""A position of Geisha's Road: the circle and who stands where, lanterns, tableaus, influence, markers, hands."""
+"""A position of Geisha's Road: the circle with the geisha, lanterns, tableaus, influence, markers, hands."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float
 
 
 def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float, y: float) -> None:
-    """A colour: both sides' influence, her lanterns, and where her marker lies; a golden edge for who leads."""
+    """A colour: both sides' influence, her lanterns, and where her marker lies; a golden edge for the leading side."""
     look = cards.KINDS[COLOURS[number]]
     mat.rect(x, y, _CARD, _BLOCK, rx=8, fill=PAPER, stroke=INK, stroke_width=1.5)
     mat.rect(x + 6, y + 30, _CARD - 40, _BLOCK - 60, rx=5, fill=look.colour)
@@ -109,7 +109,7 @@ def _lantern(mat: Mat, x: float, y: float, points: str, *, light: bool) -> None:
 
 
 def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -> None:
-    """The circle: five teahouses, clockwise from the top, and in front of each those who stand there."""
+    """The circle: five teahouses, clockwise from the top, and in front of each the geisha who stand there."""
     mat.circle(x, y, _RADIUS, fill="none", stroke=LINE, stroke_width=16)
     for number in range(TEAHOUSES):
         angle = 2 * pi * (number + 0.5) / TEAHOUSES

@@ -29,9 +29,9 @@ _PLAYED: Final = {1: tell("a secret"), 2: tell("a trade-off"), 3: tell("a gift")
 _INTRODUCTION: Final = tell(
     """\
 Hanamikoji. Seven geisha, A to G, have 2 2 2 3 3 4 5 charm, and as many cards.
-Who has more cards on their side of a geisha when a round ends has her favor.
-With the favor of 4 geisha, or with 11 charm, you win. If nobody does, there is
-a new round; favors stay until somebody has more cards there.
+When a round ends, a geisha favors the player with more cards on their side.
+With the favor of 4 geisha, or with 11 charm, you win. Otherwise there is a new
+round; a favor stays until the other player has more cards there.
 In a round each of you four times draws a card and takes an action, each once:
   1 secret       one card face down; it counts when the round ends
   2 trade-off    two cards face down; nobody gets them

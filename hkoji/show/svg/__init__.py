@@ -1,5 +1,5 @@
 """Drawings as SVG text: what the tables of all games share, and bar charts.
 
-A drawing reads a position as one observer knows it and nothing else, so it can show no more. All art is this project's
-own; every colour has a letter or a number beside it, so that nobody has to distinguish colours.
+A drawing reads only a position as one observer knows it, so it cannot show more. All art is this project's own. Beside
+every colour stands a letter or a number, so that readers need not distinguish colours.
 """

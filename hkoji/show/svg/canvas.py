@@ -1,4 +1,4 @@
-"""SVG, element by element: what the drawings need of it and no more. Knows no game.
+"""The SVG elements that the drawings need. Knows no game.
 
 Numbers are written with at most two decimals, attributes in the order in which they are given, text escaped.
 """
@@ -12,7 +12,7 @@ SANS: Final = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 SERIF: Final = "Georgia, 'Times New Roman', 'DejaVu Serif', serif"
 
 Attribute = str | int | float | None
-"""None leaves an attribute out."""
+"""An attribute that is None is omitted."""
 
 
 class Canvas:
@@ -68,7 +68,7 @@ class Canvas:
         self._lines.append(f"{' ' * self._depth}{line}")
 
     def __str__(self) -> str:
-        """The whole file."""
+        """Returns the complete file."""
         size = _attributes({"width": self.width, "height": self.height})
         box = f"0 0 {_number(self.width)} {_number(self.height)}"
         head = f'<svg xmlns="http://www.w3.org/2000/svg"{size} viewBox="{box}" role="img">'

@@ -1,7 +1,7 @@
-"""Cards, markers and tokens: what lies on a table, each at a place on a mat. Knows no game.
+"""Cards, markers and tokens, each drawn at a place on a mat. Knows no game.
 
-A kind of card has a letter, a colour and a sign of its own, so that it can be told by each of the three alone. The
-colours are seven that people with any of the usual kinds of colour blindness tell apart (after Okabe and Ito).
+A kind of card has a letter, a colour and a sign of its own, so that each of the three identifies it. People with
+any of the usual kinds of colour blindness can distinguish the seven colours (after Okabe and Ito).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def face(mat: Mat, name: str, x: float, y: float, *, dashed: bool = False, scale
 
 
 def back(mat: Mat, x: float, y: float, *, scale: float = 1) -> None:
-    """A card that nobody who sees this drawing knows."""
+    """Draws a card that no reader of this drawing knows."""
     mat.open(transform=f"translate({x:.1f} {y:.1f})" + (f" scale({scale:g})" if scale != 1 else ""))
     mat.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx=5, fill=BACK, stroke=INK)
     mat.rect(5, 5, WIDTH - 10, HEIGHT - 10, rx=3, fill="none", stroke=_THREAD)

@@ -1,4 +1,4 @@
-"""What the tables of all games share: the frame, and each player's panel with name, actions and hand."""
+"""The parts that the tables of all games share: the frame, and each player's panel with name, actions and hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def begin(scene: Scene, height: float, game: str, where: str) -> Mat:
 
 
 def foot(scene: Scene) -> float:
-    """The height of the last lines: what has happened and what is due."""
+    """The height of the last lines, which show the last events and what is due."""
     return 22 + _NEWS * (len(scene.news) + bool(scene.turn))
 
 

@@ -19,10 +19,10 @@ MOST_HEAD: Final = 32_768
 """The most bytes of a request outside its body. The largest stream cursor has some ten thousand."""
 
 _KINDS: Final = {
-    400: ("invalid", "it is no HTTP request"),
-    408: ("too-slow", "the request did not come whole in time; nothing was changed"),
+    400: ("invalid", "it is not an HTTP request"),
+    408: ("too-slow", "the request was not complete in time; nothing was changed"),
     431: ("too-large", f"address and headers of the request are larger than {MOST_HEAD} bytes; nothing was changed"),
-    503: ("too-busy", "the service has as many connections as it takes; nothing was changed"),
+    503: ("too-busy", "the service has reached its limit of connections; nothing was changed"),
 }
 
 
@@ -37,19 +37,19 @@ class GuardedConnection(HttpToolsProtocol):
     patience: float = 20.0
 
     _since: float | None = None
-    """When the request began that is not complete yet; for a new connection, when it was made."""
+    """When the unfinished request began; for a new connection, when the connection was made."""
     _stuck: float | None = None
     """Since when the client has not read its answer."""
     _head: int = 0
     """The size of the request's address and of its complete headers."""
     _outside: int = 0
-    """The bytes received since the piece in which it began, without its body: headers without an end count too."""
+    """The bytes received after the piece in which the request began, without its body. Unfinished headers count too."""
     _begun: bool = False
-    """Whether a request began in this piece."""
+    """Whether a request began in the current piece."""
     _payload: int = 0
-    """How much of this piece is body."""
+    """How many bytes of the current piece are body."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own signature
         """Accepts the connection, or refuses it."""
         super().connection_made(transport)
         self._since = self.loop.time()
@@ -106,8 +106,8 @@ class GuardedConnection(HttpToolsProtocol):
         self._stuck = None
         super().resume_writing()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 # it may quote what was sent
-        """Refuses what is not HTTP, or was not parsed to its end."""
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 # the message may quote the request
+        """Refuses a request that is not HTTP, or whose headers are too large."""
         self._refuse(431 if self._head > MOST_HEAD else 400)
 
     def expire(self, now: float) -> None:
@@ -127,7 +127,7 @@ class GuardedConnection(HttpToolsProtocol):
         lines = [f"HTTP/1.1 {status} {title}", "content-type: application/problem+json", "cache-control: no-store"]
         lines += [f"content-length: {len(body)}", "connection: close", *(("retry-after: 5",) if status == 503 else ())]
         cycle = self.cycle
-        # Not into the answer to an earlier request, which may be on its way.
+        # The refusal must not be written into the answer to an earlier request, which may not be complete yet.
         if not self.pipeline and (
             cycle is None or cycle.response_complete or (cycle.more_body and not cycle.response_started)
         ):

@@ -1,7 +1,7 @@
 """Log lines on stderr: JSON for programs, text for people. No secret is ever passed to the log.
 
-Lines of other libraries have the same form. Of an exception the log has its class and its place. It has the message
-only of the project's own exceptions, which hold no secrets: others quote values.
+Lines of other libraries have the same form. For an exception, a line has its class and its place in the code. Only the
+project's own exceptions, which contain no secrets, are logged with their messages: others may quote secret values.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def configure_logging(level: LogLevel, form: LogFormat = "json") -> None:
 
 
 class _LossyFile(io.TextIOBase):
-    """A file that drops a line on a full disk or a closed pipe: a request must not fail for its log line."""
+    """A file that drops a line on a full disk or a closed pipe. A request must not fail because of its log line."""
 
     def __init__(self, file: TextIO) -> None:
         super().__init__()
@@ -76,17 +76,17 @@ def _add_exception(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def describe(error: BaseException) -> str:
-    """Returns an exception for the log: its class, the database's name for it, and the message of the project's own."""
+    """Describes an exception for the log: its class, the database's code, and the message of the project's own ones."""
     original = getattr(error, "orig", None) or error
     name = getattr(original, "sqlite_errorname", None) or getattr(original, "sqlstate", None)
-    said = f": {error}" if isinstance(error, HkojiError) else ""
-    return f"{type(error).__name__}{f' ({name})' if name else ''}{said}"
+    message = f": {error}" if isinstance(error, HkojiError) else ""
+    return f"{type(error).__name__}{f' ({name})' if name else ''}{message}"
 
 
 def _as_text(_: WrappedLogger, __: str, event: EventDict) -> str:
-    at, level, what = event.pop("timestamp", ""), event.pop("level", ""), event.pop("event", "")
+    at, level, message = event.pop("timestamp", ""), event.pop("level", ""), event.pop("event", "")
     rest = " ".join(f"{name}={_quote(value)}" for name, value in sorted(event.items()))
-    return f"{at} {level:7} {what} {rest}".rstrip()
+    return f"{at} {level:7} {message} {rest}".rstrip()
 
 
 def _quote(value: object) -> str:

@@ -38,11 +38,14 @@ class Metrics:
             "hkoji_request_seconds", "Time from request to answer", ["route"], buckets=_FAST, **given
         )
         self._appends = Counter(
-            "hkoji_appends", "Attempts to append: taken, conflict (somebody was first), refused", ["outcome"], **given
+            "hkoji_appends",
+            "Attempts to append: taken, conflict (another entry was first), refused",
+            ["outcome"],
+            **given,
         )
         self._store = Histogram(
             "hkoji_store_seconds",
-            "Time of calls to the store; of append with the refereeing",
+            "Time of calls to the store; append includes the refereeing",
             ["call"],
             buckets=_FAST,
             **given,
@@ -68,7 +71,7 @@ class Metrics:
         self._memory.set(_resident())
 
     def serve(self, bind: str, port: int) -> Callable[[], None]:
-        """Serves this process's metrics. Returns the function that ends it."""
+        """Serves this process's metrics. Returns a function that stops this."""
         return _serve(bind, port, self._registry)
 
 
@@ -80,7 +83,7 @@ class WorkersMetrics:
         os.environ[_FOLDER] = self._folder  # workers inherit it; the library reads it when it is loaded
 
     def serve(self, bind: str, port: int) -> Callable[[], None]:
-        """Serves the metrics. Returns the function that ends it."""
+        """Serves the metrics. Returns a function that stops this."""
         from prometheus_client import CollectorRegistry
         from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -120,7 +123,7 @@ def _serve(bind: str, port: int, registry: Any) -> Callable[[], None]:  # Any: t
 
 
 def _resident() -> int:
-    """Returns the bytes of memory of this process, or the most it has had where the system gives only that."""
+    """Returns the memory of this process in bytes; on systems that report only its maximum, that maximum."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

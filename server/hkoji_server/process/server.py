@@ -84,7 +84,7 @@ def run(
     *,
     parent: Connection | None = None,
 ) -> None:
-    """Serves until it is stopped or, with a `parent`, until that has gone.
+    """Serves until it is stopped or, if there is a `parent`, until that process ends.
 
     `ready` is called when it serves, `tick` once a second with the number of connections.
     """
@@ -110,7 +110,7 @@ def run(
 
 
 def _watch(parent: Connection, server: uvicorn.Server) -> None:
-    """Stops a worker when its supervisor has gone: no other process would stop it."""
+    """Stops a worker when its supervisor has died: no other process would stop it."""
     try:
         parent.recv()
     except (EOFError, OSError):

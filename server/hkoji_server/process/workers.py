@@ -26,7 +26,7 @@ from hkoji_server.process.server import PATIENCE
 log = structlog.get_logger("hkoji")
 
 Target = Callable[[socket.socket, Connection, Connection], None]
-"""The work of a worker: serve on the socket, report that on the first connection, stop when the second ends."""
+"""The work of a worker: serve on the socket, report readiness on the first connection, stop when the second closes."""
 
 _SHORT_LIFE: Final = 5.0
 _LONGEST_PAUSE: Final = 30.0
@@ -34,48 +34,53 @@ _LONGEST_PAUSE: Final = 30.0
 
 @dataclass(slots=True)
 class _WorkerSlot:
-    """A slot for a worker: its process, if there is one, and when the next one may be started."""
+    """A slot for a worker: its process, if one runs, and when the next one may start."""
 
     number: int
     process: SpawnProcess | None = None
-    told: Connection | None = None
+    ready: Connection | None = None
+    """On which the process reports that it is ready; None once it has."""
     lifeline: Connection | None = None
+    """Closes when the supervisor dies, which stops the process."""
     started: float = 0.0
     pause: float = 0.0
     due: float = field(default=0.0)
 
 
 class Workers:
-    """Runs `target` in so many processes until it is stopped. `target` must be importable: processes are spawned."""
+    """Runs `target` in `count` processes until it is stopped, and calls `forget` with the process id of each that died.
 
-    def __init__(self, count: int, target: Target, listener: socket.socket, gone: Callable[[int], None]) -> None:
-        self._places = [_WorkerSlot(number) for number in range(count)]
+    `target` must be importable: processes are spawned.
+    """
+
+    def __init__(self, count: int, target: Target, listener: socket.socket, forget: Callable[[int], None]) -> None:
+        self._slots = [_WorkerSlot(number) for number in range(count)]
         self._target = target
         self._listener = listener
-        self._gone = gone
+        self._forget = forget
         self._context = multiprocessing.get_context("spawn")
         self._stopped_by: int | None = None
         # A signal must end the wait at once: its handler writes to this pipe, and the wait reads it.
         self._awake, self._wake = multiprocessing.Pipe(duplex=False)
 
     def run(self, ready: Callable[[], None]) -> int:
-        """Serves; calls `ready` when all workers serve for the first time. Returns the signal that ended it.
+        """Serves, and calls `ready` when all workers are ready. Returns the signal that stopped it.
 
-        Raises `StorageError` if the first ones cannot start.
+        Raises `StorageError` if one of the first workers cannot start.
         """
         before = {each: signal.signal(each, self._handle) for each in (signal.SIGTERM, signal.SIGINT)}
-        waiting = {place.number for place in self._places}
+        starting = {slot.number for slot in self._slots}
         try:
             while self._stopped_by is None:
                 self._fill()
-                for place in self._watch():
-                    if self._is_ready(place):
-                        waiting.discard(place.number)
-                        if not waiting:
-                            ready()
-                            waiting = {-1}
-                    elif place.process and not place.process.is_alive():
-                        self._bury(place, first=place.number in waiting)
+                for slot in self._watch():
+                    if self._is_ready(slot):
+                        if slot.number in starting:
+                            starting.remove(slot.number)
+                            if not starting:
+                                ready()
+                    elif slot.process and not slot.process.is_alive():
+                        self._handle_death(slot, first=slot.number in starting)
             log.debug("stopping", signal=self._stopped_by)
             return self._stopped_by
         finally:
@@ -90,69 +95,74 @@ class Workers:
 
     def _fill(self) -> None:
         now = time.monotonic()
-        for place in self._places:
-            if place.process is None and place.due <= now and self._stopped_by is None:
-                self._start(place, now)
+        for slot in self._slots:
+            if slot.process is None and slot.due <= now and self._stopped_by is None:
+                self._start(slot, now)
 
-    def _start(self, place: _WorkerSlot, now: float) -> None:
-        told, telling = self._context.Pipe(duplex=False)
-        kept, lifeline = self._context.Pipe(duplex=False)
-        place.process = self._context.Process(
-            target=self._target, args=(self._listener, telling, kept), name=f"hkoji-worker-{place.number}"
+    def _start(self, slot: _WorkerSlot, now: float) -> None:
+        # Of each pipe the worker has one end, and this process closes its own copy of that end: so the other end
+        # notices
+        # when the process that holds it dies.
+        ready, worker_ready = self._context.Pipe(duplex=False)
+        worker_lifeline, lifeline = self._context.Pipe(duplex=False)
+        slot.process = self._context.Process(
+            target=self._target,
+            args=(self._listener, worker_ready, worker_lifeline),
+            name=f"hkoji-worker-{slot.number}",
         )
-        place.process.start()
-        telling.close()
-        kept.close()
-        place.told, place.lifeline, place.started = told, lifeline, now
+        slot.process.start()
+        worker_ready.close()
+        worker_lifeline.close()
+        slot.ready, slot.lifeline, slot.started = ready, lifeline, now
 
     def _watch(self) -> list[_WorkerSlot]:
         """Returns the workers that have become ready or died."""
-        places: dict[object, _WorkerSlot] = {}
-        for place in self._places:
-            if place.process is not None:
-                places[place.process.sentinel] = place
-                if place.told is not None:
-                    places[place.told] = place
-        dues = [place.due for place in self._places if place.process is None]
+        slots: dict[object, _WorkerSlot] = {}
+        for slot in self._slots:
+            if slot.process is not None:
+                slots[slot.process.sentinel] = slot
+                if slot.ready is not None:
+                    slots[slot.ready] = slot
+        dues = [slot.due for slot in self._slots if slot.process is None]
         pause = max(0.0, min(dues) - time.monotonic()) if dues else None
-        news = wait([*places, self._awake], pause)  # type: ignore[list-item] # sentinels and connections
-        return list({places[each].number: places[each] for each in news if each in places}.values())
+        news = wait([*slots, self._awake], pause)  # type: ignore[list-item] # sentinels and connections
+        return list({slots[each].number: slots[each] for each in news if each in slots}.values())
 
-    def _is_ready(self, place: _WorkerSlot) -> bool:
-        if place.told is None or not place.told.poll():
+    def _is_ready(self, slot: _WorkerSlot) -> bool:
+        if slot.ready is None or not slot.ready.poll():
             return False
         try:
-            place.told.recv_bytes()
+            slot.ready.recv_bytes()
             ready = True
         except (EOFError, OSError):
             ready = False
-        place.told.close()
-        place.told = None
+        slot.ready.close()
+        slot.ready = None
         return ready
 
-    def _bury(self, place: _WorkerSlot, *, first: bool) -> None:
-        assert place.process is not None
-        place.process.join()
-        code, pid = place.process.exitcode, place.process.pid or 0
-        log.error("worker died", worker=place.number, pid=pid, code=code)
-        self._gone(pid)
+    def _handle_death(self, slot: _WorkerSlot, *, first: bool) -> None:
+        assert slot.process is not None
+        slot.process.join()
+        code, pid = slot.process.exitcode, slot.process.pid or 0
+        log.error("worker died", worker=slot.number, pid=pid, code=code)
+        self._forget(pid)
         if first:
             raise StorageError(
                 tell("a worker could not start; its exit code is {code}", code=code),
-                hint=tell("it has said why; nothing was changed"),
+                hint=tell("see the log lines of the worker; nothing was changed"),
             )
         now = time.monotonic()
-        place.pause = min(_LONGEST_PAUSE, place.pause * 2 or 0.25) if now - place.started < _SHORT_LIFE else 0.0
-        place.due = now + place.pause
-        for each in (place.lifeline, place.told):
+        slot.pause = min(_LONGEST_PAUSE, slot.pause * 2 or 0.25) if now - slot.started < _SHORT_LIFE else 0.0
+        slot.due = now + slot.pause
+        for each in (slot.lifeline, slot.ready):
             if each is not None:
                 each.close()
-        place.process.close()
-        place.process = place.told = place.lifeline = None
+        slot.process.close()
+        slot.process = slot.ready = slot.lifeline = None
 
     def _stop(self) -> None:
         """Asks all workers to finish their requests, and kills those that do not stop."""
-        living = [place.process for place in self._places if place.process is not None]
+        living = [slot.process for slot in self._slots if slot.process is not None]
         for process in living:
             process.terminate()
         end = time.monotonic() + PATIENCE + 5

@@ -35,7 +35,7 @@ LONGEST_STREAM: Final = 3600
 KEEP_ALIVE: Final = 15.0
 _RETRY: Final = 2000
 _MOST_AFTER: Final = 2**31
-_PLACE: Final = re.compile(r"-1|0|[1-9][0-9]{0,9}")
+_NUMBER: Final = re.compile(r"-1|0|[1-9][0-9]{0,9}")
 _ALIVE: Final = b":\n\n"
 _FIELDS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -46,7 +46,7 @@ Lasting = Annotated[int, Query(ge=0, le=LONGEST_STREAM, description="End the str
 class LongPoll(Response):
     """The lines after entry number `after` of a game, as soon as there are any; no lines after `wait` seconds.
 
-    `answer` makes the answer from the new head, or None, and the text of the lines.
+    `answer` makes the response from the text of the lines and the new head, which is None without lines.
     """
 
     def __init__(
@@ -74,54 +74,54 @@ class LongPoll(Response):
 
 
 class EventStream(EventSourceResponse):
-    """Events of what `followed` follows: first those not sent yet, then new ones, for at most `wait` seconds.
+    """The events of a follower: first those not sent yet, then new ones, for at most `wait` seconds.
 
-    An event `end` says that the service ends the stream. A client that connects again misses nothing.
+    An event `end` announces that the service ends the stream. A client that connects again misses nothing.
     """
 
-    def __init__(self, hub: WaitingHub, followed: StreamFollower, wait: int) -> None:
+    def __init__(self, hub: WaitingHub, follower: StreamFollower, wait: int) -> None:
         super().__init__(iter(()), headers=_FIELDS)
         self._hub = hub
-        self._followed = followed
+        self._follower = follower
         self._wait = wait
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends events until the reader has gone, the time is over, or the service stops."""
-        followed, end = self._followed, asyncio.get_running_loop().time() + self._wait
+        follower, end = self._follower, asyncio.get_running_loop().time() + self._wait
 
         async def write(data: bytes, *, more: bool = True) -> None:
             await send({"type": "http.response.body", "body": data, "more_body": more})
 
         try:
-            self._hub.join(followed)
+            self._hub.join(follower)
         except HkojiError as error:
             await problem(error)(scope, receive, send)
             return
-        with _until_gone(self._hub, followed, receive):
+        with _until_gone(self._hub, follower, receive):
             try:
-                await followed.begin()
+                await follower.begin()
             except HkojiError as error:
                 await problem(error)(scope, receive, send)
                 return
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            await write(format_sse_event(id=followed.place(), retry=_RETRY))
-            async for news in followed.backlog():
+            await write(format_sse_event(id=follower.position(), retry=_RETRY))
+            async for news in follower.backlog():
                 await write(self._frames(news))
-            while not followed.left:
+            while not follower.left:
                 left = end - asyncio.get_running_loop().time()
                 if self._hub.stopped or left <= 0:
                     reason = "stopping" if self._hub.stopped else "time"
                     await write(format_sse_event(event="end", data_str=f'{{"reason":"{reason}"}}'), more=False)
                     return
-                news = await self._hub.news(followed, end - left + min(left, KEEP_ALIVE))
+                news = await self._hub.news(follower, end - left + min(left, KEEP_ALIVE))
                 if news:
                     await write(self._frames(news))
-                elif left > KEEP_ALIVE and not (followed.left or self._hub.stopped):
+                elif left > KEEP_ALIVE and not (follower.left or self._hub.stopped):
                     await write(_ALIVE)
 
     def _frames(self, news: tuple[News, ...]) -> bytes:
-        place = self._followed.place
-        return b"".join(format_sse_event(data_str=each.text, event="entry", id=place(each)) for each in news)
+        position = self._follower.position
+        return b"".join(format_sse_event(data_str=each.text, event="entry", id=position(each)) for each in news)
 
 
 @contextmanager
@@ -145,8 +145,11 @@ _EVENT: Final = {
     "type": "object",
     "properties": {
         "event": {"type": "string", "enum": ["entry", "end"]},
-        "data": {"type": "string", "description": "Of `entry` a line of the log; of `end` why the stream ends"},
-        "id": {"type": "string", "description": "A place, to come again with as `Last-Event-ID`"},
+        "data": {
+            "type": "string",
+            "description": "For `entry` a line of the log; for `end` the reason why the stream ends",
+        },
+        "id": {"type": "string", "description": "The position; send it as `Last-Event-ID` to continue from there"},
         "retry": {"type": "integer"},
     },
 }
@@ -169,24 +172,24 @@ def make_events_router(players: Players, hub: WaitingHub, store: Store, sources:
     async def game_events(
         game: models.GameId, after: models.After = -1, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None
     ) -> Response:
-        """The entries of a game as they come, and before that those after an entry."""
+        """The entries of a game after number `after`, then new ones as they come."""
         if last_event_id:
-            after = _parse_place(last_event_id)
+            after = _parse_number(last_event_id)
         return EventStream(hub, GameFollower(game, after, store), wait)
 
     @router.get(
         "/events", response_class=Response, responses={**_EVENTS, **problem_responses(400, 401)}, tags=["games"]
     )
     async def own_events(player: me, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None) -> Response:
-        """The entries of all of the caller's games as they come, from now on or from where they were left."""
+        """New entries of all the caller's games as they come, from now on or from `Last-Event-ID` on."""
         cursor = parse_cursor(last_event_id) if last_event_id else None
         return EventStream(hub, PlayerFollower(player, cursor, hub, store, sources), wait)
 
     return router
 
 
-def _parse_place(text: str) -> int:
+def _parse_number(text: str) -> int:
     """Returns the number of an entry from the id of an event of one game. Raises `MalformedError`."""
-    if not _PLACE.fullmatch(text) or int(text) > _MOST_AFTER:
-        raise MalformedError("Last-Event-ID", tell("it is not one that this service has given"))
+    if not _NUMBER.fullmatch(text) or int(text) > _MOST_AFTER:
+        raise MalformedError("Last-Event-ID", tell("this service has not sent such an id"))
     return int(text)

@@ -168,7 +168,7 @@ class SummaryModel(_Model):
     head: str
     round: int
     actor: int | None
-    to_move: str | None = Field(description="Who owes the next entry, or is invited to join")
+    to_move: str | None = Field(description="The player who owes the next entry or is invited to join")
     created: str
     updated: str
     result: ResultModel | None

@@ -1,4 +1,4 @@
-"""The API's OpenAPI document: what FastAPI derives from its routes, and the plain routes, with all answers they give.
+"""The API's OpenAPI document: the routes of FastAPI and the plain routes, with all answers that they give.
 
 FastAPI would document its own validation errors; here they are problem documents like all others, with status 400.
 """
@@ -25,7 +25,7 @@ _BEFORE: Final = {
     ENTRIES_PATH: "/v1/games/{game}/recovery",
     VIEW_PATH: "/v1/games/{game}/events",
 }
-"""The place of each plain route in the document: before another path."""
+"""For each plain route the path before which it stands in the document."""
 
 Document = dict[str, Any]  # Any: JSON
 
@@ -58,17 +58,17 @@ def _build(app: FastAPI) -> Document:
 
 
 def _in_order(paths: Document) -> Document:
-    """The paths, those of a game together."""
+    """Returns the paths in the order of the document, those of a game together."""
     ordered: Document = {}
     for path in paths:
         if path not in _BEFORE:
-            ordered.update({each: paths[each] for each, place in _BEFORE.items() if place == path})
+            ordered.update({each: paths[each] for each, next_path in _BEFORE.items() if next_path == path})
             ordered[path] = paths[path]
     return ordered
 
 
 def plain_routes() -> APIRouter:
-    """The plain routes in FastAPI's form, for the document only: these functions are never called."""
+    """Returns the plain routes in FastAPI's form, for the document only: these functions are never called."""
     router = APIRouter(tags=["games"])
 
     @router.get(
@@ -104,7 +104,7 @@ def plain_routes() -> APIRouter:
         },
     )
     async def submit(game: models.GameId) -> None:
-        """Takes a signed entry into the game, or says why not."""
+        """Appends a signed entry to the game, or refuses it with the reason."""
 
     @router.get(VIEW_PATH, response_model=models.ViewModel, responses=problem_responses(400, 401, 403, 404))
     async def view(game: models.GameId, _: Annotated[Any, Depends(BEARER)], after: models.After = -1) -> None:

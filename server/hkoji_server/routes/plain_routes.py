@@ -44,10 +44,10 @@ T = TypeVar("T")
 
 
 class Parameter(Generic[T]):
-    """A parameter of a request: `place` is path or query, `annotation` a type with its limits, as FastAPI takes it."""
+    """A parameter of a request: `part` is path or query, `annotation` a type with its limits, as FastAPI takes it."""
 
-    def __init__(self, place: str, name: str, annotation: Any, default: T | None = None) -> None:  # Any: a type
-        self._place = place
+    def __init__(self, part: str, name: str, annotation: Any, default: T | None = None) -> None:  # Any: a type
+        self._part = part
         self._name = name
         self._validate = TypeAdapter(annotation).validator.validate_python
         self._default = default
@@ -61,7 +61,7 @@ class Parameter(Generic[T]):
             value: T = self._validate(text)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise RequestValidationError([{**first, "loc": (self._place, self._name, *first["loc"])}]) from None
+            raise RequestValidationError([{**first, "loc": (self._part, self._name, *first["loc"])}]) from None
         return value
 
 
@@ -103,9 +103,9 @@ class ViewEndpoint(GameEndpoint):
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the view with the lines after entry number `after`."""
-        # The login comes before the parameters: a request without one learns nothing else.
+        # The login is checked before the parameters: a request without one learns nothing else.
         scheme, token = get_authorization_scheme_param(_header(scope, b"authorization"))
-        player = await self._players.whose(token if scheme.lower() == "bearer" else None)
+        player = await self._players.authenticate(token if scheme.lower() == "bearer" else None)
         game, after = (
             _GAME.read(scope["path_params"]),
             _AFTER.read(parse_query(scope["query_string"].decode("latin-1"))),
@@ -135,7 +135,7 @@ class LogEndpoint(GameEndpoint):
 
 
 class EntriesEndpoint(GameEndpoint):
-    """Takes a signed entry into the game, or says why not. It expects the whole body in one message."""
+    """Appends a signed entry to the game, or refuses it with the reason. Expects the complete body in one message."""
 
     method = "POST"
 
@@ -144,14 +144,14 @@ class EntriesEndpoint(GameEndpoint):
         self._store = store
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Returns the receipt and all lines that the submission has brought."""
+        """Returns the receipt, and all lines that the submission added to the log."""
         game = _GAME.read(scope["path_params"])
         message = await receive()
         try:
             submission = parse_submission(message.get("body", b""))
             lines, fresh = await self._games.submit(game, submission, refused=scope.get(ONLY_REPEATS))
         except (NotYourTurnError, GameOverError) as error:
-            return problem(error, place=await self._store.head(game))
+            return problem(error, last=await self._store.head(game))
         return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
 
@@ -165,17 +165,17 @@ def make_plain_routes(players: Players, games: Games, hub: WaitingHub, store: St
 
 
 async def view_answer(games: Games, game: str, player: str, after: int) -> Response:
-    """The answer with the game as `player` sees it, and the lines after entry number `after`."""
-    shown, lines = await games.view(game, player, after, models.view_bytes)
+    """Returns the answer with the game as `player` sees it, and the lines after entry number `after`."""
+    body, lines = await games.view(game, player, after, models.view_bytes)
     if lines:
-        place = shown.rindex(b"]}")
+        end = body.rindex(b"]}")  # the end of the empty list `lines`, the last member
         added = ",".join(map(format_stored, lines)).encode("ascii")
-        shown = b"".join((shown[:place], added, shown[place:]))
-    return Response(shown, media_type="application/json", headers=NO_STORE)
+        body = b"".join((body[:end], added, body[end:]))
+    return Response(body, media_type="application/json", headers=NO_STORE)
 
 
 def log_answer(head: str, text: str, known: str | None) -> Response:
-    """The answer with lines of a log whose head is `head`; `known` is the client's `If-None-Match`."""
+    """Returns the answer with lines of a log whose head is `head`; `known` is the client's `If-None-Match`."""
     headers = {"ETag": f'"{head}"', "Cache-Control": "no-cache"}
     if known == headers["ETag"]:
         return Response(status_code=304, headers=headers)
@@ -183,7 +183,7 @@ def log_answer(head: str, text: str, known: str | None) -> Response:
 
 
 def parse_query(text: str) -> dict[str, str]:
-    """Returns the parameters of a query; of one that is given twice the last counts.
+    """Returns the parameters of a query. If one is given twice, the last counts.
 
     A query without escapes is split here, in a fifth of the time that `parse_qsl` takes. A test compares both.
     """
@@ -197,7 +197,7 @@ def parse_query(text: str) -> dict[str, str]:
 
 
 def _header(scope: Scope, wanted: bytes) -> str | None:
-    """The first header of that name."""
+    """Returns the value of the first header of that name."""
     for name, value in scope["headers"]:
         if name == wanted:
             text: str = value.decode("latin-1")

@@ -1,4 +1,4 @@
-"""The endpoints about players: registering, keys, logins. docs/spec/http.md."""
+"""The endpoints of players: registration, keys, logins. docs/spec/http.md."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
@@ -20,10 +20,10 @@ BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/lo
 def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
     """Returns the dependency that gives the name of the player who is logged in."""
 
-    async def whose(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> str:
-        return await players.whose(credentials.credentials if credentials else None)
+    async def authenticate(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> str:
+        return await players.authenticate(credentials.credentials if credentials else None)
 
-    return whose
+    return authenticate
 
 
 def make_players_router(players: Players, keys: PlayerKeys, store: contract.Store) -> APIRouter:

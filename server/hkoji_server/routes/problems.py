@@ -126,17 +126,17 @@ def _content(status: int, code: str, detail: str, members: dict[str, Any]) -> di
     return {"type": f"/problems/{code}", "title": title, "status": status, "detail": detail, "code": code, **members}
 
 
-def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -> JSONResponse:
-    """Returns the answer to an error. `place` is number and head of the game's last entry, for errors that lack it."""
+def problem(error: errors.HkojiError, *, last: tuple[int, str] | None = None) -> JSONResponse:
+    """Returns the answer to an error. `last` is number and head of the game's last entry, for errors that lack them."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS or kind is errors.HkojiError)
     members = {name: value for name in _MEMBERS if (value := getattr(error, name, None)) is not None}
     if isinstance(error, errors.CommitmentError):
         members.pop("seq", None)  # there it is the entry's number, not the game's last
     if isinstance(error, errors.NotYourTurnError):
         members["actor"] = error.actor
-    if place:
-        members["seq"], members["head"] = place
-    if status == 503:  # the operator needs the cause; the log has it without the values that it quotes
+    if last:
+        members["seq"], members["head"] = last
+    if status == 503:  # the operator needs the cause; the log names it without its message, which may quote values
         log.error("not available", reason=error.code, cause=_cause(error))
     if parts := parts_of(error):
         members["parts"] = parts
@@ -144,7 +144,7 @@ def problem(error: errors.HkojiError, *, place: tuple[int, str] | None = None) -
 
 
 def _cause(error: BaseException) -> str:
-    """Returns the class of an error's cause, and the database's name for it."""
+    """Returns the class of an error's cause, and the database's code for it."""
     cause = error.__cause__
     if cause is None:
         return ""
@@ -165,7 +165,7 @@ def answer(status: int, code: str, detail: str, hint: str, members: dict[str, An
 
 
 def validation_problem(error: RequestValidationError) -> JSONResponse:
-    """Returns the answer to parameters or a body that do not have the documented form: the first fault of them."""
+    """Returns the answer to parameters or a body that do not have the documented form. It reports the first fault."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     detail = f"{shorten(place)}: {shorten(str(first['msg']), 160)}"
@@ -173,7 +173,7 @@ def validation_problem(error: RequestValidationError) -> JSONResponse:
 
 
 def http_problem(error: HTTPException) -> JSONResponse:
-    """Returns the answer to an error of the framework's: no such address, or not this method."""
+    """Returns the answer to an error of the framework, such as an unknown address or a wrong method."""
     codes = {404: "not-found", 405: "method-not-allowed", 400: "invalid"}
     response = answer(error.status_code, codes.get(error.status_code, "http"), str(error.detail), "", {})
     response.headers.update(error.headers or {})
@@ -197,5 +197,5 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
-        # FastAPI would answer here; but `RequestLog` answers for all routes.
+        # FastAPI would answer here, but `RequestLog` answers for all routes.
         raise error

@@ -44,7 +44,7 @@ class BodyLimit:
         if message.get("more_body", False):
             message = await self._rest(message, receive)
         if message["type"] == "http.disconnect":
-            return  # the client left before the body was complete: no reader for an answer, nothing to act on
+            return  # the client left before the body was complete: there is nobody to answer and nothing to do
         body = message.get("body", b"")
         if len(body) > self._limit:
             await problem(TooLargeError("the request", self._limit))(scope, receive, send)

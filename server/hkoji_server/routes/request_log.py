@@ -1,4 +1,4 @@
-"""What surrounds every request: its number, the headers that every answer has, a line in the log, and the answer 500.
+"""The frame of every request: its number, the headers that every answer has, a line in the log, and the answer 500.
 
 The line has method, path, status, milliseconds and number. It has no query, header, body or name.
 """
@@ -31,10 +31,10 @@ _PAGES: Final = ("/docs", "/redoc")
 
 
 class RequestLog:
-    """ASGI middleware, the outermost but for the one that believes proxies.
+    """ASGI middleware around everything except `ProxyHeadersMiddleware`.
 
-    `secure` says that players come by https; browsers are then told to use nothing else. `logged` says whether a
-    request has a line in the log.
+    `secure` means that players use https; the answers then instruct browsers to use nothing else. `logged` means that
+    each request has a line in the log.
     """
 
     def __init__(self, app: ASGIApp, *, secure: bool, logged: bool) -> None:
@@ -42,9 +42,9 @@ class RequestLog:
         self._logged = logged
         self._page = (*_HEADERS, _HTTPS_ONLY) if secure else _HEADERS
         self._other = (*self._page, _NO_PAGE)
-        # Request numbers must differ, but are no secret: asking the system for randomness each time would be waste.
-        # They do not come from the service's own randomness, because tests replace it.
-        # A client can neither choose them nor count requests by them.
+        # Request numbers must differ but need not be secret, so the system is not asked for randomness each time. They
+        # do not come from the service's own randomness, because tests replace it. A client can neither choose them nor
+        # count requests by them.
         self._draw = Random().getrandbits  # noqa: S311
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""The service's sources of time and randomness. Tests give their own."""
+"""The service's sources of time and randomness, which tests replace by their own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ClockAndEntropy:
-    """`clock` returns the time in UTC; `entropy` returns that many fresh random bytes."""
+    """`clock` returns the time in UTC; `entropy(n)` returns n fresh random bytes."""
 
     clock: Callable[[], datetime] = now
     entropy: Callable[[int], bytes] = secrets.token_bytes
 
     def at(self, seconds: int = 0) -> str:
-        """Returns the time `seconds` from now, as the log writes it."""
+        """Returns the time `seconds` from now, in the form of the log."""
         return (self.clock() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,8 @@
 """The check of a complete database: each game by the public audit, and the data that is stored beside the logs.
 
-Of a game it checks the log (chain, keys, signatures, receipts by this service's key, openings, deal, rules, result),
-that the summary agrees with the log, and that the seed and the openings of all commitments exist and fit. Of a player
-it checks that their key has signed its statement. It holds one game in memory at a time.
+For a game it checks the log (chain, keys, signatures, receipts by this service's key, openings, deal, rules, result),
+that the summary agrees with the log, and that the seed and the openings of all commitments exist and fit. For a
+player it checks that their key has signed its statement. It holds one game in memory at a time.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
             yield tell("entry {seq} cannot be read: {reason}", seq=seq, reason=str(error))
             return
         if (line.entry.game, line.entry.seq) != (game, seq):
-            yield tell("entry {seq} is in a place that is not its own", seq=seq)
+            yield tell("the row of entry {seq} contains another entry", seq=seq)
             return
         lines.append(line)
     if not lines:
-        yield tell("there is no entry")
+        yield tell("the game has no entries")
         return
     found = audit(format_log(lines), {"server": key})
     for finding in found.findings:
@@ -121,23 +121,23 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
     if found.findings:
         return
     if stored.secrets is None:
-        yield tell("the seed is not there")
+        yield tell("the seed is missing")
         return
     yield from _openings(stored, lines)
     try:
         refereed = referee.resume(lines, stored.secrets.seed, stored.secrets.openings)
     except HkojiError as error:
-        yield tell("the log and what is kept beside it do not make a game: {reason}", reason=str(error))
+        yield tell("log, seed and openings do not make a game: {reason}", reason=str(error))
         return
-    said = summarise(refereed, created=stored.summary.created)
+    expected = summarise(refereed, created=stored.summary.created)
     for name in GameSummary._fields:
-        if getattr(said, name) != getattr(stored.summary, name):
-            yield tell("the summary's {field} is not what the log says", field=name)
-    if summary_values(said)["ended"] != stored.ended:
-        yield tell("the summary's {field} is not what the log says", field="ended")
+        if getattr(expected, name) != getattr(stored.summary, name):
+            yield tell("the summary's {field} does not agree with the log", field=name)
+    if summary_values(expected)["ended"] != stored.ended:
+        yield tell("the summary's {field} does not agree with the log", field="ended")
     first = lines[0].receipt
     if first is None or stored.summary.created != first.receipt.at:
-        yield tell("the summary's {field} is not what the log says", field="created")
+        yield tell("the summary's {field} does not agree with the log", field="created")
 
 
 def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
@@ -156,9 +156,9 @@ def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
         for part, commit in enumerate(body.commit if isinstance(body, entry_kinds.Move) else ()):
             opening = held.pop((line.entry.seq, part), None)
             if opening is None:
-                yield tell("opening {part} of entry {seq} is not there", part=part, seq=line.entry.seq)
+                yield tell("opening {part} of entry {seq} is missing", part=part, seq=line.entry.seq)
             elif opening.commitment(game) != commit:
-                yield tell("opening {part} of entry {seq} does not fit", part=part, seq=line.entry.seq)
+                yield tell("opening {part} of entry {seq} does not fit its commitment", part=part, seq=line.entry.seq)
     for seq, part in held:
         yield tell("opening {part} of entry {seq} belongs to no commitment", part=part, seq=seq)
 

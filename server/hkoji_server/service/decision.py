@@ -19,7 +19,7 @@ from hkoji_server.store.contract import Append, GameSummary
 
 
 class Decision:
-    """The decision on a submission; `key` is the author's. A call has it refereed and returns what to append.
+    """The decision on a submission; `key` is the author's. A call asks the referee, and returns what to append.
 
     A second call returns the result of the first.
     """

@@ -1,4 +1,4 @@
-"""Clients that follow a game, or all games of a player: running games, and new ones as they come, each to its end.
+"""Clients that follow one game, or all games of a player: running ones, and new ones as they begin, each to its end.
 
 A client keeps its position as a text and sends it back. Then no entry is sent twice and none is left out, whatever has
 happened in between. The cursor keeps a game for a while after its end, because games with unsent entries are found by
@@ -38,7 +38,7 @@ class StreamFollower(Waiter, ABC):
         """Yields the entries that came before now, game by game."""
 
     @abstractmethod
-    def place(self, news: News | None = None) -> str:
+    def position(self, news: News | None = None) -> str:
         """Returns the position as a text; with `news` as the last entry that was sent of its game."""
 
 
@@ -69,13 +69,13 @@ class GameFollower(StreamFollower):
             self.seen[self._game] = news[-1].seq
             yield news
 
-    def place(self, news: News | None = None) -> str:
+    def position(self, news: News | None = None) -> str:
         """Returns the number of an entry."""
         return str(news.seq if news else self.seen[self._game])
 
 
 class PlayerFollower(StreamFollower):
-    """Follows all games of a player, the newest `MOST_GAMES` that run; from `cursor` on, or from now."""
+    """Follows the newest `MOST_GAMES` running games of a player, from `cursor` on or from now."""
 
     __slots__ = ("_checked", "_cursor", "_ended", "_hub", "_since", "_sources", "_store", "_suspected", "player")
 
@@ -99,8 +99,8 @@ class PlayerFollower(StreamFollower):
         self._checked = asyncio.get_running_loop().time()
         self._since = cursor.since if cursor else self._sources.at(-_MARGIN)
         for game, place in (await self._store.places(self.player, self._since, MOST_GAMES)).items():
-            told = cursor.of(game) if cursor else place.seq
-            seen = -1 if told is None else told
+            sent = cursor.of(game) if cursor else place.seq
+            seen = -1 if sent is None else sent
             if place.over and seen >= place.seq:
                 self.seen[game] = seen
                 self._end(game, place.updated)
@@ -117,7 +117,7 @@ class PlayerFollower(StreamFollower):
                 self._take(news)
                 yield news
 
-    def place(self, news: News | None = None) -> str:
+    def position(self, news: News | None = None) -> str:
         """Returns a cursor."""
         return format_cursor(self._since, {**self.seen, news.game: news.seq} if news else self.seen)
 
@@ -149,9 +149,8 @@ class PlayerFollower(StreamFollower):
             elif self.seen[game] < place.seq:
                 self._hub.watch(self, game, self.seen[game])
                 behind = True
-        if (
-            not behind and began > self._since
-        ):  # else games with entries that are found but not sent yet would not be found again
+        # If entries were found but are not sent yet, `_since` stays: their games must be found again.
+        if not behind and began > self._since:
             self._since = began
             for game in [game for game, at in self._ended.items() if at < began]:
                 del self._ended[game], self.seen[game]

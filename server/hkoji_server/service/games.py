@@ -1,4 +1,4 @@
-"""Games: offering, taking submissions, and showing logs and views.
+"""Games: offers, submissions, logs and views.
 
 docs/spec/http.md, "Games". The referee is `hkoji.referee`; this module gives it a store. It keeps games it has seen
 lately as values, and never trusts them: the store's compare-and-swap decides, so any number of processes may run this
@@ -39,7 +39,7 @@ from hkoji_server.service.decision import Decision, append_of, summarise
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.view_cache import OwnView, ViewCache
 from hkoji_server.store.contract import GameSummary, NewGame, RetiredKey, Store
-from hkoji_server.store.player_keys import verify_counts
+from hkoji_server.store.player_keys import verify_not_revoked
 
 
 class Submitted(NamedTuple):
@@ -61,7 +61,7 @@ class Games:
         self._signer = signer
         self._cached = cached
         self._cache: OrderedDict[str, referee.RefereedGame] = OrderedDict()
-        self._shown = ViewCache(cached)
+        self._views = ViewCache(cached)
 
     async def offer(self, ruleset: Ruleset, player: str) -> Line:
         """Creates a game that only `player` may open, and returns its first line."""
@@ -80,7 +80,7 @@ class Games:
         """
         entry = submission.entry
         if entry.game != game:
-            raise MalformedError(tell("submission"), tell("the entry belongs to another game than the address says"))
+            raise MalformedError(tell("submission"), tell("the entry does not belong to the game in the address"))
         refereed, current = await self._recall(game)
         counted = False
         while True:
@@ -96,7 +96,7 @@ class Games:
                 if entry.kind in ("open", "join"):
                     await self._check_registered(refereed.course, submission)
                 if self._limits.of_players and not counted:
-                    await self._verify_counts(decision.key)
+                    await self._verify_not_revoked(decision.key)
                     decision()
                     await self._limits.admit_player(entry.by)
                     counted = True
@@ -133,7 +133,7 @@ class Games:
             if retired is None or not retired.revoked:
                 raise ForbiddenError(
                     tell("the key of {name} in game {game} has not been revoked", name=player, game=game[:8]),
-                    hint=tell("while it counts, it gives way to another by its own word: look at the game again"),
+                    hint=tell("a valid key signs its own replacement: look at the game again"),
                 )
             body = Revoke(
                 parse_public_key(registered.key), player, old, decode_base64(proof, "proof"), _revocation(retired)
@@ -151,7 +151,7 @@ class Games:
     async def _recovered(self, refereed: referee.RefereedGame, seat: int) -> Submitted:
         changes = [change for change in refereed.course.setup.replaced if change.seat == seat and change.vouched]
         if not changes:
-            raise ForbiddenError(tell("the key that counts in the game is the one that is registered"))
+            raise ForbiddenError(tell("the game already uses the registered key"))
         lines = await self._store.lines(refereed.course.setup.game, changes[-1].seq - 1)
         return Submitted(lines[:1], fresh=False)
 
@@ -172,7 +172,7 @@ class Games:
         while course.head != summary.head:  # moved on meanwhile, here or in another process
             course = (await self._current(game)).course
             summary = await self.summary(game)
-        return summary, _seen(course, None)
+        return summary, _visible_state(course, None)
 
     async def log(self, game: str, after: int) -> tuple[str, tuple[StoredLine, ...]]:
         """Returns the head and the lines after entry number `after`. Raises `NotFoundError`."""
@@ -187,9 +187,9 @@ class Games:
                 return head[1], ()
 
     async def view(
-        self, game: str, player: str, after: int, form: Callable[[OwnView], bytes]
+        self, game: str, player: str, after: int, encode: Callable[[OwnView], bytes]
     ) -> tuple[bytes, tuple[StoredLine, ...]]:
-        """Returns what `player` may see of their game, as bytes made by `form`, and the lines after number `after`.
+        """Returns what `player` may see of their game, as bytes made by `encode`, and the lines after number `after`.
 
         The bytes are cached for one head. The lines end where the view does. Raises `NotFoundError`, and
         `ForbiddenError` if the player does not play in the game.
@@ -198,13 +198,13 @@ class Games:
         if at is None:
             raise NotFoundError(tell("game"), game)
         seq, head = at
-        shown = self._shown.get(game, head, player)
-        if shown is None:
-            refereed = await self._at(game, head)
+        body = self._views.get(game, head, player)
+        if body is None:
+            refereed = await self._game_at(game, head)
             seq, head = refereed.course.seq, refereed.course.head
-            shown = form(self._own_view(refereed, player))
-            self._shown.keep(game, head, player, shown)
-        return shown, (await self._store.written(game, after))[: seq - after] if after < seq else ()
+            body = encode(self._own_view(refereed, player))
+            self._views.keep(game, head, player, body)
+        return body, (await self._store.written(game, after))[: seq - after] if after < seq else ()
 
     def _own_view(self, refereed: referee.RefereedGame, player: str) -> OwnView:
         course = refereed.course
@@ -215,7 +215,7 @@ class Games:
                 hint=tell("anyone may see its public log"),
             )
         view = referee.view(refereed, seat)
-        state = _seen(course, seat)
+        state = _visible_state(course, seat)
         decides = course.stage is Stage.PLAY and course.actor == seat
         return OwnView(
             view=view,
@@ -248,7 +248,7 @@ class Games:
             return refereed
         return await self._refresh(refereed)
 
-    async def _at(self, game: str, head: str) -> referee.RefereedGame:
+    async def _game_at(self, game: str, head: str) -> referee.RefereedGame:
         """Returns a game at `head`, which the store has just returned, or later."""
         refereed, current = await self._recall(game)
         return refereed if current or refereed.course.head == head else await self._refresh(refereed)
@@ -274,16 +274,17 @@ class Games:
     # --- one submission -------------------------------------------------------------------------------------------
 
     async def _append(self, decision: Decision) -> None:
-        """Has the store ask for the decision and append it. A revoked key gets no answer but `RevokedError`.
+        """Appends the decision, for which the store asks in its own thread. Raises `RevokedError` for a revoked key.
 
-        The store checks the key in the transaction of every move. Only after another error is it checked here.
+        The store checks the key in the transaction of every move. After any other error the key is checked here, so
+        that the author of a refused entry learns first that the key is revoked.
         """
         try:
             await self._store.append(decision)
         except StorageError:
             raise
         except HkojiError:
-            await self._verify_counts(decision.key)
+            await self._verify_not_revoked(decision.key)
             raise
 
     async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:
@@ -294,24 +295,24 @@ class Games:
             raise ConflictError(entry.game, seq=refereed.course.seq, head=refereed.course.head)
         key = _author_key(refereed.course, submission, entry.seq)
         sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
-        brought = [stored[0]]
+        added = [stored[0]]
         for line in stored[1:]:
             if line.entry.by != SERVER_NAME:
                 break
-            brought.append(line)
-        return Submitted(tuple(brought), fresh=False)
+            added.append(line)
+        return Submitted(tuple(added), fresh=False)
 
-    async def _verify_counts(self, key: str) -> None:
-        """Raises `RevokedError` for a key that counts no more; an empty one is nobody's."""
+    async def _verify_not_revoked(self, key: str) -> None:
+        """Raises `RevokedError` for a revoked key. An empty key is not checked."""
         if key:
-            verify_counts(await self._store.retired(key))
+            verify_not_revoked(await self._store.retired(key))
 
     async def _check_registered(self, course: Course, submission: Submission) -> None:
-        """The key of an `open` or `join` must be the player's here, and the game offered to who opens it."""
+        """Checks that the key of an `open` or `join` is registered, and that the game was offered to the opener."""
         entry = submission.entry
         body = parse_body(entry.kind, entry.body)
         assert isinstance(body, entry_kinds.Open | entry_kinds.Join)
-        verify_counts(await self._store.retired(body.key.text))
+        verify_not_revoked(await self._store.retired(body.key.text))
         player = await self._store.player(entry.by)
         if player is None or player.key != body.key.text:
             raise ForbiddenError(
@@ -325,7 +326,11 @@ class Games:
 
 
 def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
-    """The key that must have signed; empty if there is none, which the referee says when form and place are right."""
+    """Returns the key that must have signed a submission.
+
+    It is empty for an author who does not play in the game. The referee reports that, but faults of form and place
+    first.
+    """
     entry = submission.entry
     if entry.kind in ("open", "join"):
         body = parse_body(entry.kind, entry.body)
@@ -341,7 +346,7 @@ def _seat_key(course: Course, name: str, seq: int) -> PublicKey | None:
 
 
 def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
-    """The key that counts for the author of entry `seq`."""
+    """Returns the key with which the author must sign entry `seq`."""
     key = _seat_key(course, submission.entry.by, seq)
     if key is None:
         raise ForbiddenError(
@@ -351,12 +356,12 @@ def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
 
 
 def _revocation(retired: RetiredKey) -> Revoked | None:
-    """What the lost key has signed itself, if it has."""
+    """Returns the revocation that the lost key has signed itself, if there is one."""
     if retired.text is None or retired.sig is None or retired.new_sig is not None:
         return None
-    said = parse_revocation(retired.text)
-    return Revoked(said.at, said.origin, decode_base64(retired.sig, "signature"))
+    statement = parse_revocation(retired.text)
+    return Revoked(statement.at, statement.origin, decode_base64(retired.sig, "signature"))
 
 
-def _seen(course: Course, seat: int | None) -> State:
+def _visible_state(course: Course, seat: int | None) -> State:
     return course.state if course.stage is Stage.OVER else course.state.project(seat)

@@ -1,7 +1,7 @@
 """Changes of players' keys: replacement, revocation, and recovery with a code. docs/spec/http.md, "Keys".
 
-The old key signs its replacement. A key or the operator revokes it. After that a code, which the operator gives to the
-person whom they know to be the player, allows a new key. A code is stored as a digest.
+The old key signs its replacement. A key is revoked by its own signature, or by the operator. After that, a code allows
+a new key. The operator gives the code to the person whom they know to be the player. A code is stored as a digest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hkoji_server.store.contract import Player, RetiredKey, Store
 
 
 class PlayerKeys:
-    """Use cases about players' keys. `origin` is what players sign; a code is good for `code_lifetime` seconds."""
+    """Use cases about players' keys. `origin` is what players sign; a code is valid for `code_lifetime` seconds."""
 
     def __init__(self, store: Store, sources: ClockAndEntropy, *, origin: str, code_lifetime: int) -> None:
         self._store = store
@@ -88,7 +88,9 @@ class PlayerKeys:
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.RECOVER, statement.message, name)
         before = await self._player(name)
-        if before.text == text and await self._store.retired(before.key) is None:  # a registration's may be the same
+        if (
+            before.text == text and await self._store.retired(before.key) is None
+        ):  # a registration may have the same text
             return before
         player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
         await self._store.recover(player, _digest(code), self._sources.at())
@@ -100,12 +102,12 @@ class PlayerKeys:
             raise NotFoundError(tell("player"), name)
         return player
 
-    def _check(self, name: str, said: str, origin: str) -> None:
-        if said != name:
-            raise MalformedError(tell("statement"), tell("it is about another player than the address says"))
+    def _check(self, name: str, stated: str, origin: str) -> None:
+        if stated != name:
+            raise MalformedError(tell("statement"), tell("it is not about the player in the address"))
         if origin != self._origin:
             raise ForbiddenError(
-                tell("it was signed for {origin}, and this service is {own}", origin=origin, own=self._origin)
+                tell("it was signed for {origin}, but this service is {own}", origin=origin, own=self._origin)
             )
 
 

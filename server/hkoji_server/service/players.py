@@ -1,6 +1,6 @@
-"""Registering and logging in: both by signature, nothing by password.
+"""Registration and login: both by signature, without passwords. docs/spec/http.md, "Players".
 
-Docs: docs/spec/http.md, "Players". Nonces and tokens are stored as digests, so that a stolen database logs nobody in.
+Nonces and tokens are stored as digests, so that a stolen database cannot be used to log in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import Player, Store
-from hkoji_server.store.player_keys import verify_counts
+from hkoji_server.store.player_keys import verify_not_revoked
 
 
 def _digest(secret: str) -> str:
@@ -61,7 +61,7 @@ class Players:
         if holder is None:
             return player, True
         if (holder.name, holder.key) == (player.name, player.key):
-            verify_counts(await self._store.retired(holder.key))
+            verify_not_revoked(await self._store.retired(holder.key))
             return holder, False
         if holder.name == player.name:
             raise ExistsError(tell("player"), player.name, hint=tell("choose another name with `hkoji init NAME`"))
@@ -90,7 +90,7 @@ class Players:
         statement = parse_login(text)
         self._check_origin(statement.origin)
         player = await self.player(name)
-        verify_counts(await self._store.retired(player.key))
+        verify_not_revoked(await self._store.retired(player.key))
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
         # Only after the signature, so that no one can use up a challenge that another player is signing.
@@ -105,7 +105,7 @@ class Players:
         """Forgets a token."""
         await self._store.drop_token(_digest(token))
 
-    async def whose(self, token: str | None) -> str:
+    async def authenticate(self, token: str | None) -> str:
         """Returns the name that a token logs in, and counts the request. Raises `LoginError`, `TooManyError`."""
         name = await self._store.token(_digest(token), self._sources.at()) if token else None
         if name is None:
@@ -116,6 +116,6 @@ class Players:
     def _check_origin(self, origin: str) -> None:
         if origin != self._origin:
             raise ForbiddenError(
-                tell("it was signed for {origin}, and this service is {own}", origin=origin, own=self._origin),
+                tell("it was signed for {origin}, but this service is {own}", origin=origin, own=self._origin),
                 hint=tell("register with `hkoji register --server {origin}`", origin=self._origin),
             )

@@ -32,18 +32,18 @@ class RateLimits:
 
     async def admit_address(self, address: str | None) -> None:
         """Counts a request of an address. Raises `TooManyError` if it has asked too often."""
-        await self._admit("a", place_of(address), self._address)
+        await self._admit("a", counted_name(address), self._address)
 
     async def admit_repeat(self, address: str | None) -> None:
         """Counts a possible repeat of an accepted entry, apart from other requests. Raises `TooManyError`."""
-        await self._admit("r", place_of(address), self._address)
+        await self._admit("r", counted_name(address), self._address)
 
     async def admit_player(self, name: str) -> None:
         """Counts a request of a player. Raises `TooManyError` if they have asked too often."""
         await self._admit("p", name, self._player)
 
     def close(self) -> None:
-        """Closes what counts the requests."""
+        """Closes the counter of requests."""
         if self._rates is not None:
             self._rates.close()
 
@@ -55,7 +55,7 @@ class RateLimits:
             raise TooManyError(math.ceil(wait))
 
 
-def place_of(address: str | None) -> str:
+def counted_name(address: str | None) -> str:
     """Returns the name under which an address is counted: IPv6 by network, mapped IPv4 as IPv4, all others together."""
     try:
         found = ipaddress.ip_address((address or "").partition("%")[0])

@@ -18,9 +18,9 @@ from hkoji.messages.text import tell
 
 MOST_GAMES: Final = 500
 _MOST_CHARACTERS: Final = 40 * MOST_GAMES
-_NAMED: Final = 8
-_NUMBERED: Final = 3
-_ITEM: Final = _NAMED + _NUMBERED
+_ID_BYTES: Final = 8
+_SEQ_BYTES: Final = 3
+_ITEM: Final = _ID_BYTES + _SEQ_BYTES
 _FORM: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)~([A-Za-z0-9_-]*)")
 
 
@@ -33,13 +33,13 @@ class StreamCursor:
 
     def of(self, game: str) -> int | None:
         """Returns the number of the last entry sent of a game; None if none was sent."""
-        return self.seen.get(bytes.fromhex(game)[:_NAMED])
+        return self.seen.get(bytes.fromhex(game)[:_ID_BYTES])
 
 
 def format_cursor(since: str, seen: Mapping[str, int]) -> str:
     """Returns the text of a position in games, by their ids, without games of which no entry was sent yet."""
     items = sorted(
-        bytes.fromhex(game)[:_NAMED] + seq.to_bytes(_NUMBERED, "big") for game, seq in seen.items() if seq >= 0
+        bytes.fromhex(game)[:_ID_BYTES] + seq.to_bytes(_SEQ_BYTES, "big") for game, seq in seen.items() if seq >= 0
     )
     return f"{since}~{urlsafe_b64encode(b''.join(items)).decode().rstrip('=')}"
 
@@ -48,12 +48,12 @@ def parse_cursor(text: str) -> StreamCursor:
     """Parses such a text in its canonical form. Raises `MalformedError`."""
     match = _FORM.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
-        raise MalformedError("Last-Event-ID", tell("it is not one that this service has given"))
+        raise MalformedError("Last-Event-ID", tell("this service has not sent such an id"))
     since, packed = match.groups()
     data = b"" if len(packed) % 4 == 1 else urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
     items = [data[start : start + _ITEM] for start in range(0, len(data), _ITEM)]
-    seen = {item[:_NAMED]: int.from_bytes(item[_NAMED:], "big") for item in items}
+    seen = {item[:_ID_BYTES]: int.from_bytes(item[_ID_BYTES:], "big") for item in items}
     cursor = StreamCursor(since, seen)
     if format_cursor(since, {name.hex(): seq for name, seq in seen.items()}) != text:
-        raise MalformedError("Last-Event-ID", tell("it is not one that this service has given"))
+        raise MalformedError("Last-Event-ID", tell("this service has not sent such an id"))
     return cursor

@@ -17,7 +17,7 @@ from hkoji.rules.protocol import State
 
 @dataclass(frozen=True, slots=True)
 class OwnView:
-    """What a seat may see: the signed statement of its cards, its position, and its openings."""
+    """A game as a seat sees it: the signed statement of its cards, its position, and its openings."""
 
     view: View
     sig: bytes
@@ -28,7 +28,7 @@ class OwnView:
 
 
 class ViewCache:
-    """Views of the `most` games that were asked for last, of each at one head only."""
+    """The views of the `most` games that were requested last, each game at one head only."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -25,14 +25,15 @@ K = TypeVar("K", str, int)
 log = structlog.get_logger("hkoji")
 
 RETRY_AFTER: Final = 5
-"""The seconds after which a client may try again for which there was no room."""
+"""The seconds after which a client that was refused may try again."""
 _MOST_OF_ONE: Final = 20
 """The number of clients that may wait at once for the games of one player."""
 _TICK: Final = 0.1
-_LINGERS: Final = 300
-_TOGETHER: Final = 400
+_IDLE_TICKS: Final = 300
+"""The ticks for which the clock goes on without clients."""
+_HEADS_AT_ONCE: Final = 400
 _READERS: Final = 4
-_IN_A_ROW: Final = 20
+_READS_IN_A_ROW: Final = 20
 _END: Final = '"kind":"end"'
 
 
@@ -79,12 +80,12 @@ class Waiter:
     __slots__ = ("due", "future", "left", "seen", "stale")
 
     player: str | None = None
-    """The player whose games it follows, if not only certain games."""
+    """The player whose games the client follows; None if it follows certain games only."""
 
     def __init__(self, seen: dict[str, int]) -> None:
         self.seen = seen
         self.stale = set(seen)
-        """Games that may have got entries while the client did not wait."""
+        """Games that may have new entries since the client last waited."""
         self.left = False
         self.future: asyncio.Future[tuple[News, ...]] | None = None
         self.due = 0
@@ -232,10 +233,10 @@ class WaitingHub:
                 del self._dirty[game]
                 await self._read(game)
                 row += 1
-                if row % _IN_A_ROW == 0:
+                if row % _READS_IN_A_ROW == 0:
                     await asyncio.sleep(0)
-        except HkojiError as error:  # the next sweep finds what has not been read
-            log.warning("could not read what is waited for", reason=str(error))
+        except HkojiError as error:  # the next sweep finds the games that were not read
+            log.warning("could not read awaited games", reason=str(error))
         finally:
             self._readers -= 1
 
@@ -256,14 +257,17 @@ class WaitingHub:
     # --- at intervals ---------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        """The clock: releases clients whose time is over, and reads at intervals. It ends some time after the last."""
+        """The clock: releases clients whose time is over, and reads at intervals.
+
+        It ends some time after the last client.
+        """
         loop = asyncio.get_running_loop()
-        deaf = self._store.listen(self.hear)
+        stop_listening = self._store.listen(self.hear)
         self._deadlines.begin(loop.time())
         self._sweep_due = loop.time() + self.pace.games
         idle = 0
         try:
-            while idle < _LINGERS:
+            while idle < _IDLE_TICKS:
                 await asyncio.sleep(_TICK)
                 idle = 0 if self.waiting else idle + 1
                 now = loop.time()
@@ -274,18 +278,18 @@ class WaitingHub:
                     self._sweeping = True
                     self._spawn(self._sweep())
         finally:
-            deaf()
+            stop_listening()
 
     async def _sweep(self) -> None:
-        """Reads the heads of all awaited games, many at a time."""
+        """Reads the heads of all awaited games, many in one statement."""
         loop = asyncio.get_running_loop()
         suspected, self._suspected = self._suspected, False
         busy = 0.0
         try:
             games = list(self._games)
-            for start in range(0, len(games), _TOGETHER):
+            for start in range(0, len(games), _HEADS_AT_ONCE):
                 began = loop.time()
-                heads = await self._store.heads(games[start : start + _TOGETHER])
+                heads = await self._store.heads(games[start : start + _HEADS_AT_ONCE])
                 for game, seq in heads.items():
                     for waiter in self._games.get(game, ()):
                         if waiter.seen[game] < seq:
@@ -299,7 +303,7 @@ class WaitingHub:
                     busy += loop.time() - began
                 await asyncio.sleep(0)
         except HkojiError as error:
-            log.warning("could not look at what is waited for", reason=str(error))
+            log.warning("could not check awaited games", reason=str(error))
         finally:
             self._sweeping = False
             self._sweep_due = loop.time() + self.pace.games
@@ -312,9 +316,9 @@ class WaitingHub:
 
 
 class Deadlines:
-    """The times until which clients wait, in ticks of so many seconds: one clock releases all of a tick together.
+    """The times until which clients wait, in ticks of `tick` seconds. One clock releases all clients of a tick at once.
 
-    A timer of the event loop for each of thousands would cost more than the waiting itself.
+    A timer of the event loop for each of thousands of clients would cost more than the waiting itself.
     """
 
     def __init__(self, tick: float) -> None:

@@ -1,1 +1,1 @@
-"""Where games are kept. `contract` says what a store does; `sqlite` is one; rows and SQL never leave this package."""
+"""The storage of games. `contract` defines a store, which `sqlite` and `postgres` implement. SQL stays in here."""

@@ -1,4 +1,4 @@
-"""A thread that does blocking work for event loops, a batch at a time. It does not know what the work is.
+"""A thread that does blocking work of any kind for event loops, in batches.
 
 All work that arrives in one turn of an event loop is handed over together and answered together. Waking the thread, and
 the loop again, for each piece of work would make the two compete for the interpreter, and batches would be smaller.
@@ -41,8 +41,8 @@ class _CurrentTurn(threading.local):
 class BatchThread(Generic[W]):
     """Runs `handle` in a thread of its own, with a list of at least one job.
 
-    A batch takes in whole turns of the loops until it has `most` jobs or more. `handle` gives each job its result or
-    error, and raises nothing. `finish` runs when the thread ends.
+    A batch takes the jobs of complete turns of the loops until it has `most` jobs or more. `handle` gives each job its
+    result or error, and raises nothing. `finish` runs when the thread ends.
     """
 
     def __init__(

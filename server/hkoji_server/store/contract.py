@@ -4,7 +4,7 @@
 - `append` is compare-and-swap on (game, seq, head): of two racing writes for one place exactly one succeeds. A write
   is atomic.
 - A read that begins after a write has returned sees the write, in every process.
-- Hints may be lost, late, doubled or wrong. A caller that waits for something must also look from time to time.
+- Hints may be lost, late, doubled or wrong. A caller that waits for something must also check at intervals.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class GameSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewGame:
-    """A game that is to be added: its first line, the player who may open it, and the committed seed."""
+    """A game to add: its first line, the player who may open it, and the committed seed."""
 
     summary: GameSummary
     line: Line
@@ -211,8 +211,8 @@ class Store(Protocol):
     async def revoke_key(self, retired: RetiredKey) -> None:
         """Revokes a player's key, the current one or an earlier one, and ends all the player's logins.
 
-        A key that has been revoked before stays as it is. When this has returned, no entry signed
-        with the key will appear that is not there yet. Raises `ForbiddenError` if the player never had the key.
+        A key that has been revoked before stays as it is. After this returns, no further entry signed with the key
+        appears. Raises `ForbiddenError` if the player never had the key.
         """
 
     async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
@@ -237,8 +237,8 @@ class Store(Protocol):
     async def add_token(self, digest: str, name: str, expires: str, now: str, key: str = "") -> None:
         """Keeps a login token by its digest, and forgets those that have expired.
 
-        `key` is the key that has logged in. If it is revoked or no longer the player's, even since a moment ago, the
-        token is not kept. Raises `RevokedError` or `ForbiddenError` then.
+        `key` is the key that has logged in. If it is revoked or no longer the player's, even if that has
+        just changed, the token is not kept, and `RevokedError` or `ForbiddenError` is raised.
         """
 
     async def drop_token(self, digest: str) -> None:

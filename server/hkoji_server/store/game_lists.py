@@ -83,7 +83,7 @@ def listed(form: ListStatement) -> Select[Any]:
         wanted.append(status == literal_column(f"'{form.status}'"))
     if form.after:
         wanted.append(_older(_unindexed(GAME.c.created) if form.prefix else GAME.c.created))
-    if form.prefix:  # finds a handful of games, however many a player has
+    if form.prefix:  # finds a handful of games, however many the player has
         wanted.append(GAME.c.game.between(bindparam("b_prefix"), bindparam("b_beyond")))
         if form.player and not form.waiting:
             seats = (GAME.c.host, GAME.c.guest, GAME.c.invite)
@@ -119,7 +119,7 @@ def _older(created: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Hides a column from the planner, so that it does not choose this column's index: another one finds less."""
+    """Hides a column from the planner, so that it does not choose the column's index: another one finds fewer rows."""
     return func.coalesce(column, literal_column("''"))
 
 

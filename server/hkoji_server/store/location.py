@@ -34,7 +34,7 @@ def parse_location(text: str) -> URL:
 
 
 def show_location(location: Location) -> str:
-    """Returns the location for people to read. It contains no password, wherever in the URL that stands."""
+    """Returns the location for people to read, without the password, which may stand anywhere in a URL."""
     if isinstance(location, Path):
         return str(location)
     host = location.host or location.normalized_query.get("host", ("localhost",))[0]

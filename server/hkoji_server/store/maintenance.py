@@ -22,7 +22,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Player, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
 from hkoji_server.store.location import Location, show_location
-from hkoji_server.store.readiness import SCHEMA, newest_schema
+from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import (
     CHALLENGE,
@@ -241,7 +241,7 @@ def _engine(location: Location) -> Engine:
         )
     if not location.is_file():
         raise NotFoundError(
-            tell("service in"), str(location.parent), hint=tell("give the folder that `hkoji serve --data` was given")
+            tell("service in"), str(location.parent), hint=tell("give the folder of `hkoji serve --data`")
         )
     engine = create_engine(
         # mode=rw: a file that does not exist is not made.
@@ -252,8 +252,8 @@ def _engine(location: Location) -> Engine:
         connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
     )
 
-    def by_hand(connection: object, _: object) -> None:
-        connection.isolation_level = None  # type: ignore[attr-defined] # the driver's: transactions are begun here
+    def disable_implicit_transactions(connection: object, _: object) -> None:
+        connection.isolation_level = None  # type: ignore[attr-defined] # the driver's own connection
 
-    event.listen(engine, "connect", by_hand)
+    event.listen(engine, "connect", disable_implicit_transactions)
     return engine

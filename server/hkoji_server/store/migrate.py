@@ -1,7 +1,8 @@
-"""Migrates a database to the schema of this program, forwards only."""
+"""The schema of a database: its number, and the migration to the schema of this program, forwards only."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -9,19 +10,38 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 
-_SCRIPTS = Path(__file__).parent / "migrations"
+_SCRIPTS: Final = Path(__file__).parent / "migrations"
 _TRIES: Final = 10
+SCHEMA: Final = text("SELECT version_num FROM alembic_version")
 _VERSION: Final = """
     CREATE TABLE IF NOT EXISTS alembic_version (
         version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
     )
 """
+
+
+@cache
+def newest_schema() -> str:
+    """Returns the number of the schema that this program makes."""
+    return str(ScriptDirectory(str(_SCRIPTS)).get_current_head())
+
+
+def verify_schema(connection: Connection) -> None:
+    """Raises `StorageError` for another schema, and the error of the database if there is no schema."""
+    found = connection.execute(SCHEMA).scalar()
+    if found != newest_schema():
+        raise StorageError(
+            tell(
+                "the database has schema {found}, but this program needs schema {own}", found=found, own=newest_schema()
+            ),
+            hint=tell("restart the service with the version of hkoji that migrated it"),
+        )
 
 
 def migrate(connection: Connection) -> None:

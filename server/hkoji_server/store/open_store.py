@@ -31,7 +31,7 @@ def location_of(settings: Settings) -> Location:
 
 @asynccontextmanager
 async def open_store(location: Location) -> AsyncIterator[Store]:
-    """Gives the store for a block, after which it finishes its writes and closes. Raises `StorageError`."""
+    """Opens the store for a block. At its end the store finishes its writes and closes. Raises `StorageError`."""
     if isinstance(location, Path):
         file = SqliteStore(location)
         try:

@@ -19,11 +19,11 @@ from hkoji_server.store.tables import PLAYER, RECOVERY, RETIRED, TOKEN
 
 def read_retired(row: Row) -> RetiredKey:
     """Returns the retired key of a row."""
-    key, name, at, revoked, *said = row
-    return RetiredKey(key, name, at, bool(revoked), *said)
+    key, name, at, revoked, *statement = row
+    return RetiredKey(key, name, at, bool(revoked), *statement)
 
 
-def verify_counts(retired: RetiredKey | None) -> None:
+def verify_not_revoked(retired: RetiredKey | None) -> None:
     """Raises `RevokedError` for a revoked key."""
     if retired is not None and retired.revoked:
         raise RevokedError(retired.name, parse_public_key(retired.key).fingerprint)
@@ -32,17 +32,19 @@ def verify_counts(retired: RetiredKey | None) -> None:
 def verify_unused(connection: Connection, key: str) -> None:
     """Raises `RevokedError` or `ExistsError` if a key belongs, or has belonged, to a player."""
     retired = _retired(connection, key)
-    verify_counts(retired)
+    verify_not_revoked(retired)
     if retired or connection.execute(select(PLAYER.c.name).where(PLAYER.c.key == key)).first():
         fingerprint = parse_public_key(key).fingerprint
-        raise ExistsError(tell("key"), fingerprint, hint=tell("make another key; this one is, or was, a player's"))
+        raise ExistsError(
+            tell("key"), fingerprint, hint=tell("make another key; this one belongs, or has belonged, to a player")
+        )
 
 
 def verify_logs_in(connection: Connection, name: str, key: str) -> None:
     """Raises `RevokedError` or `ForbiddenError` unless `key` is the player's valid key. An empty key is not checked."""
     if not key:
         return
-    verify_counts(_retired(connection, key))
+    verify_not_revoked(_retired(connection, key))
     if _key_of(connection, name) != key:
         raise ForbiddenError(tell("{name} has another key now", name=name), hint=tell("log in again with that one"))
 
@@ -60,7 +62,7 @@ def register(connection: Connection, player: Player) -> Player | None:
 
 def replace(connection: Connection, player: Player, retired: RetiredKey) -> None:
     """Replaces the `retired` key by the key of `player`."""
-    verify_counts(_retired(connection, retired.key))
+    verify_not_revoked(_retired(connection, retired.key))
     if _key_of(connection, player.name) != retired.key:
         raise ForbiddenError(tell("the key to replace is not the current key of {name}", name=player.name))
     verify_unused(connection, player.key)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from hkoji.game.openings import Opening
 from hkoji.log.line import Line, StoredLine
-from hkoji_server.store import game_lists, player_keys, readiness
+from hkoji_server.store import game_lists, player_keys
 from hkoji_server.store.contract import (
     GamePlace,
     GameSummary,
@@ -25,6 +25,7 @@ from hkoji_server.store.contract import (
     Secrets,
     Store,
 )
+from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.statements import ReadStatements, Row, Values, read_line
 from hkoji_server.store.tables import SERVICE, TOKEN
 
@@ -57,7 +58,12 @@ class SqlStore(Store):
         """
 
     async def verify_ready(self) -> None:
-        await self._transaction(readiness.verify_ready)
+        def work(connection: Connection) -> None:
+            verify_schema(connection)
+            # Writes a value that is there already, which is a write like any other.
+            connection.execute(update(SERVICE).values(origin=SERVICE.c.origin))
+
+        await self._transaction(work)
 
     # --- service and players --------------------------------------------------------------------------------------
 

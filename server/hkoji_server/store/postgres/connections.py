@@ -1,7 +1,6 @@
-"""Connections to PostgreSQL. None is used before it has shown that its commits wait for the disk.
+"""Connections to PostgreSQL, each checked before its use: its commits must wait for the disk.
 
-Nothing here is repeated that might then be done twice: the caller decides whether a statement may be sent again when
-its connection was lost.
+The caller decides, by `once` or `again`, whether a statement may be sent again after its connection was lost.
 """
 
 from __future__ import annotations
@@ -62,14 +61,14 @@ class LostError(StorageError):
 
 
 def unwritten(cause: BaseException) -> StorageError:
-    """Returns the error that says that nothing was changed."""
+    """Returns the error for a write that changed nothing."""
     error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
     error.__cause__ = cause
     return error
 
 
 def unreadable(cause: BaseException) -> StorageError:
-    """Returns the error that says that nothing could be read."""
+    """Returns the error for a read that failed."""
     error = StorageError(tell("the database could not be read"), hint=tell("try again later"))
     error.__cause__ = cause
     return error

@@ -1,4 +1,4 @@
-"""Hints of the PostgreSQL store: LISTEN and NOTIFY, beside the moves and never within their transactions.
+"""Hints of the PostgreSQL store: LISTEN and NOTIFY, never within the transactions of moves.
 
 PostgreSQL lets only one notifying transaction commit at a time; all others wait. So a process collects the hints for
 the other processes for a fiftieth of a second and sends them in one statement of its own. A hint that cannot be sent is
@@ -29,7 +29,7 @@ _PAUSES: Final = (0.1, 0.5, 1.0, 5.0)
 
 
 class PostgresHints:
-    """Gives hints to the listeners of this process and to the other processes. For one event loop."""
+    """Gives hints to the listeners of this process and to the other processes. Used in one event loop."""
 
     def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
@@ -39,7 +39,7 @@ class PostgresHints:
         self._sending: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
-    def tell(self, hint: Hint) -> None:
+    def publish(self, hint: Hint) -> None:
         """Passes a hint to the listeners here, and sends it to the other processes soon."""
         for notice in list(self._notices):
             notice(hint)
@@ -109,21 +109,21 @@ def _notify(payload: str) -> Callable[[PostgresConnection], Awaitable[list[Row]]
 
 
 def _format(name: str, hints: list[Hint]) -> str:
-    """Returns the message of the process `name`. Hints that do not fit into one message become one about everything."""
+    """Returns the message of the process `name`. If the hints do not fit into it, it is about all games."""
     latest = {hint.game: hint.players for hint in hints}
     text = json.dumps({"by": name, "games": [[game, *players] for game, players in latest.items()]})
     return text if len(text) <= _MOST_BYTES else json.dumps({"by": name, "games": [[None]]})
 
 
 def _parse(own: str, payload: str) -> list[Hint]:
-    """Returns the hints of another process.
+    """Returns the hints in a message of another process.
 
-    Anyone in the database may notify, so that a message that cannot be parsed counts as a hint about everything.
+    Any user of the database may send messages. One that cannot be parsed counts as a hint about all games.
     """
     try:
-        told = json.loads(payload)
-        if told["by"] == own:
+        message = json.loads(payload)
+        if message["by"] == own:
             return []
-        return [Hint(game, tuple(map(str, players))) for game, *players in told["games"]]
+        return [Hint(game, tuple(map(str, players))) for game, *players in message["games"]]
     except (ValueError, KeyError, TypeError):
         return [ANYWHERE]

@@ -14,8 +14,7 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
 - *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked. An append that checked
   before a revocation was committed has its transaction number from `HOLD` by then, so it is one of the transactions
   that run right after that commit. The revocation waits until all of these have ended before it returns. So after
-  `revoke_key` has returned, no entry of that key appears that is not there yet, and no append needs a lock on the
-  player.
+  `revoke_key` has returned, no further entry of that key appears, and no append needs a lock on the player.
 - *A key belongs to one player for ever*, a key is replaced once, a recovery code is used once. These are decisions in
   several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
 - *A challenge is taken once.* Only one statement can delete a row.
@@ -104,7 +103,7 @@ class PostgresStore(SqlStore):
                     raise
                 raise StorageError(
                     tell("the key is revoked, but an entry signed with it just before may still appear"),
-                    hint=tell("do the same again later to be certain"),
+                    hint=tell("repeat this later to be certain"),
                 ) from error
 
     async def add_challenge(self, digest: str, expires: str) -> None:
@@ -116,7 +115,7 @@ class PostgresStore(SqlStore):
             await connection.execute(statements.FORGET_CHALLENGES, {"b_now": now})
             return taken.rowcount == 1
 
-        # Once only: a second try would find the challenge taken, and could not know by whom.
+        # Not retried: a second try would find the challenge taken, and could not know whether the first try took it.
         return await self._connections.once(take)
 
     async def drop_token(self, digest: str) -> None:
@@ -134,7 +133,7 @@ class PostgresStore(SqlStore):
             await self._connections.again(add)
         except StorageError as error:
             # After a lost connection, the first try may have added the game.
-            if not isinstance(error.__cause__, UniqueViolation) or not await self._stands(new.summary.game, new.line):
+            if not isinstance(error.__cause__, UniqueViolation) or not await self._contains(new.summary.game, new.line):
                 raise
 
     async def append(self, append: Append | Decide) -> None:
@@ -157,12 +156,12 @@ class PostgresStore(SqlStore):
         assert done is not None
         moved, revoked = done
         # If nothing changed at a later try, the try before it may have been committed although its connection was lost.
-        if not moved and not (tries > 1 and await self._stands(append.game, *append.lines)):
+        if not moved and not (tries > 1 and await self._contains(append.game, *append.lines)):
             if revoked:
                 raise RevokedError(revoked, parse_public_key(append.key).fingerprint)
             seq, head = held or (-1, "")
             raise ConflictError(append.game, seq=seq, head=head)
-        self._hints.tell(hint_of(append))
+        self._hints.publish(hint_of(append))
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(await self._rows(statements.HEADS_OF, {"b_games": list(games)}))
@@ -190,7 +189,7 @@ class PostgresStore(SqlStore):
 
         await self._connections.again(write)
 
-    async def _stands(self, game: str, *lines: Line) -> bool:
+    async def _contains(self, game: str, *lines: Line) -> bool:
         """Returns whether a game contains exactly these lines at their place."""
         first = lines[0].entry.seq
         return (await self.lines(game, first - 1))[: len(lines)] == lines

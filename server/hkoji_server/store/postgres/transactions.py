@@ -30,9 +30,9 @@ _REFUSED: Final = ("40001", "40P01", "23505")
 
 
 class SerializableTransactions:
-    """Runs work in serializable transactions on the database at `url`."""
+    """Runs work in serializable transactions on the database at `url`; `name` stands for it in messages."""
 
-    def __init__(self, url: URL, shown: str) -> None:
+    def __init__(self, url: URL, name: str) -> None:
         self._engine = create_engine(
             url.set(query={}, host=None, port=None, username=None, password=None, database=None),
             connect_args=arguments(url),
@@ -45,7 +45,7 @@ class SerializableTransactions:
             pool_timeout=10,
         )
         event.listen(self._engine, "handle_error", _note_end)
-        self._shown = shown
+        self._name = name
 
     def open(self) -> None:
         """Migrates the database. Raises `StorageError` if it cannot be used or is not safe."""
@@ -60,7 +60,7 @@ class SerializableTransactions:
                 migrate_together(connection)
         except DBAPIError as error:
             raise StorageError(
-                tell("cannot use the {database}: {reason}", database=self._shown, reason=str(error.orig).strip()),
+                tell("cannot use the {database}: {reason}", database=self._name, reason=str(error.orig).strip()),
                 hint=tell(
                     "nothing was changed; is the server running, and is it the right database, name and password?"
                 ),
@@ -95,10 +95,10 @@ class SerializableTransactions:
                         again = error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _REFUSED
                         if not left or not again:
                             raise unwritten(error) from error
-            except DBAPIError as error:  # there is no connection
+            except DBAPIError as error:  # could not connect
                 raise unwritten(error) from error
             # A random pause, so that two transactions that refused each other do not meet again.
-            time.sleep(random.random() * 0.01)  # noqa: S311 # nothing secret comes of it
+            time.sleep(random.random() * 0.01)  # noqa: S311 # the pause is no secret
         raise AssertionError
 
 

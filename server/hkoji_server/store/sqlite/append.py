@@ -52,7 +52,7 @@ def write_of(append: Append) -> Work[Hint]:
     def work(connection: Connection) -> Hint:
         execute = driver(connection).execute
         if append.key and (row := execute(READS.retired_key, {"b_key": append.key}).fetchone()):
-            player_keys.verify_counts(player_keys.read_retired(row))
+            player_keys.verify_not_revoked(player_keys.read_retired(row))
         if execute(ADVANCE, place).rowcount != 1:
             row = execute(READS.head, {"b_game": append.game}).fetchone()
             seq, head = row or (-1, "")

@@ -1,4 +1,4 @@
-"""Copies of an SQLite database, made while a service may be writing to it, and restored again.
+"""Copies of an SQLite database: making one while a service may be writing, and restoring one.
 
 The copy is made by SQLite's own backup in one read transaction. So it is of one moment, and contains everything that
 was acknowledged before. A copy appears under its name only when it is complete, synced and verified. No existing file
@@ -15,7 +15,7 @@ from typing import Final
 
 from hkoji.errors import ExistsError, NotFoundError, StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.readiness import newest_schema
+from hkoji_server.store.migrate import newest_schema
 
 _SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 # Counts the games whose summary and log disagree about the last entry.
@@ -32,7 +32,7 @@ def copy(source: Path, target: Path) -> None:
     """
     for suffix in _SUFFIXES:
         if os.path.lexists(f"{target}{suffix}"):
-            raise ExistsError(tell("file"), f"{target}{suffix}", hint=tell("nothing was changed; choose another"))
+            raise ExistsError(tell("file"), f"{target}{suffix}", hint=tell("nothing was changed; choose another name"))
     if not source.is_file():
         raise NotFoundError(tell("database"), str(source))
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -49,7 +49,7 @@ def copy(source: Path, target: Path) -> None:
                     os.unlink(f"{part}{suffix}")
         _sync(target.parent)
     except FileExistsError as error:
-        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another")) from error
+        raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another name")) from error
     except (OSError, sqlite3.Error) as error:
         raise StorageError(
             tell("cannot copy {source} to {target}: {reason}", source=source, target=target, reason=_reason(error)),

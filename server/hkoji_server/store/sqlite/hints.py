@@ -2,8 +2,8 @@
 
 SQLite does not notify anyone of writes. A connection can ask whether others have written since it last asked, by its
 `data_version`. But to the connection that reads, this process's own writer is another connection too. So the writer
-asks as well, at each of its transactions, and it counts only the writes of other processes. Both are looked at ten
-times a second, while there are listeners.
+asks as well, at each of its transactions, and it counts only the writes of other processes. While there are listeners,
+both are read ten times a second.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SqliteHints:
         self._notices: list[Notice] = []
         self._polling: asyncio.Task[None] | None = None
 
-    def tell(self, hint: Hint) -> None:
+    def publish(self, hint: Hint) -> None:
         """Passes a hint to all listeners."""
         for notice in self._notices:
             notice(hint)
@@ -65,8 +65,8 @@ class SqliteHints:
         """Gives a hint when another process has written.
 
         If the version has changed and this process has written nothing, another process has written. If this process
-        has written too, either may have changed it. Then the writer's count decides, except about writes after its
-        last transaction. So the doubt is kept until a look at which this process has written nothing in between.
+        has written too, either may have changed it. Then the writer's count decides, but it does not cover writes after
+        the writer's last transaction. So the doubt remains until this process writes nothing between two polls.
         """
         before, unsure = self._state(), False
         while True:
@@ -76,7 +76,7 @@ class SqliteHints:
             changed = unsure or now[0] != before[0]
             unsure = changed and ours
             if now[2] != before[2] or (changed and not ours):
-                self.tell(ANYWHERE)
+                self.publish(ANYWHERE)
             before = now
 
     def _state(self) -> tuple[int | None, int, int]:

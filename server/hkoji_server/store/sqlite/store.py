@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,6 @@ from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Append, Decide, NewGame, Notice
 from hkoji_server.store.migrate import migrate
-from hkoji_server.store.readiness import verify_room
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite.append import write_of
 from hkoji_server.store.sqlite.connections import DIALECT, READS, check_settings, open_engine
@@ -27,6 +27,9 @@ from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, SECRET, TOKEN
 
 T = TypeVar("T")
 
+ENOUGH: Final = 1 << 20
+"""How many bytes must be free beside the file. On a full disk a small write may still succeed, because it fits into the
+space that the write-ahead log already has, while moves, which are larger, fail."""
 # The games are one parameter, a JSON array, so that the statement is the same for any number of games and stays
 # prepared in the driver.
 _HEADS: Final = compiled(
@@ -79,7 +82,20 @@ class SqliteStore(SqlStore):
 
     async def verify_ready(self) -> None:
         await super().verify_ready()
-        verify_room(self._folder)
+        self._verify_room()
+
+    def _verify_room(self) -> None:
+        """Raises `StorageError` if the disk is full or its free space cannot be read."""
+        try:
+            free = shutil.disk_usage(self._folder).free
+        except OSError as error:
+            raise StorageError(
+                tell("cannot read {file}: {reason}", file=self._folder, reason=error.strerror)
+            ) from error
+        if free < ENOUGH:
+            raise StorageError(
+                tell("the disk is full"), hint=tell("free some space: on a full disk no move can be saved")
+            )
 
     # --- logins ---------------------------------------------------------------------------------------------------
 
@@ -116,7 +132,7 @@ class SqliteStore(SqlStore):
     async def append(self, append: Append | Decide) -> None:
         # The decision is made in the writer's thread too, before the transaction begins: see `writer`.
         hint = await self._writer.run_prepared(lambda: write_of(append if isinstance(append, Append) else append()))
-        self._hints.tell(hint)
+        self._hints.publish(hint)
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(self._reader.rows(_HEADS, {"b_games": json.dumps(list(games))}))
