@@ -1,4 +1,4 @@
-"""Documentation pages: links lead somewhere, and the programs that pages name exist."""
+"""Documentation pages: links lead somewhere, and the programs and headings that are named exist."""
 
 from __future__ import annotations
 
@@ -52,3 +52,17 @@ def test_the_programs_that_pages_name_exist() -> None:
                 assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), (page, module)
             for script in re.findall(r"(?<![\w/-])(scripts/[\w/-]+)(?![\w./*-])", text):
                 assert (ROOT / script).exists(), (page, script)
+
+
+def test_the_headings_that_sources_cite_exist() -> None:
+    """A source names page and heading, the heading in quotation marks and without what follows a colon in it."""
+    cited = 0
+    for folder in ("hkoji", "server", "scripts", "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = re.sub(r"\s+#?\s*", " ", path.read_text())
+            for name, first, more in re.findall(r'(docs/[\w./-]+\.md), "([^"]+)"((?: and "[^"]+")?)', text):
+                headings = re.findall(r"^#+ (.*)$", (ROOT / name).read_text(), re.MULTILINE)
+                for heading in (first, *re.findall(r'"([^"]+)"', more)):
+                    cited += 1
+                    assert any(each.partition(":")[0] == heading for each in headings), (path, name, heading)
+    assert cited > 30

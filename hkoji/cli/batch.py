@@ -1,7 +1,7 @@
 """`hkoji batch`: commands from standard input, one per line, each answered with one line of JSON.
 
 All lines share one process, one client and one connection. A line that fails is answered with its error, and the next
-line is read. docs/cli.md, "Batches".
+line is read. docs/cli.md, "JSON".
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def encode(value: object) -> str:
 
 
 def error_json(error: HkojiError) -> dict[str, Any]:  # Any: JSON
-    """Returns an error as JSON. docs/cli.md, "Errors"."""
+    """Returns an error as JSON. docs/cli.md, "Exit codes"."""
     value: dict[str, Any] = {"code": error.code, "message": str(error), "exit_code": int(exit_code(error))}
     if error.hint:
         value["hint"] = error.hint

@@ -72,11 +72,11 @@ def count(state: GeishasRoadState, action: str, counts: Counter[str]) -> None:
 
 def report(name: str, counts: Counter[str]) -> None:
     """Prints the results."""
-    offers = counts["gifts"] + counts["competitions"]
+    proposals = counts["gifts"] + counts["competitions"]
     rounds = counts["rounds"]
-    print(f"{name}: {counts['games']:,} games, {rounds:,} rounds, {offers:,} offers")
+    print(f"{name}: {counts['games']:,} games, {rounds:,} rounds, {proposals:,} proposals")
     lines = {
-        "offers after which an order is decided": (counts["orders"], offers),
+        "proposals after which an order is decided": (counts["orders"], proposals),
         "answers to a competition with both orders open": (counts["answered pairs"], counts["competitions"]),
         "competitions with such a pair": (counts["competitions with such a pair"], counts["competitions"]),
     }

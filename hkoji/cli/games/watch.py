@@ -40,7 +40,7 @@ def _tell(out: CommandOutput, happened: Iterable[WatchedEntry]) -> None:
 
 
 def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
-    """Returns an entry that has arrived, for programs. docs/cli.md, "watch"."""
+    """Returns an entry that has arrived, for programs. docs/cli.md, "JSON"."""
     step, seat = happened.step, happened.position.seat
     course = step.course
     action = next((event.action for event in step.events if isinstance(event, DECISIONS)), None)

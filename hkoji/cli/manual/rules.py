@@ -45,7 +45,7 @@ def show_list(out: CommandOutput) -> None:
 
 
 def edition_json(edition: Edition) -> dict[str, Any]:  # Any: JSON
-    """An edition for programs. docs/cli.md, "rules"."""
+    """An edition for programs. docs/cli.md, "JSON"."""
     return {
         "edition": edition.name,
         "ruleset": edition.ruleset,

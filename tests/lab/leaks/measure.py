@@ -4,7 +4,7 @@
     python -m tests.lab.leaks.measure --states 100000 --seed 1 --jobs 2
 
 A state is a moment of a game, a viewer, and another deal that this viewer cannot distinguish from the true one; every
-answer must be the same in both (docs/quality.md, "Nothing leaks"). Prints each answer that differed and how much was
+answer must be the same in both (docs/quality.md, "Promises"). Prints each answer that differed and how much was
 compared. Exits with 1 if an answer differed. The same seed and number of states give the same comparisons, with any
 number of jobs.
 """
