@@ -79,5 +79,5 @@ def test_no_class_is_forgotten() -> None:
 
 
 def test_the_place_of_the_game_is_added_where_the_error_lacks_it() -> None:
-    document = json.loads(bytes(problem(errors.GameOverError(GAME), place=(20, "cd" * 32)).body))
+    document = json.loads(bytes(problem(errors.GameOverError(GAME), last=(20, "cd" * 32)).body))
     assert (document["seq"], document["head"]) == (20, "cd" * 32)

@@ -112,8 +112,8 @@ class Told:
 
 
 def seen_with(more: Callable[[Course], dict[str, object]]) -> Any:
-    true = games._seen
-    return patch.object(games, "_seen", lambda course, seat: Told(true(course, seat), **more(course)))
+    true = games._visible_state
+    return patch.object(games, "_visible_state", lambda course, seat: Told(true(course, seat), **more(course)))
 
 
 def more_in_the_position() -> Any:
@@ -146,7 +146,7 @@ def etag_of_the_whole_position() -> Iterator[None]:
 @contextmanager
 def padding() -> Iterator[None]:
     """A body whose length depends on the first card of the deck."""
-    true, seen = models.json_bytes, games._seen
+    true, seen = models.json_bytes, games._visible_state
     last: list[int] = [0]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -154,7 +154,7 @@ def padding() -> Iterator[None]:
         return seen(course, seat)
 
     with (
-        patch.object(games, "_seen", remember),
+        patch.object(games, "_visible_state", remember),
         patch.object(models, "json_bytes", lambda value: true(value) + b" " * (last[0] * isinstance(value, dict))),
     ):
         yield
@@ -270,7 +270,7 @@ def a_time_that_depends_on_cards() -> Iterator[None]:
 
 def one_more_header() -> Any:
     """A header has a number that depends on the deck."""
-    seen = games._seen
+    seen = games._visible_state
     last: list[str] = [""]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -284,7 +284,7 @@ def one_more_header() -> Any:
 
     @contextmanager
     def planted() -> Iterator[None]:
-        with patch.object(games, "_seen", remember), patch.object(api, "Response", response):
+        with patch.object(games, "_visible_state", remember), patch.object(api, "Response", response):
             yield
 
     return planted()
