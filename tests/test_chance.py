@@ -14,7 +14,7 @@ from hkoji.client.service import utc_now
 from hkoji.local.local_games import LocalGames
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import chance
-from tests.support.desk import AT
+from tests.support.memory_service import AT
 from tests.support.service import Player
 
 
@@ -49,10 +49,10 @@ def test_a_game_at_home_is_dealt_the_same_again(tmp_path: Path) -> None:
     seen = []
     for folder in ("one", "two"):
         before = chance.begin("the same")
-        house = LocalGames(tmp_path / folder)
-        seating = house.begin(Hanamikoji(), "random")
-        log = house.log_file(seating.game).read_bytes()
-        seen.append((seating, house.player.identity.key, Player(None, "bob").key.public, log))  # type: ignore[arg-type] # asks nothing
+        local_games = LocalGames(tmp_path / folder)
+        seats = local_games.begin(Hanamikoji(), "random")
+        log = local_games.log_file(seats.game).read_bytes()
+        seen.append((seats, local_games.player.identity.key, Player(None, "bob").key.public, log))  # type: ignore[arg-type] # asks nothing
         chance.go_on(before)
     assert seen[0] == seen[1]
 

@@ -48,27 +48,27 @@ def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
 
 
 class LocalGame:
-    """The game `seating` of `house`. Use `taken` around everything that plays.
+    """The game `seats` of `games`. Use `taken` around everything that plays.
 
     `thinking` is called whenever the bot is about to be asked, which can take a while.
     """
 
-    def __init__(self, house: LocalGames, seating: LocalSeats, thinking: Callable[[], None] = lambda: None) -> None:
-        self.house: Final = house
-        self.seating: Final = seating
-        self.game: Final = seating.game
+    def __init__(self, games: LocalGames, seats: LocalSeats, thinking: Callable[[], None] = lambda: None) -> None:
+        self.games: Final = games
+        self.seats: Final = seats
+        self.game: Final = seats.game
         self._thinking = thinking
         self._bot: Bot | None = None
 
     @property
     def client(self) -> Client:
         """The player's client."""
-        return self.house.player
+        return self.games.player
 
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Keeps the game to one terminal while the block runs. Raises `UsageError` if another one has it."""
-        file = self.house.lock_file(self.game)
+        file = self.games.lock_file(self.game)
         make_folder(file.parent)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
@@ -94,16 +94,16 @@ class LocalGame:
         position = self._position()
         while not (position.over or position.legal):
             if self._bot is None:
-                self._bot = make_bot(self.seating.bot, self.seating.seed)
+                self._bot = make_bot(self.seats.bot, self.seats.seed)
             self._thinking()
-            step(self.house.opponent(self.seating), self._bot, self.game)
+            step(self.games.opponent(self.seats), self._bot, self.game)
             before, position = position, self._position()
             if position.course.seq == before.course.seq:
                 raise StorageError(
                     tell(
                         "game {game} cannot continue: a file in {folder} is missing",
                         game=self.game[:8],
-                        folder=self.house.folder,
+                        folder=self.games.folder,
                     ),
                     hint=tell("restore it from a backup, or begin another game with `hkoji play --new`"),
                 )

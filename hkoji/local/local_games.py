@@ -53,7 +53,7 @@ class LocalGames:
         self.store: Final = FolderLocalStore(folder / "service")
         self._name = "player" if name.endswith(_BOTS) else name  # no player has a bot's name
         self._entropy = entropy
-        self._desk = LocalService(self.store, URL, entropy, utc_now)
+        self._service = LocalService(self.store, URL, entropy, utc_now)
         self._clients: dict[Path, Client] = {}
 
     @property
@@ -61,9 +61,9 @@ class LocalGames:
         """The player's client."""
         return self._client(self.folder / "player", self._name)
 
-    def opponent(self, seating: LocalSeats) -> Client:
+    def opponent(self, seats: LocalSeats) -> Client:
         """Returns the client of a game's bot."""
-        return self._client(self.folder / "bots" / seating.opponent, seating.opponent)
+        return self._client(self.folder / "bots" / seats.opponent, seats.opponent)
 
     def _client(self, folder: Path, name: str) -> Client:
         """Returns the client of a home, whose player is registered at the local service."""
@@ -71,7 +71,7 @@ class LocalGames:
             home = Home(folder)
             if not home.config_file.exists():
                 create(home, name, None, self._entropy(32))
-            client = Client(home, entropy=self._entropy, connect=lambda url: LocalTransport(url, self._desk))
+            client = Client(home, entropy=self._entropy, connect=lambda url: LocalTransport(url, self._service))
             if "server" not in home.config():
                 client.register(URL)
             self._clients[folder] = client
@@ -85,11 +85,11 @@ class LocalGames:
         make_bot(bot, seed).close()
         opponent = player_name(bot)
         game = self.player.new(ruleset, Invite(opponent)).course.setup.game
-        seating = LocalSeats(game, bot, seed, opponent, ruleset.name, utc_now())
-        write_json(self._file(game), seating._asdict())
-        return seating
+        seats = LocalSeats(game, bot, seed, opponent, ruleset.name, utc_now())
+        write_json(self._file(game), seats._asdict())
+        return seats
 
-    def seatings(self) -> tuple[LocalSeats, ...]:
+    def all_seats(self) -> tuple[LocalSeats, ...]:
         """Returns the games begun here, the latest first. Raises `StorageError` if a file is damaged."""
         found = []
         for file in self.folder.glob("games/*.json"):
@@ -103,7 +103,7 @@ class LocalGames:
 
     def find(self, prefix: str) -> LocalSeats:
         """Returns the game whose id begins with `prefix`. Raises `NotFoundError` if none or more than one does."""
-        found = [each for each in self.seatings() if prefix and each.game.startswith(prefix.lower())]
+        found = [each for each in self.all_seats() if prefix and each.game.startswith(prefix.lower())]
         if len(found) != 1:
             raise NotFoundError(tell("local game"), prefix, hint=tell("list them with `hkoji play --list`"))
         return found[0]

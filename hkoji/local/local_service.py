@@ -198,9 +198,9 @@ class LocalService:
 class LocalTransport(Transport):
     """A transport to the local service: a function call. Nothing leaves the process."""
 
-    def __init__(self, url: str, desk: LocalService) -> None:
+    def __init__(self, url: str, service: LocalService) -> None:
         super().__init__(url)
-        self._desk = desk
+        self._service = service
 
     @property
     def exposed(self) -> bool:
@@ -209,7 +209,7 @@ class LocalTransport(Transport):
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """Returns the local service's answer."""
-        return self._desk.answer(method, path, body, token)
+        return self._service.answer(method, path, body, token)
 
 
 def _brought(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.desk import Desk, seated
+from tests.support.memory_service import MemoryService, registered
 from tests.support.shell import Shell
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def service() -> MemoryService:
+    return MemoryService()
 
 
 @pytest.fixture
-def alice(desk: Desk, tmp_path: Path) -> Shell:
-    return Shell(seated(desk, "alice", tmp_path / "alice"))
+def alice(service: MemoryService, tmp_path: Path) -> Shell:
+    return Shell(registered(service, "alice", tmp_path / "alice"))
 
 
 @pytest.fixture
-def bob(desk: Desk, tmp_path: Path) -> Shell:
-    return Shell(seated(desk, "bob", tmp_path / "bob"))
+def bob(service: MemoryService, tmp_path: Path) -> Shell:
+    return Shell(registered(service, "bob", tmp_path / "bob"))

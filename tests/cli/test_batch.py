@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hkoji.cli.batch import _split
 from hkoji.cli.output import encode
 from hkoji.errors import UsageError
-from tests.support.desk import begin
+from tests.support.memory_service import begin
 from tests.support.shell import Shell
 
 

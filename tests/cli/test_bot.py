@@ -21,8 +21,8 @@ from hkoji.bots.registry import BOTS
 from hkoji.rules.events import Deal, Draw
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.registry import RULESETS
-from tests.support.desk import Desk, seated
 from tests.support.keyboard import advised, session
+from tests.support.memory_service import MemoryService, registered
 from tests.support.shell import Shell, run
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "programs-as-bots.md").read_text()
@@ -30,7 +30,7 @@ FIRST = "import json; print(json.loads(input())['legal'][0])"
 
 
 @contextmanager
-def playing(desk: Desk, player: Shell, game: str) -> Iterator[None]:
+def playing(service: MemoryService, player: Shell, game: str) -> Iterator[None]:
     """While this lasts, the player moves whenever the service is asked for anything."""
     busy = False
 
@@ -44,11 +44,11 @@ def playing(desk: Desk, player: Shell, game: str) -> Iterator[None]:
             player.seat.move(game, position.legal[-1])
         busy = False
 
-    desk.before = move
+    service.before = move
     try:
         yield
     finally:
-        desk.before = lambda *_: None
+        service.before = lambda *_: None
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def game(alice: Shell, bob: Shell) -> str:
     return made
 
 
-def entries(desk: Desk, game: str) -> int:
-    return len(desk.games[game].lines)
+def entries(service: MemoryService, game: str) -> int:
+    return len(service.games[game].lines)
 
 
 # --- whole games ------------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def entries(desk: Desk, game: str) -> int:
     ids=["random", "greedy", "cmd", "program", "kept"],
 )
 def test_a_bot_plays_a_seat_to_the_end(
-    bot: list[str], alice: Shell, bob: Shell, desk: Desk, game: str, tmp_path: Path
+    bot: list[str], alice: Shell, bob: Shell, service: MemoryService, game: str, tmp_path: Path
 ) -> None:
     (tmp_path / "bot.py").write_text(FIRST)
     (tmp_path / "kept.py").write_text(
@@ -87,12 +87,12 @@ def test_a_bot_plays_a_seat_to_the_end(
     )
     names = {"PROGRAM": str(tmp_path / "bot.py"), "KEPT": str(tmp_path / "kept.py")}
     words = [re.sub("PROGRAM|KEPT", lambda found: names[found[0]], word) for word in bot]
-    with playing(desk, bob, game):
+    with playing(service, bob, game):
         done = alice("bot", "run", game[:8], "--seed", "5", *(["--json"] if words[0] != "--" else []), *words)
     assert done.code == 0
     moves = re.findall(r"Entry \d+ is on record: (\S+)\.", done.err)
     assert 5 <= len(moves) <= 6
-    assert desk.games[game].refereed.course.outcome is not None
+    assert service.games[game].refereed.course.outcome is not None
     if words[0] != "--":
         assert done.json["status"] == "finished"
     else:
@@ -100,36 +100,36 @@ def test_a_bot_plays_a_seat_to_the_end(
     assert alice("audit", game).code == 0
 
 
-def test_an_open_game_is_joined(alice: Shell, bob: Shell, desk: Desk) -> None:
+def test_an_open_game_is_joined(alice: Shell, bob: Shell, service: MemoryService) -> None:
     game = str(alice("new", "--max-rounds", "1", "--json").json["game"])
-    with playing(desk, alice, game):
+    with playing(service, alice, game):
         done = bob("bot", "run", game, "--bot", "random", "--json")
     assert done.code == 0
     assert done.json["guest"] == "bob"
     assert done.json["status"] == "finished"
 
 
-def test_once_plays_what_is_due(alice: Shell, bob: Shell, desk: Desk, game: str) -> None:
-    before = entries(desk, game)
+def test_once_plays_what_is_due(alice: Shell, bob: Shell, service: MemoryService, game: str) -> None:
+    before = entries(service, game)
     move = ["bot", "run", game, "--once", "--bot", "random", "--json"]
     first = alice(*move)
     assert first.code == 0
     assert first.json["status"] == "playing"
-    assert entries(desk, game) == before + 1
+    assert entries(service, game) == before + 1
     again = alice(*move)
     assert again.code == 0
     assert again.err == ""
-    assert entries(desk, game) == before + 1
+    assert entries(service, game) == before + 1
 
 
-def test_the_same_seed_plays_the_same(alice: Shell, game: str, desk: Desk) -> None:
-    kept = desk.games[game].refereed, list(desk.games[game].lines)
+def test_the_same_seed_plays_the_same(alice: Shell, game: str, service: MemoryService) -> None:
+    kept = service.games[game].refereed, list(service.games[game].lines)
     moves = set()
     for home in ("one", "two"):
-        desk.games[game].refereed, desk.games[game].lines = kept[0], list(kept[1])
+        service.games[game].refereed, service.games[game].lines = kept[0], list(kept[1])
         path = alice.seat.path.with_name(home)
         shutil.copytree(alice.seat.path, path)
-        copy = Shell(type(alice.seat)(desk, "alice", path))
+        copy = Shell(type(alice.seat)(service, "alice", path))
         moves.add(copy("bot", "run", game, "--once", "--bot", "random", "--seed", "3").err)
     assert len(moves) == 1
 
@@ -149,11 +149,11 @@ def test_the_same_seed_plays_the_same(alice: Shell, game: str, desk: Desk) -> No
     ],
 )
 def test_a_program_that_fails_changes_nothing(
-    text: str, said: str, alice: Shell, game: str, desk: Desk, tmp_path: Path
+    text: str, said: str, alice: Shell, game: str, service: MemoryService, tmp_path: Path
 ) -> None:
     program = tmp_path / "bot.py"
     program.write_text(text)
-    before = entries(desk, game), sorted((alice.seat.folder(game)).iterdir())
+    before = entries(service, game), sorted((alice.seat.folder(game)).iterdir())
     timeout = "0.4" if "sleep" in text else "300"
     command = ["bot", "run", game, "--json", "--once", "--timeout", timeout, "--", sys.executable, str(program)]
     done = alice(*command)
@@ -164,10 +164,10 @@ def test_a_program_that_fails_changes_nothing(
     assert error["exit_code"] == 10
     assert said in error["message"]
     assert "nothing was sent" in error["hint"]
-    assert (entries(desk, game), sorted(alice.seat.folder(game).iterdir())) == before
+    assert (entries(service, game), sorted(alice.seat.folder(game).iterdir())) == before
     program.write_text(FIRST)
     assert alice(*command[:5], *command[7:]).code == 0
-    assert entries(desk, game) == before[0] + 1
+    assert entries(service, game) == before[0] + 1
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,10 @@ def test_what_is_no_bot(words: list[str], said: str, alice: Shell, game: str) ->
     assert said in done.err
 
 
-def test_a_game_of_others_is_not_played(alice: Shell, bob: Shell, desk: Desk, game: str, tmp_path: Path) -> None:
-    carol = Shell(seated(desk, "carol", tmp_path / "carol"))
+def test_a_game_of_others_is_not_played(
+    alice: Shell, bob: Shell, service: MemoryService, game: str, tmp_path: Path
+) -> None:
+    carol = Shell(registered(service, "carol", tmp_path / "carol"))
     done = carol("bot", "run", game, "--bot", "random")
     assert done.code == 9
     assert "you do not play" in done.err
@@ -231,7 +233,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not here")
-def test_the_example_in_a_shell(here: Callable[[str, str], Path], alice: Shell, game: str, desk: Desk) -> None:
+def test_the_example_in_a_shell(
+    here: Callable[[str, str], Path], alice: Shell, game: str, service: MemoryService
+) -> None:
     here("first.sh", example("sh", "jq"))
     before = alice("show", game, "--json").json["legal"][0]
     done = alice("bot", "run", game, "--once", "--", "./first.sh")
@@ -241,20 +245,20 @@ def test_the_example_in_a_shell(here: Callable[[str, str], Path], alice: Shell, 
 
 @pytest.mark.parametrize("keep", [[], ["--keep"]])
 def test_the_example_in_python(
-    keep: list[str], here: Callable[[str, str], Path], alice: Shell, bob: Shell, game: str, desk: Desk
+    keep: list[str], here: Callable[[str, str], Path], alice: Shell, bob: Shell, game: str, service: MemoryService
 ) -> None:
     here("hoarder.py", example("python", "json.loads"))
-    with playing(desk, bob, game):
+    with playing(service, bob, game):
         done = alice("bot", "run", game, *keep, "--", sys.executable, "hoarder.py")
     assert done.code == 0
     assert "The game is over" in done.out
 
 
 def test_the_contestant_plays_by_correspondence_and_at_the_prompt(
-    here: Callable[[str, str], Path], alice: Shell, bob: Shell, game: str, desk: Desk
+    here: Callable[[str, str], Path], alice: Shell, bob: Shell, game: str, service: MemoryService
 ) -> None:
     here("contestant.py", example("python", "def hanamikoji_action"))
-    with playing(desk, bob, game):
+    with playing(service, bob, game):
         done = alice("bot", "run", game, "--interface", "referee", "--", sys.executable, "contestant.py")
     assert done.code == 0
     command = f"keep+referee:{sys.executable} contestant.py"

@@ -13,7 +13,7 @@ import pytest
 from hkoji import __version__, errors
 from hkoji.cli.exits import Exit, exit_code
 from hkoji.errors import HkojiError, NetworkError
-from tests.support.desk import URL, Desk, Seat
+from tests.support.memory_service import URL, LocalPlayer, MemoryService
 from tests.support.shell import Done, Shell, run
 
 COMMANDS = frozenset(
@@ -171,14 +171,16 @@ def test_actions_may_be_written_in_many_ways(alice: Shell, bob: Shell, number: s
         assert done.json["move"]["action"] == action
 
 
-def test_sign_takes_the_same_notation_and_submit_sends_it(alice: Shell, bob: Shell, tmp_path: Path, desk: Desk) -> None:
+def test_sign_takes_the_same_notation_and_submit_sends_it(
+    alice: Shell, bob: Shell, tmp_path: Path, service: MemoryService
+) -> None:
     game = begin(alice, bob)
     action = next(each for each in legal(alice, game) if each[0] == "2")
     signed = alice("sign", game, "trade-off", *action[1:])
     assert signed.code == 0
     assert set(json.loads(signed.out)) == {"entry", "opening", "sig"}
     assert "keep it to yourself" in signed.err
-    nobody = Seat(desk, "nobody", tmp_path / "nobody")
+    nobody = LocalPlayer(service, "nobody", tmp_path / "nobody")
     sent = run("submit", "-", "--server", URL, "--json", seat=nobody, stdin=signed.out)
     assert sent.code == 0
     assert set(sent.json) == {"at", "entries", "game", "head", "receipt", "seq"}
@@ -204,7 +206,7 @@ def test_the_id_of_a_new_game_is_all_that_a_script_reads(alice: Shell) -> None:
 
 
 def test_json_shapes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
-    made = run("init", "carol", "--json", seat=Seat(alice.seat.desk, "carol", tmp_path / "carol"))
+    made = run("init", "carol", "--json", seat=LocalPlayer(alice.seat.service, "carol", tmp_path / "carol"))
     assert made.code == 0 or made.error["code"] == "exists"
     who = {"earlier", "fingerprint", "home", "key", "name", "next", "server"}
     assert set(alice("whoami", "--json").json) == who
@@ -354,14 +356,14 @@ def test_waiting_in_vain(alice: Shell, bob: Shell) -> None:
     assert alice("wait", game, "--timeout", "0").code == 0
 
 
-def test_no_network(alice: Shell, bob: Shell, desk: Desk) -> None:
+def test_no_network(alice: Shell, bob: Shell, service: MemoryService) -> None:
     game = begin(alice, bob)
     alice("show", game)
 
     def nothing(_method: str, _path: str) -> None:
         raise NetworkError(URL, "Connection refused", hint="nothing is lost")
 
-    desk.before = nothing
+    service.before = nothing
     for words in (("show", game), ("next",), ("games",), ("log", game), ("new",)):
         assert alice(*words).code == Exit.NETWORK
     assert "nothing is lost" in alice("show", game).err

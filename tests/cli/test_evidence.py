@@ -12,36 +12,36 @@ from hkoji.audit.evidence_file import format_evidence, is_evidence, parse_eviden
 from hkoji.cli.exits import Exit
 from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
-from tests.support.adversary import HostileDesk, instead_of, lying
-from tests.support.desk import AT, begin
+from tests.support.adversary import HostileService, instead_of, lying
 from tests.support.framing import evidence, stories
+from tests.support.memory_service import AT, begin
 from tests.support.shell import Shell, run
 
 
 @pytest.fixture
-def desk() -> HostileDesk:
-    return HostileDesk()
+def service() -> HostileService:
+    return HostileService()
 
 
 @pytest.fixture
-def game(desk: HostileDesk, alice: Shell, bob: Shell) -> str:
+def game(service: HostileService, alice: Shell, bob: Shell) -> str:
     return begin(alice.seat, bob.seat)
 
 
-def lied_to(desk: HostileDesk, player: Shell, game: str) -> str:
+def lied_to(service: HostileService, player: Shell, game: str) -> str:
     """The player is shown another entry 4. What the command said."""
-    with lying(desk, instead_of(4, entry_kinds.Timeout(1, AT))):
+    with lying(service, instead_of(4, entry_kinds.Timeout(1, AT))):
         done = player("show", game)
     assert done.code == Exit.AUDIT
     return done.err
 
 
-def pin(desk: HostileDesk) -> tuple[str, str]:
-    return "--key", f"server={desk.key.public.text}"
+def pin(service: HostileService) -> tuple[str, str]:
+    return "--key", f"server={service.key.public.text}"
 
 
-def test_the_file_convicts_at_a_strangers(desk: HostileDesk, alice: Shell, game: str, tmp_path: Path) -> None:
-    assert f"`hkoji evidence {game[:8]} --with-cards` makes a file of it" in lied_to(desk, alice, game)
+def test_the_file_convicts_at_a_strangers(service: HostileService, alice: Shell, game: str, tmp_path: Path) -> None:
+    assert f"`hkoji evidence {game[:8]} --with-cards` makes a file of it" in lied_to(service, alice, game)
     file = tmp_path / "evidence.jsonl"
     bare = alice("evidence", game[:6], "--output", str(file), "--json")
     assert (bare.code, bare.json["refused"], bare.json["left_out"]) == (0, 0, 2)
@@ -52,12 +52,12 @@ def test_the_file_convicts_at_a_strangers(desk: HostileDesk, alice: Shell, game:
     assert printed.out == file.read_text()
     words = "step 10 (evidence), entry 4: server: has put two different entries in place 4"
     for source, stdin in ((str(file), ""), ("-", printed.out)):
-        done = run("audit", source, *pin(desk), stdin=stdin)
+        done = run("audit", source, *pin(service), stdin=stdin)
         assert done.code == Exit.AUDIT
         assert words in done.err
         assert words in done.out
         assert "10 evidence" in done.out
-    told = run("audit", str(file), *pin(desk), "--json")
+    told = run("audit", str(file), *pin(service), "--json")
     (finding,) = told.json["findings"]
     assert (finding["step"], finding["name"], finding["entry"], finding["signer"]) == (10, "evidence", 4, "server")
     assert told.json["steps"][-1]["step"] == 10
@@ -65,7 +65,7 @@ def test_the_file_convicts_at_a_strangers(desk: HostileDesk, alice: Shell, game:
 
 
 def test_honest_evidence_holds_and_says_so(
-    alice: Shell, bob: Shell, desk: HostileDesk, game: str, tmp_path: Path
+    alice: Shell, bob: Shell, service: HostileService, game: str, tmp_path: Path
 ) -> None:
     assert bob("resign", game, "--yes").code == 0
     assert alice("show", game).code == 0
@@ -74,7 +74,7 @@ def test_honest_evidence_holds_and_says_so(
     assert done.code == 0
     assert "entries 7, views 2, statements refused 0" in done.out
     assert not done.err
-    done = run("audit", str(file), *pin(desk))
+    done = run("audit", str(file), *pin(service))
     assert done.code == 0
     assert "2 views, 0 statements refused: nothing contradicts" in done.out
     assert "10 prove" in alice("--lang", "it", "audit", str(file)).out
@@ -90,19 +90,19 @@ def test_views_without_a_log_are_no_running_game(tmp_path: Path) -> None:
     assert "entries hold" not in done.out
 
 
-def test_what_a_player_keeps_is_an_archive(alice: Shell, bob: Shell, desk: HostileDesk, game: str) -> None:
+def test_what_a_player_keeps_is_an_archive(alice: Shell, bob: Shell, service: HostileService, game: str) -> None:
     assert alice("show", game).code == 0
     home = alice.seat.path
     assert [file.name for file in home.rglob("*.jsonl")] == ["log.jsonl"]
     assert (home / "games" / game / "views.signed").exists()
-    done = run("audit", str(home), *pin(desk))
+    done = run("audit", str(home), *pin(service))
     assert done.code == 0, done
 
 
 def test_evidence_and_logs_in_one_archive(
-    desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
+    service: HostileService, alice: Shell, bob: Shell, game: str, tmp_path: Path
 ) -> None:
-    lied_to(desk, alice, game)
+    lied_to(service, alice, game)
     log, evidence = alice("log", game).out, alice("evidence", game, "--with-cards").out
     honest = bob("evidence", game).out
     folder = tmp_path / "archive"
@@ -110,7 +110,7 @@ def test_evidence_and_logs_in_one_archive(
     (folder / "a.jsonl").write_text(log)
     (folder / "b.jsonl").write_text(evidence)
     (folder / "c.jsonl").write_text(log + honest + evidence + log)
-    done = run("audit", str(folder), *pin(desk), "--json")
+    done = run("audit", str(folder), *pin(service), "--json")
     assert done.code == Exit.AUDIT
     *each, last = map(json.loads, done.out.splitlines())
     assert [(one["file"][-7:], one.get("ok"), "repeats" in one) for one in each] == [
@@ -123,20 +123,20 @@ def test_evidence_and_logs_in_one_archive(
     ]
     assert each[1]["findings"][0]["signer"] == "server"
     assert last["summary"]["broken"] == 1
-    shown = run("audit", str(folder), *pin(desk))
+    shown = run("audit", str(folder), *pin(service))
     assert f"{folder / 'b.jsonl'}: 5 of 5 entries hold: step 10 (evidence), entry 4: server: has put" in shown.out
 
 
 def test_a_game_of_which_all_was_refused_has_evidence_too(
-    desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
+    service: HostileService, alice: Shell, bob: Shell, game: str, tmp_path: Path
 ) -> None:
     for name in ("log.jsonl", "view.json", "views.signed"):
         (alice.seat.folder(game) / name).unlink()
-    assert "makes a file of it" in lied_to(desk, alice, game)
+    assert "makes a file of it" in lied_to(service, alice, game)
     made = alice("evidence", game[:8], "--with-cards").out
     assert is_evidence(made)
     assert not parse_evidence(made).log
-    done = run("audit", "-", *pin(desk), stdin=made)
+    done = run("audit", "-", *pin(service), stdin=made)
     assert done.code == Exit.AUDIT
     assert "server" in done.err
 
@@ -147,19 +147,19 @@ def test_a_game_that_is_not_known_here(alice: Shell, game: str) -> None:
 
 
 def test_a_log_that_the_service_has_lost_is_exported_as_it_was_kept(
-    desk: HostileDesk, alice: Shell, bob: Shell, game: str, tmp_path: Path
+    service: HostileService, alice: Shell, bob: Shell, game: str, tmp_path: Path
 ) -> None:
-    before = replace(desk.games[game])
+    before = replace(service.games[game])
     assert alice("move", game, alice("show", game, "--json").json["legal"][0]).code == 0
-    kept = format_log(desk.games[game].lines)
-    desk.games[game] = before  # as after the restoring of a backup
+    kept = format_log(service.games[game].lines)
+    service.games[game] = before  # as after the restoring of a backup
     refused = alice("export", game)
     assert (refused.code, refused.out) == (Exit.AUDIT, "")
     found = alice("export", game[:8], "--kept")
     assert (found.code, found.out, found.err) == (0, kept, "")
     file = tmp_path / "kept.jsonl"
     file.write_text(found.out)
-    assert run("audit", str(file), *pin(desk)).code == 0
+    assert run("audit", str(file), *pin(service)).code == 0
     nobody = alice("export", "0" * 32, "--kept")
     assert (nobody.code, nobody.out) == (Exit.USAGE, "")
     assert "games known here" in nobody.err

@@ -10,8 +10,8 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.local.local_games import LocalGames
-from tests.support.desk import Desk
 from tests.support.keyboard import advised, lines, session
+from tests.support.memory_service import MemoryService
 from tests.support.shell import Shell, run
 
 PROMPT = "Your move: "
@@ -308,7 +308,7 @@ def test_a_bot_that_fails_leaves_the_game_waiting(home: Path, tmp_path: Path) ->
 # --- by correspondence ------------------------------------------------------------------------------------------------
 
 
-def test_a_game_by_correspondence(alice: Shell, bob: Shell, desk: Desk) -> None:
+def test_a_game_by_correspondence(alice: Shell, bob: Shell, service: MemoryService) -> None:
     """The other player moves whenever the service is asked; hints are not for games between people."""
     game = str(alice("new", "--max-rounds", "1", "--json").json["game"])
     busy = False
@@ -333,9 +333,9 @@ def test_a_game_by_correspondence(alice: Shell, bob: Shell, desk: Desk) -> None:
             return found[1] if found else None
         return "hint" if said.endswith(PROMPT) else None
 
-    desk.before = bob_moves
+    service.before = bob_moves
     done = session("play", game[:8], types=types, seat=alice.seat)
-    desk.before = lambda *_: None
+    service.before = lambda *_: None
     assert done.err == ""
     assert done.code == 0
     assert "The game is over" in done.out
@@ -351,11 +351,11 @@ def test_leaving_a_game_by_correspondence(alice: Shell, bob: Shell) -> None:
     assert done.out.endswith(f"The game waits for you: hkoji play {game[:8]}\n")
 
 
-def test_a_game_of_others(alice: Shell, bob: Shell, desk: Desk, tmp_path: Path) -> None:
-    from tests.support.desk import seated
+def test_a_game_of_others(alice: Shell, bob: Shell, service: MemoryService, tmp_path: Path) -> None:
+    from tests.support.memory_service import registered
 
     game = str(alice("new", "--json").json["game"])
-    carol = seated(desk, "carol", tmp_path / "carol")
+    carol = registered(service, "carol", tmp_path / "carol")
     done = session("play", game[:8], types=lines(), seat=carol)
     assert done.code == 2
     assert f"hkoji join {game[:8]}" in done.err

@@ -109,8 +109,8 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
         (game,) = games()
         if game["status"] == "finished":
             break
-        house = LocalGames(home / "local")
-        events = current(house.player, str(game["game"])).events
+        local_games = LocalGames(home / "local")
+        events = current(local_games.player, str(game["game"])).events
         own = [event.action for event in events if getattr(event, "seat", None) == 0 and hasattr(event, "action")]
         left = iter(own)
         assert all(move in left for move in acknowledged), (own, acknowledged)

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.desk import Desk, Seat, seated
+from tests.support.memory_service import LocalPlayer, MemoryService, registered
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def service() -> MemoryService:
+    return MemoryService()
 
 
 @pytest.fixture
-def alice(desk: Desk, tmp_path: Path) -> Seat:
-    return seated(desk, "alice", tmp_path / "alice")
+def alice(service: MemoryService, tmp_path: Path) -> LocalPlayer:
+    return registered(service, "alice", tmp_path / "alice")
 
 
 @pytest.fixture
-def bob(desk: Desk, tmp_path: Path) -> Seat:
-    return seated(desk, "bob", tmp_path / "bob")
+def bob(service: MemoryService, tmp_path: Path) -> LocalPlayer:
+    return registered(service, "bob", tmp_path / "bob")

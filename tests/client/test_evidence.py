@@ -22,7 +22,7 @@ from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.events import Outcome
 from tests.support.adversary import (
-    HostileDesk,
+    HostileService,
     Telling,
     added,
     ends_at,
@@ -34,15 +34,15 @@ from tests.support.adversary import (
     refused_by,
     view_of,
 )
-from tests.support.desk import AT, Seat, begin, play_on, seated
+from tests.support.memory_service import AT, LocalPlayer, begin, play_on, registered
 
 KEY = PrivateKey.from_seed(b"\x09" * 32)
 WRITE = files.write_file
 
 
 @pytest.fixture
-def desk() -> HostileDesk:
-    return HostileDesk()
+def service() -> HostileService:
+    return HostileService()
 
 
 def view(seq: int, cards: str = "ABCDEF") -> SignedView:
@@ -57,14 +57,16 @@ def signed(shown: SignedView) -> SignedEntry:
 # --- what was accepted ------------------------------------------------------------------------------------------------
 
 
-def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_every_view_that_brings_cards_is_kept_with_its_signature(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 9)
     alice.position(game)  # the other's last move may have brought cards
     kept = KeptEvidence(alice.folder(game)).views()
     assert len(kept) > 2
     for shown in kept:
-        sshsig.verify(shown.sig, desk.key.public, sshsig.VIEW, shown.view.message, "server")
+        sshsig.verify(shown.sig, service.key.public, sshsig.VIEW, shown.view.message, "server")
         assert shown.view.seat == 0
     for before, after in pairwise(kept):
         assert before.view.seq < after.view.seq
@@ -72,7 +74,7 @@ def test_every_view_that_brings_cards_is_kept_with_its_signature(desk: HostileDe
     data = (alice.folder(game) / "views.signed").read_bytes()
     alice.position(game)
     assert (alice.folder(game) / "views.signed").read_bytes() == data
-    assert proven(desk, alice, game) == set()
+    assert proven(service, alice, game) == set()
     assert not refused_by(alice)
 
 
@@ -87,50 +89,56 @@ def test_views_that_repeat_are_not_kept_and_there_is_an_end_to_it(tmp_path: Path
     assert [shown.view.seq for shown in kept.views()] == [1, 3]
 
 
-def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     game = begin(alice, bob)
     cards = KeptEvidence(alice.folder(game)).views()[-1].view.dealt[0].cards
     for name in ("log.jsonl", "view.json"):
         (alice.folder(game) / name).unlink()
     other = cards[:-1] + next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
-    with lying(desk, hand(other)), pytest.raises(TrustError, match="other cards in round 1 before"):
+    with lying(service, hand(other)), pytest.raises(TrustError, match="other cards in round 1 before"):
         alice.position(game)
-    assert proven(desk, alice, game) == {"server"}
+    assert proven(service, alice, game) == {"server"}
     assert alice.position(game).course.dealt[0][0] == cards
 
 
 # --- what was refused -------------------------------------------------------------------------------------------------
 
 
-def fork(desk: HostileDesk, alice: Seat, game: str) -> TrustError:
-    with lying(desk, instead_of(4, entry_kinds.Timeout(1, AT))), pytest.raises(TrustError) as refusal:
+def fork(service: HostileService, alice: LocalPlayer, game: str) -> TrustError:
+    with lying(service, instead_of(4, entry_kinds.Timeout(1, AT))), pytest.raises(TrustError) as refusal:
         alice.position(game)
     return refusal.value
 
 
-def test_the_error_says_that_it_was_kept_and_what_to_do(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_the_error_says_that_it_was_kept_and_what_to_do(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     game = begin(alice, bob)
-    error = fork(desk, alice, game)
+    error = fork(service, alice, game)
     assert f"is proof: `hkoji evidence {game[:8]} --with-cards` makes a file of it" in error.hint  # it is a view
-    assert proven(desk, alice, game) == {"server"}
-    with lying(desk, added(entry_kinds.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
+    assert proven(service, alice, game) == {"server"}
+    with lying(service, added(entry_kinds.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
         bob.position(game)
     assert f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in other.value.hint
-    with lying(desk, ends_at(3), hand(desk.games[game].refereed.course.dealt[0][1])), pytest.raises(TrustError):
+    with lying(service, ends_at(3), hand(service.games[game].refereed.course.dealt[0][1])), pytest.raises(TrustError):
         bob.position(game)
 
 
-def test_what_nobody_has_signed_is_not_kept(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_what_nobody_has_signed_is_not_kept(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
-    true, desk.key = desk.key, KEY
-    with lying(desk, added(entry_kinds.Timeout(0, AT))), pytest.raises(TrustError) as refusal:
+    true, service.key = service.key, KEY
+    with lying(service, added(entry_kinds.Timeout(0, AT))), pytest.raises(TrustError) as refusal:
         alice.position(game)
     assert "hkoji evidence" not in refusal.value.hint
     assert not refused_by(alice)
-    desk.key = true
+    service.key = true
 
 
-def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_confirmed_entry_must_be_in_the_log_that_follows(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     """The answer brings bob a card, so he asks for his view; and there another entry stands in the place of his."""
     game = begin(alice, bob)
     alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
@@ -139,37 +147,41 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(desk: HostileDesk, al
     instead = instead_of(6, entry_kinds.Timeout(1, AT))
 
     def once_it_has_the_answer(telling: Telling) -> None:
-        if len(desk.games[game].lines) > 6:
+        if len(service.games[game].lines) > 6:
             instead(telling)
 
-    with lying(desk, once_it_has_the_answer), pytest.raises(TrustError, match=reason):
+    with lying(service, once_it_has_the_answer), pytest.raises(TrustError, match=reason):
         bob.move(game, answer)
-    assert proven(desk, bob, game) == {"server"}
+    assert proven(service, bob, game) == {"server"}
     assert bob.move(game, answer).seq == 6
-    assert proven(desk, bob, game) == {"server"}
+    assert proven(service, bob, game) == {"server"}
 
 
-def test_a_receipt_is_the_same_in_the_log_that_follows(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_receipt_is_the_same_in_the_log_that_follows(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     """The same entries, and another time for one of them than the service has just given."""
     game = begin(alice, bob)
     alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
     answer = bob.position(game).legal[0]
 
     def later(telling: Telling) -> None:
-        if len(desk.games[game].lines) > 6 and not telling.brought:
+        if len(service.games[game].lines) > 6 and not telling.brought:
             number = next(at for at, line in enumerate(telling.lines) if line.entry.seq == 6)
             line = telling.lines[number]
             made = make_receipt(at="2026-11-21T00:00:00Z", game=game, head=line.entry.head, seq=6)
-            signed = SignedReceipt(made, desk.key.sign(sshsig.RECEIPT, made.message))
+            signed = SignedReceipt(made, service.key.sign(sshsig.RECEIPT, made.message))
             telling.lines[number] = line._replace(receipt=signed)
 
-    with lying(desk, later), pytest.raises(TrustError, match="has given two receipts for entry 6"):
+    with lying(service, later), pytest.raises(TrustError, match="has given two receipts for entry 6"):
         bob.move(game, answer)
-    assert proven(desk, bob, game) == {"server"}
+    assert proven(service, bob, game) == {"server"}
     assert bob.move(game, answer).seq == 6
 
 
-def test_an_answer_that_is_better_the_second_time_is_kept_and_said(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_an_answer_that_is_better_the_second_time_is_kept_and_said(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     """The end that a resignation brings comes with a receipt for another one; asked again the service is honest."""
     game = begin(alice, bob)
 
@@ -177,33 +189,33 @@ def test_an_answer_that_is_better_the_second_time_is_kept_and_said(desk: Hostile
         if telling.brought:
             end = telling.lines[-1]
             made = make_receipt(at=AT, game=game, head="ab" * 32, seq=end.entry.seq)
-            signed = SignedReceipt(made, desk.key.sign(sshsig.RECEIPT, made.message))
+            signed = SignedReceipt(made, service.key.sign(sshsig.RECEIPT, made.message))
             telling.lines[-1] = end._replace(receipt=signed)
 
-    with lying(desk, another_receipt):
+    with lying(service, another_receipt):
         assert alice.resign(game).position.over
     assert any("an entry 6 that does not hold: " in said for said in alice.said)
     assert any(f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in said for said in alice.said)
-    assert proven(desk, alice, game) == {"server"}
+    assert proven(service, alice, game) == {"server"}
 
 
-def test_what_is_sent_for_others_is_kept_too(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_what_is_sent_for_others_is_kept_too(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     submission = alice.sign(game, alice.position(game).legal[0])
-    with lying(desk, receipt_of(5, 4)), pytest.raises(TrustError, match="receipt does not hold"):
+    with lying(service, receipt_of(5, 4)), pytest.raises(TrustError, match="receipt does not hold"):
         alice.client.submit(submission)
     assert refused_by(alice)
-    assert proven(desk, alice, game) == set()  # an old receipt is true of what it is for
+    assert proven(service, alice, game) == set()  # an old receipt is true of what it is for
 
 
 def test_two_words_that_were_refused_at_different_times_convict_together(
-    desk: HostileDesk, alice: Seat, bob: Seat
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
 ) -> None:
     """Neither contradicts anything that was accepted."""
     game = begin(alice, bob)
     hints = []
     for head in ("ab", "cd"):
-        with lying(desk, view_of(seq=40, head=head * 32)), pytest.raises(TrustError) as refusal:
+        with lying(service, view_of(seq=40, head=head * 32)), pytest.raises(TrustError) as refusal:
             alice.position(game)
         hints.append(refusal.value.hint.split("; ")[-1])
     command = f"hkoji evidence {game[:8]}"
@@ -215,7 +227,7 @@ def test_two_words_that_were_refused_at_different_times_convict_together(
         "refused-doubtful.signed",
         "refused.signed",
     ]
-    assert proven(desk, alice, game) == {"server"}
+    assert proven(service, alice, game) == {"server"}
 
 
 def test_nobody_can_fill_the_disk(tmp_path: Path) -> None:
@@ -236,14 +248,14 @@ def test_nobody_can_fill_the_disk(tmp_path: Path) -> None:
     assert long[-1] not in kept.refused()
 
 
-def test_a_full_disk_does_not_hide_the_refusal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_full_disk_does_not_hide_the_refusal(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
 
     def full(path: Path, data: bytes) -> None:
         raise StorageError("the disk is full")
 
     with patch.object(kept_evidence, "write_file", full):
-        error = fork(desk, alice, game)
+        error = fork(service, alice, game)
     assert "could not be kept: the disk is full" in error.hint
     assert not refused_by(alice)
     assert alice.position(game).course.seq == 4
@@ -253,9 +265,11 @@ def test_a_full_disk_does_not_hide_the_refusal(desk: HostileDesk, alice: Seat, b
 
 
 @pytest.mark.parametrize("name", ["views.signed", "refused.signed"])
-def test_a_torn_line_stands_in_nobodys_way(desk: HostileDesk, alice: Seat, bob: Seat, name: str) -> None:
+def test_a_torn_line_stands_in_nobodys_way(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer, name: str
+) -> None:
     game = begin(alice, bob)
-    fork(desk, alice, game)
+    fork(service, alice, game)
     path = alice.folder(game) / name
     whole = path.read_bytes()
     for cut in (*range(1, len(whole), 97), len(whole) - 1):
@@ -263,8 +277,8 @@ def test_a_torn_line_stands_in_nobodys_way(desk: HostileDesk, alice: Seat, bob: 
         assert alice.position(game).course.seq == 4
         parse_evidence(alice.client.evidence(game, cards=True).text)
     path.write_bytes(b"\xff\x00\n" + whole[:-40])
-    fork(desk, alice, game)
-    assert proven(desk, alice, game) == {"server"}
+    fork(service, alice, game)
+    assert proven(service, alice, game) == {"server"}
     assert path.read_bytes().startswith(b"\xff\x00\n")  # nothing is taken away
     alice.move(game, alice.position(game).legal[0])
 
@@ -274,7 +288,7 @@ class KilledError(Exception):
 
 
 @contextmanager
-def killed_before(player: Seat, at: int) -> Iterator[list[int]]:
+def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
     """The process of that player ends before its write number `at`; how many are left until then."""
     left = [at]
 
@@ -292,22 +306,22 @@ def killed_before(player: Seat, at: int) -> Iterator[list[int]]:
         yield left
 
 
-def test_killed_while_it_keeps_what_it_refuses(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_killed_while_it_keeps_what_it_refuses(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Either all of it is there, or the error was not raised; and the next command is as good as ever."""
     game = begin(alice, bob)
     forked = instead_of(4, entry_kinds.Timeout(1, AT))
-    with lying(desk, forked), killed_before(alice, 1), pytest.raises(KilledError):
+    with lying(service, forked), killed_before(alice, 1), pytest.raises(KilledError):
         alice.position(game)
     assert not refused_by(alice)
-    with lying(desk, forked), killed_before(alice, 2) as left, pytest.raises(TrustError):
+    with lying(service, forked), killed_before(alice, 2) as left, pytest.raises(TrustError):
         alice.position(game)
     assert left == [1]
     assert refused_by(alice)
     assert alice.position(game).course.seq == 4
-    assert proven(desk, alice, game) == {"server"}
+    assert proven(service, alice, game) == {"server"}
 
 
-def test_killed_while_it_keeps_a_view(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_killed_while_it_keeps_a_view(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Views are there before the log that they belong to; a second time they are not kept twice."""
     count = 0
     game = begin(alice, bob)
@@ -325,17 +339,17 @@ def test_killed_while_it_keeps_a_view(desk: HostileDesk, alice: Seat, bob: Seat)
         if position.legal:
             alice.move(game, position.legal[0])
     assert count > 2
-    assert proven(desk, alice, game) == set()
+    assert proven(service, alice, game) == set()
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
 def test_while_the_game_runs_the_file_shows_no_cards_unless_asked_to(
-    desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path
 ) -> None:
     game = begin(alice, bob)
-    with lying(desk, hand("ABCDEFG")), pytest.raises(TrustError):
+    with lying(service, hand("ABCDEFG")), pytest.raises(TrustError):
         alice.position(game)
     written = alice.client.evidence(game)
     assert (written.views, written.refused, written.left_out) == (0, 0, 2)
@@ -348,6 +362,6 @@ def test_while_the_game_runs_the_file_shows_no_cards_unless_asked_to(
     assert written.views
     assert written.refused == 1
     assert set(parse_evidence(written.text).keys) == {"alice", "bob", "server"}
-    carol = seated(desk, "carol", tmp_path / "carol")
+    carol = registered(service, "carol", tmp_path / "carol")
     with pytest.raises(NotFoundError):
         carol.client.evidence(game)

@@ -20,7 +20,7 @@ from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
-from tests.support.desk import Seat, begin
+from tests.support.memory_service import LocalPlayer, begin
 
 
 def test_a_file_is_written_whole_for_its_owner_only(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_the_home_is_where_it_is_said_to_be(tmp_path: Path, monkeypatch: pytest.
     assert tmp_path in default_home().parents
 
 
-def test_a_damaged_log_is_not_overwritten(alice: Seat, bob: Seat) -> None:
+def test_a_damaged_log_is_not_overwritten(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     path = alice.folder(game) / "log.jsonl"
     whole = path.read_bytes()
@@ -151,7 +151,7 @@ def test_a_damaged_log_is_not_overwritten(alice: Seat, bob: Seat) -> None:
     assert alice.position(game).course.seq == 4
 
 
-def test_files_that_do_not_go_together_are_said_to_be_so(alice: Seat, bob: Seat) -> None:
+def test_files_that_do_not_go_together_are_said_to_be_so(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.position(game)
     (alice.folder(game) / "view.json").unlink()

@@ -19,7 +19,7 @@ from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from tests.support.agent import add_key, running_agent, socket_path
-from tests.support.desk import URL, Desk, Seat, begin, play_on
+from tests.support.memory_service import URL, LocalPlayer, MemoryService, begin, play_on
 
 SEED = bytes(range(32))
 
@@ -108,18 +108,20 @@ def test_a_key_in_the_agent_signs_and_is_never_read(tmp_path: Path, agent: Path)
 
 
 @needs_ssh
-def test_a_whole_game_with_a_key_in_the_agent(tmp_path: Path, agent: Path, desk: Desk, bob: Seat) -> None:
+def test_a_whole_game_with_a_key_in_the_agent(
+    tmp_path: Path, agent: Path, service: MemoryService, bob: LocalPlayer
+) -> None:
     key = keygen(tmp_path / "key")
     add_key(agent, key)
     private = key.read_bytes()
     key.unlink()
-    alice = Seat(desk, "alice", tmp_path / "alice")
+    alice = LocalPlayer(service, "alice", tmp_path / "alice")
     create(Home(alice.path), "alice", key.with_suffix(".pub"), b"")
     alice.client.register(URL)
     game = begin(alice, bob)
     play_on((alice, bob), game, 6)
-    assert len(desk.games[game].lines) == 11
-    assert desk.players["alice"] == PrivateKey.from_openssh(private).public.text
+    assert len(service.games[game].lines) == 11
+    assert service.players["alice"] == PrivateKey.from_openssh(private).public.text
 
 
 @needs_ssh

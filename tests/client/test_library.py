@@ -16,8 +16,8 @@ from hkoji.client.watching import wait, watch_all, watch_game
 from hkoji.game.course import Stage
 from hkoji.game.position import Position
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.desk import Seat, begin, seated
 from tests.support.docs import DOCS
+from tests.support.memory_service import LocalPlayer, begin, registered
 from tests.support.service import HKOJI, serving
 
 PAGE = (DOCS / "library.md").read_text()
@@ -60,20 +60,22 @@ def test_the_names_on_the_page_are_there() -> None:
     assert [each.__name__ for each in (wait, watch_game, watch_all)] == ["wait", "watch_game", "watch_all"]
 
 
-def test_a_position_says_its_game_and_the_players_own_hand(alice: Seat, bob: Seat, tmp_path: Path) -> None:
+def test_a_position_says_its_game_and_the_players_own_hand(
+    alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path
+) -> None:
     game = alice.client.new(Hanamikoji()).game
     assert alice.position(game).hand == ""
     bob.join(game)
     for number, seat in enumerate((alice, bob)):
         position = seat.position(game)
         assert position.game == game
-        state = alice.desk.games[game].refereed.course.state
+        state = alice.service.games[game].refereed.course.state
         assert position.hand == state.ruleset.pack.decode(state.hands[number]) != ""
-    spectator = seated(alice.desk, "carol", tmp_path / "carol")
+    spectator = registered(alice.service, "carol", tmp_path / "carol")
     assert spectator.position(game).hand == ""
 
 
-def test_a_client_closes_its_connections_and_holds_a_game_once(alice: Seat, bob: Seat) -> None:
+def test_a_client_closes_its_connections_and_holds_a_game_once(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     closed: list[str] = []
     with alice.client as client, client.game(game) as held:

@@ -31,11 +31,13 @@ from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_log
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.commands import current, make_move
-from tests.support.desk import Desk, Seat, begin, play_on, seated
+from tests.support.memory_service import LocalPlayer, MemoryService, begin, play_on, registered
 
 
 @pytest.mark.parametrize("first", ["host", "random"])
-def test_a_whole_game_is_the_same_for_both_and_for_the_audit(alice: Seat, bob: Seat, desk: Desk, first: str) -> None:
+def test_a_whole_game_is_the_same_for_both_and_for_the_audit(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, first: str
+) -> None:
     game = begin(alice, bob, Hanamikoji(first, 2, "charm"))
     clients = (alice.client, bob.client)
     chance = random.Random(7)
@@ -45,10 +47,10 @@ def test_a_whole_game_is_the_same_for_both_and_for_the_audit(alice: Seat, bob: S
         assert mover is not None
         assert not positions[1 - mover].legal
         made = make_move(clients[mover], game, chance.choice(positions[mover].legal))
-        assert desk.games[game].lines[made.seq].entry.by == ("alice", "bob")[mover]
+        assert service.games[game].lines[made.seq].entry.by == ("alice", "bob")[mover]
     assert positions[0].course == positions[1].course
     lines = alice.log(game)
-    assert lines == bob.log(game) == tuple(desk.games[game].lines)
+    assert lines == bob.log(game) == tuple(service.games[game].lines)
     pins = clients[0].pins(clients[0].server)
     assert set(pins) == {"alice", "bob", "server"}
     result = audit(format_log(lines).encode(), pins)
@@ -57,10 +59,12 @@ def test_a_whole_game_is_the_same_for_both_and_for_the_audit(alice: Seat, bob: S
     assert all(party.pinned for party in result.parties)
 
 
-def test_each_player_sees_their_own_hand_and_not_the_other(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_each_player_sees_their_own_hand_and_not_the_other(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 5)
-    true = desk.games[game].refereed.course.state
+    true = service.games[game].refereed.course.state
     for seat, player in enumerate((alice, bob)):
         position = player.position(game)
         assert position.seat == seat
@@ -68,20 +72,20 @@ def test_each_player_sees_their_own_hand_and_not_the_other(alice: Seat, bob: Sea
         assert true.hands[seat] == position.course.state.hands[seat]
 
 
-def test_showing_is_one_request(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_showing_is_one_request(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = begin(alice, bob)
     alice.position(game)
-    desk.requests.clear()
+    service.requests.clear()
     position = alice.position(game)
-    assert desk.requests == [("GET", f"/v1/games/{game}/view?after={position.course.seq}")]
+    assert service.requests == [("GET", f"/v1/games/{game}/view?after={position.course.seq}")]
     bob_sees = bob.client
-    desk.requests.clear()
+    service.requests.clear()
     current(bob_sees, game)
-    assert len(desk.requests) == 1
+    assert len(service.requests) == 1
 
 
 def test_what_is_stored_is_not_verified_again(
-    alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 4)
@@ -105,7 +109,7 @@ def test_what_is_stored_is_not_verified_again(
     assert seen.count(sshsig.ENTRY) <= 1
 
 
-def test_files_are_for_their_owner_only(alice: Seat, bob: Seat) -> None:
+def test_files_are_for_their_owner_only(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 3)
     for path in alice.path.rglob("*"):
@@ -114,11 +118,11 @@ def test_files_are_for_their_owner_only(alice: Seat, bob: Seat) -> None:
     assert stat.S_IMODE(alice.path.stat().st_mode) == 0o700
 
 
-def test_everything_is_on_disk_before_it_is_sent(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_everything_is_on_disk_before_it_is_sent(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     """At each entry's arrival its text, signature and openings, and the entropy, can be read from the files."""
     seen: list[str] = []
 
-    def look(player: Seat) -> None:
+    def look(player: LocalPlayer) -> None:
         def check(method: str, path: str) -> None:
             if method != "POST" or not path.endswith("/entries"):
                 return
@@ -131,7 +135,7 @@ def test_everything_is_on_disk_before_it_is_sent(alice: Seat, bob: Seat, desk: D
                 assert secrets["entropy"]
             seen.append(submission.entry.kind)
 
-        desk.before = check
+        service.before = check
 
     look(alice)
     game = alice.client.new(Hanamikoji()).course.setup.game
@@ -144,16 +148,16 @@ def test_everything_is_on_disk_before_it_is_sent(alice: Seat, bob: Seat, desk: D
     position = bob.position(game)
     bob.move(game, position.legal[0])
     assert seen == ["open", "join", "seed", "seed", "move", "move"]
-    assert desk.bodies
+    assert service.bodies
 
 
 @pytest.mark.parametrize("command", ["position", "games", "waiting", "wait", "move", "log", "sign"])
 def test_the_guest_reveals_in_the_same_call_and_the_host_on_the_next_one(
-    alice: Seat, bob: Seat, desk: Desk, command: str
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, command: str
 ) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     bob.join(game)
-    assert desk.games[game].refereed.course.stage is Stage.HOST_SEED
+    assert service.games[game].refereed.course.stage is Stage.HOST_SEED
     calls: dict[str, Callable[[], object]] = {
         "position": lambda: alice.position(game),
         "games": alice.client.games,
@@ -167,28 +171,32 @@ def test_the_guest_reveals_in_the_same_call_and_the_host_on_the_next_one(
         calls[command]()
     except NotationError:
         assert command in ("move", "sign")  # no hand was known when this move was typed
-    assert desk.games[game].refereed.course.stage is Stage.PLAY
+    assert service.games[game].refereed.course.stage is Stage.PLAY
 
 
-def test_random_start_is_chosen_by_chance_and_followed(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_random_start_is_chosen_by_chance_and_followed(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
     assert [line.entry.kind for line in alice.log(game)] == ["offer", "open", "join", "seed", "seed", "chance"]
 
 
-def test_an_invited_player_finds_the_game_and_nobody_else_joins(alice: Seat, bob: Seat, tmp_path: Path) -> None:
-    carol = seated(alice.desk, "carol", tmp_path / "carol")
+def test_an_invited_player_finds_the_game_and_nobody_else_joins(
+    alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path
+) -> None:
+    carol = registered(alice.service, "carol", tmp_path / "carol")
     game = alice.client.new(Hanamikoji(), entry_kinds.Invite("bob")).course.setup.game
     assert [each["game"] for each in bob.client.waiting()] == [game]
-    before = len(alice.desk.games[game].lines)
+    before = len(alice.service.games[game].lines)
     with pytest.raises(IllegalError, match="open only to bob"):
         carol.join(game)
-    assert len(alice.desk.games[game].lines) == before
+    assert len(alice.service.games[game].lines) == before
     assert not (carol.folder(game) / "outbox.json").exists()
     bob.join(game)
 
 
-def test_the_host_cannot_join_and_a_full_game_is_taken(alice: Seat, bob: Seat, tmp_path: Path) -> None:
-    carol = seated(alice.desk, "carol", tmp_path / "carol")
+def test_the_host_cannot_join_and_a_full_game_is_taken(alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
+    carol = registered(alice.service, "carol", tmp_path / "carol")
     game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(IllegalError, match="you host"):
         alice.join(game)
@@ -198,12 +206,14 @@ def test_the_host_cannot_join_and_a_full_game_is_taken(alice: Seat, bob: Seat, t
     assert bob.join(game).seat == 1  # again: it has been done
 
 
-def test_moves_are_refused_here_before_anything_is_sent(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+def test_moves_are_refused_here_before_anything_is_sent(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
+) -> None:
     game = begin(alice, bob)
     position = alice.position(game)
     # No hand of seven holds two of each geisha's cards.
     absent = next(card for card in "ABCDEFG" if f"2{card}{card}" not in position.legal)
-    desk.requests.clear()
+    service.requests.clear()
     with pytest.raises(IllegalActionError) as illegal:
         alice.move(game, f"2{absent}{absent}")
     assert illegal.value.shape == ("1?", "2??", "3???", "4????")
@@ -213,13 +223,13 @@ def test_moves_are_refused_here_before_anything_is_sent(alice: Seat, bob: Seat, 
     with pytest.raises(NotYourTurnError) as turn:
         bob.move(game, "1A")
     assert turn.value.actor == 0
-    stranger = seated(desk, "carol", tmp_path / "carol")
+    stranger = registered(service, "carol", tmp_path / "carol")
     with pytest.raises(NotYourTurnError, match="do not play"):
         stranger.move(game, "1A")
-    assert not [path for method, path in desk.requests if method == "POST" and path.endswith("entries")]
+    assert not [path for method, path in service.requests if method == "POST" and path.endswith("entries")]
 
 
-def test_resigning_and_cancelling(alice: Seat, bob: Seat) -> None:
+def test_resigning_and_cancelling(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(IllegalError, match="nobody has joined") as early:
         alice.resign(game)
@@ -241,19 +251,19 @@ def test_resigning_and_cancelling(alice: Seat, bob: Seat) -> None:
     assert alice.position(game).course.state.hands == over.course.state.hands  # the end opens everything
 
 
-def test_a_spectator_follows_without_cards(alice: Seat, bob: Seat, tmp_path: Path) -> None:
-    carol = seated(alice.desk, "carol", tmp_path / "carol")
+def test_a_spectator_follows_without_cards(alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
+    carol = registered(alice.service, "carol", tmp_path / "carol")
     game = begin(alice, bob)
     play_on((alice, bob), game, 3)
     position = carol.position(game)
     assert position.seat is None
     assert position.legal == ()
-    assert position.course.state == alice.desk.games[game].refereed.course.state.project(None)
+    assert position.course.state == alice.service.games[game].refereed.course.state.project(None)
     play_on((alice, bob), game, 2)
     assert carol.position(game).course.seq > position.course.seq
 
 
-def test_a_home_that_lost_its_games_gets_them_back(alice: Seat, bob: Seat) -> None:
+def test_a_home_that_lost_its_games_gets_them_back(alice: LocalPlayer, bob: LocalPlayer) -> None:
     import shutil
 
     game = begin(alice, bob)
@@ -263,12 +273,12 @@ def test_a_home_that_lost_its_games_gets_them_back(alice: Seat, bob: Seat) -> No
     assert alice.position(game).course == before.course
 
 
-def test_an_expired_token_is_renewed(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_an_expired_token_is_renewed(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = begin(alice, bob)
-    desk.tokens.clear()
-    desk.requests.clear()
+    service.tokens.clear()
+    service.requests.clear()
     alice.position(game)
-    assert [path.split("?")[0].rsplit("/", 1)[-1] for _, path in desk.requests] == [
+    assert [path.split("?")[0].rsplit("/", 1)[-1] for _, path in service.requests] == [
         "view",
         "challenge",
         "login",
@@ -276,7 +286,9 @@ def test_an_expired_token_is_renewed(alice: Seat, bob: Seat, desk: Desk) -> None
     ]
 
 
-def test_games_are_found_by_prefix(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+def test_games_are_found_by_prefix(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
+) -> None:
     games = [alice.client.new(Hanamikoji()).course.setup.game for _ in range(3)]
     client = alice.client
     assert client.find(games[0][:3]) == games[0]
@@ -284,11 +296,11 @@ def test_games_are_found_by_prefix(alice: Seat, bob: Seat, desk: Desk, tmp_path:
     with pytest.raises(NotFoundError) as unknown:
         client.find("zz")
     assert all(game[:8] in unknown.value.hint for game in games)
-    desk.requests.clear()
+    service.requests.clear()
     absent = next(f"{n:04x}" for n in range(1, 65536) if not any(game.startswith(f"{n:04x}") for game in games))
     with pytest.raises(NotFoundError):
         client.find(absent)
-    assert len(desk.requests) == 1
+    assert len(service.requests) == 1
     assert bob.client.find(games[1][:6]) == games[1]  # not known there: asked of the service
     twin = games[0][:10] + ("0" if games[0][10] != "0" else "1") + games[0][11:]
     (alice.path / "games" / twin).mkdir()
@@ -301,7 +313,9 @@ def test_games_are_found_by_prefix(alice: Seat, bob: Seat, desk: Desk, tmp_path:
     assert not alice.folder("f" * 32).exists()
 
 
-def test_waiting_ends_at_ones_turn_or_in_vain(alice: Seat, bob: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_ends_at_ones_turn_or_in_vain(
+    alice: LocalPlayer, bob: LocalPlayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     game = begin(alice, bob)
     assert wait(alice.client, game, 0).mine
     with pytest.raises(CancelledError):
@@ -320,7 +334,7 @@ def test_waiting_ends_at_ones_turn_or_in_vain(alice: Seat, bob: Seat, monkeypatc
     assert max(slept) <= 2.0
 
 
-def test_without_a_player_or_a_service_one_is_asked_for(tmp_path: Path, desk: Desk) -> None:
+def test_without_a_player_or_a_service_one_is_asked_for(tmp_path: Path, service: MemoryService) -> None:
     client = Client(Home(tmp_path / "nobody"))
     with pytest.raises(LoginError) as nobody:
         _ = client.identity
@@ -335,7 +349,7 @@ def test_without_a_player_or_a_service_one_is_asked_for(tmp_path: Path, desk: De
     assert "hkoji register" in unregistered.value.hint
 
 
-def test_one_client_sees_what_another_process_has_done(alice: Seat, bob: Seat) -> None:
+def test_one_client_sees_what_another_process_has_done(alice: LocalPlayer, bob: LocalPlayer) -> None:
     """What a client keeps in memory is not older than the files."""
     game = begin(alice, bob)
     long_lived = alice.client

@@ -12,7 +12,6 @@ import pytest
 
 from hkoji import referee
 from hkoji.client import game as table
-from hkoji.client import service
 from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
@@ -29,7 +28,7 @@ from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.commands import current, without_player
-from tests.support.desk import AT, URL, Desk, Seat, begin, play_on, seated
+from tests.support.memory_service import AT, URL, LocalPlayer, MemoryService, begin, play_on, registered
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -38,7 +37,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def refused(player: Seat, game: str, reason: str) -> TrustError:
+def refused(player: LocalPlayer, game: str, reason: str) -> TrustError:
     """Showing the game fails, twice, with `reason`, and changes nothing here."""
     before = files(player.folder(game))
     for _ in range(2):
@@ -49,7 +48,7 @@ def refused(player: Seat, game: str, reason: str) -> TrustError:
     return refusal.value
 
 
-def on_view(desk: Desk, change: Callable[[dict[str, Any]], None]) -> None:
+def on_view(service: MemoryService, change: Callable[[dict[str, Any]], None]) -> None:
     """Changes each view on its way."""
 
     def tamper(method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
@@ -59,15 +58,15 @@ def on_view(desk: Desk, change: Callable[[dict[str, Any]], None]) -> None:
         change(value)
         return answer._replace(body=json.dumps(value).encode())
 
-    desk.tamper = tamper
+    service.tamper = tamper
 
 
-def signed_view(desk: Desk, table: str, *, key: PrivateKey | None = None, **changes: Any) -> dict[str, str]:
+def signed_view(service: MemoryService, table: str, *, key: PrivateKey | None = None, **changes: Any) -> dict[str, str]:
     """A signed view of the game `table` for its host, like the honest one but for `changes`."""
-    honest = referee.view(desk.games[table].refereed, 0)
+    honest = referee.view(service.games[table].refereed, 0)
     fields = {name: getattr(honest, name) for name in ("dealt", "game", "head", "seat", "seq")}
     view = make_view(**{**fields, **changes})
-    return {"text": view.text, "sig": encode_base64((key or desk.key).sign(sshsig.VIEW, view.message))}
+    return {"text": view.text, "sig": encode_base64((key or service.key).sign(sshsig.VIEW, view.message))}
 
 
 # --- the dealer -------------------------------------------------------------------------------------------------------
@@ -85,51 +84,55 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("chosen")
-def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_opened(alice: Seat, desk: Desk) -> None:
+def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_opened(alice: LocalPlayer, service: MemoryService) -> None:
     with pytest.raises(TrustError, match="dealer is duplicate/v1") as refusal:
         alice.client.new(Hanamikoji())
     assert "nothing was signed" in refusal.value.hint
-    (game,) = desk.games.values()
+    (game,) = service.games.values()
     assert [line.entry.kind for line in game.lines] == ["offer"]
 
 
 @pytest.mark.usefixtures("chosen")
-def test_nor_is_it_joined(alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nor_is_it_joined(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as accomplice:
         accomplice.setattr(table, "refuse_chosen_cards", lambda course: None)
         game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(TrustError, match="dealer is duplicate/v1"):
         bob.join(game)
-    assert [line.entry.kind for line in desk.games[game].lines] == ["offer", "open"]
+    assert [line.entry.kind for line in service.games[game].lines] == ["offer", "open"]
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_shorter_log_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+def test_a_shorter_log_is_refused(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path) -> None:
     game = begin(alice, bob)
-    carol = seated(desk, "carol", tmp_path / "carol")
-    early = desk.games[game].refereed, list(desk.games[game].lines)
+    carol = registered(service, "carol", tmp_path / "carol")
+    early = service.games[game].refereed, list(service.games[game].lines)
     play_on((alice, bob), game, 3)
     alice.position(game)
     carol.position(game)
-    desk.games[game].refereed, desk.games[game].lines = early
+    service.games[game].refereed, service.games[game].lines = early
     refused(alice, game, "log ends at entry 4, and you have seen entry 7")
     refused(carol, game, "log ends at entry -1")
 
 
-def test_another_log_of_the_same_length_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+def test_another_log_of_the_same_length_is_refused(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
+) -> None:
     """The service signs a second history: every signature in it is good."""
     game = begin(alice, bob)
-    carol = seated(desk, "carol", tmp_path / "carol")
-    early = desk.games[game].refereed, list(desk.games[game].lines)
+    carol = registered(service, "carol", tmp_path / "carol")
+    early = service.games[game].refereed, list(service.games[game].lines)
     position = alice.position(game)
     alice.move(game, position.legal[0])
     alice.position(game)
     carol.position(game)
-    desk.games[game].refereed, desk.games[game].lines = early
+    service.games[game].refereed, service.games[game].lines = early
     # The player's own second signature: by a client elsewhere that knows nothing of the first.
-    twin = Seat(desk, "alice", tmp_path / "twin")
+    twin = LocalPlayer(service, "alice", tmp_path / "twin")
     create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
     twin.client.register(URL)
     twin.move(game, position.legal[-1])
@@ -137,13 +140,15 @@ def test_another_log_of_the_same_length_is_refused(alice: Seat, bob: Seat, desk:
     refused(carol, game, "entry 5 is another one than you have seen")
 
 
-def test_a_log_that_goes_on_from_another_past_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+def test_a_log_that_goes_on_from_another_past_is_refused(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
+) -> None:
     game = begin(alice, bob)
-    early = desk.games[game].refereed, list(desk.games[game].lines)
+    early = service.games[game].refereed, list(service.games[game].lines)
     position = alice.position(game)
     alice.move(game, position.legal[0])
-    desk.games[game].refereed, desk.games[game].lines = early
-    twin = Seat(desk, "alice", tmp_path / "twin")
+    service.games[game].refereed, service.games[game].lines = early
+    twin = LocalPlayer(service, "alice", tmp_path / "twin")
     create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
     twin.client.register(URL)
     twin.move(game, position.legal[-1])
@@ -151,7 +156,7 @@ def test_a_log_that_goes_on_from_another_past_is_refused(alice: Seat, bob: Seat,
     refused(alice, game, "does not hold")
 
 
-def two_moves_unseen(alice: Seat, bob: Seat) -> str:
+def two_moves_unseen(alice: LocalPlayer, bob: LocalPlayer) -> str:
     """A game in which bob has answered and acted since alice looked."""
     game = begin(alice, bob)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "3"))
@@ -161,26 +166,26 @@ def two_moves_unseen(alice: Seat, bob: Seat) -> str:
     return game
 
 
-def test_a_line_that_is_left_out_is_seen(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_line_that_is_left_out_is_seen(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = two_moves_unseen(alice, bob)
-    on_view(desk, lambda value: value["lines"].pop(0))
+    on_view(service, lambda value: value["lines"].pop(0))
     refused(alice, game, "entry 6 of the log does not hold")
 
 
-def test_a_line_that_is_held_back_is_seen(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_line_that_is_held_back_is_seen(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = two_moves_unseen(alice, bob)
-    on_view(desk, lambda value: value["lines"].pop())
+    on_view(service, lambda value: value["lines"].pop())
     refused(alice, game, "another seat, game or moment")
 
 
-def forge(desk: Desk, game: str, change: Callable[[Line], Line]) -> None:
+def forge(service: MemoryService, game: str, change: Callable[[Line], Line]) -> None:
     """The last line of each view is forged on its way."""
 
     def forged(value: dict[str, Any]) -> None:
         if value["lines"]:
-            value["lines"][-1] = line_to_json(change(desk.games[game].lines[-1]))
+            value["lines"][-1] = line_to_json(change(service.games[game].lines[-1]))
 
-    on_view(desk, forged)
+    on_view(service, forged)
 
 
 @pytest.mark.parametrize(
@@ -197,66 +202,72 @@ def forge(desk: Desk, game: str, change: Callable[[Line], Line]) -> None:
     ],
 )
 def test_forged_signatures_are_refused(
-    alice: Seat, bob: Seat, desk: Desk, name: str, change: Callable[[Line], Line]
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, name: str, change: Callable[[Line], Line]
 ) -> None:
     game = begin(alice, bob)
     alice.move(game, alice.position(game).legal[0])
     alice.position(game)
     bob.move(game, bob.position(game).legal[0])
-    forge(desk, game, change)
+    forge(service, game, change)
     refused(alice, game, "entry 6 that does not hold")
     assert name
-    desk.tamper = lambda _m, _p, answer: answer
+    service.tamper = lambda _m, _p, answer: answer
     assert alice.position(game).course.seq == 6  # the honest answer is accepted afterwards
 
 
-def test_a_receipt_for_another_entry_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_receipt_for_another_entry_is_refused(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = begin(alice, bob)
     alice.move(game, alice.position(game).legal[0])
     bob.move(game, bob.position(game).legal[0])
     receipt = make_receipt(at=AT, game=game, head="0" * 64, seq=6)
-    wrong = SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message))
-    forge(desk, game, lambda line: line._replace(receipt=wrong))
+    wrong = SignedReceipt(receipt, service.key.sign(sshsig.RECEIPT, receipt.message))
+    forge(service, game, lambda line: line._replace(receipt=wrong))
     refused(alice, game, "the receipt is for another entry")
 
 
 def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
-    alice: Seat, bob: Seat, desk: Desk, tmp_path: Path
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
 ) -> None:
     """The service and the opponent together cannot make the client believe in a fifth action of the same kind."""
     game = begin(alice, bob)
     alice.move(game, alice.position(game).legal[0])
     alice.position(game)
-    course = desk.games[game].refereed.course
+    course = service.games[game].refereed.course
     key = PrivateKey.from_openssh((bob.path / "id_ed25519").read_bytes())
     body = entry_kinds.Move("-A").to_json()
     entry = make_entry(at=AT, body=body, by="bob", game=game, kind="move", prev=course.head, seq=course.seq + 1)
     receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
-    line = Line(entry, sign_entry(entry, key), SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message)))
+    line = Line(
+        entry, sign_entry(entry, key), SignedReceipt(receipt, service.key.sign(sshsig.RECEIPT, receipt.message))
+    )
 
     def add(value: dict[str, Any]) -> None:
         value["lines"].append(line_to_json(line))
         value["seq"], value["head"] = entry.seq, entry.head
-        value["view"] = signed_view(desk, game, seq=entry.seq, head=entry.head)
+        value["view"] = signed_view(service, game, seq=entry.seq, head=entry.head)
 
-    on_view(desk, add)
+    on_view(service, add)
     refused(alice, game, "entry 6 of the log does not hold")
 
 
-def test_a_later_kind_is_not_understood_rather_than_distrusted(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_later_kind_is_not_understood_rather_than_distrusted(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     game = begin(alice, bob)
     alice.position(game)
-    course = desk.games[game].refereed.course
+    course = service.games[game].refereed.course
     entry = make_entry(at=AT, body={}, by="alice", game=game, kind="plan", prev=course.head, seq=course.seq + 1)
     receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
     key = PrivateKey.from_openssh((alice.path / "id_ed25519").read_bytes())
-    line = Line(entry, sign_entry(entry, key), SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message)))
+    line = Line(
+        entry, sign_entry(entry, key), SignedReceipt(receipt, service.key.sign(sshsig.RECEIPT, receipt.message))
+    )
 
     def add(value: dict[str, Any]) -> None:
         value["lines"].append(line_to_json(line))
         value["seq"], value["head"] = entry.seq, entry.head
 
-    on_view(desk, add)
+    on_view(service, add)
     with pytest.raises(NotUnderstoodError, match="plan"):
         alice.position(game)
 
@@ -264,54 +275,58 @@ def test_a_later_kind_is_not_understood_rather_than_distrusted(alice: Seat, bob:
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 
-def test_another_service_key_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_another_service_key_is_refused(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = two_moves_unseen(alice, bob)
-    old, desk.key = desk.key, PrivateKey.from_seed(b"\x05" * 32)
+    old, service.key = service.key, PrivateKey.from_seed(b"\x05" * 32)
     with pytest.raises(TrustError, match="another key than before") as changed:
         alice.client.register(URL)
     assert old.public.fingerprint in str(changed.value)
-    assert desk.key.public.fingerprint in str(changed.value)
+    assert service.key.public.fingerprint in str(changed.value)
     assert "over another channel" in changed.value.hint
     refused(alice, game, "view does not hold")
     with pytest.raises(TrustError, match="another service key"):
         alice.client.new(Hanamikoji())
 
 
-def test_another_key_of_the_opponent_is_refused(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path) -> None:
+def test_another_key_of_the_opponent_is_refused(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
+) -> None:
     begin(alice, bob)
-    desk.players.pop("bob")
-    impostor = seated(desk, "bob", tmp_path / "impostor")
+    service.players.pop("bob")
+    impostor = registered(service, "bob", tmp_path / "impostor")
     game = alice.client.new(Hanamikoji()).course.setup.game
     impostor.join(game)
     refusal = refused(alice, game, "bob plays with another key than before")
     assert "ask bob, over another channel" in refusal.hint
 
 
-def test_no_login_is_signed_for_another_service(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_no_login_is_signed_for_another_service(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = begin(alice, bob)
-    desk.tokens.clear()
-    desk.origin = "https://other.example"
+    service.tokens.clear()
+    service.origin = "https://other.example"
     with pytest.raises(TrustError, match=r"sign a login for https://other\.example"):
         alice.position(game)
-    assert not [path for method, path in desk.requests[-3:] if path.endswith("/login")]
+    assert not [path for method, path in service.requests[-3:] if path.endswith("/login")]
 
 
-def test_a_service_that_calls_itself_like_another_gets_no_login(alice: Seat, desk: Desk) -> None:
+def test_a_service_that_calls_itself_like_another_gets_no_login(alice: LocalPlayer, service: MemoryService) -> None:
     """It would have logins signed that are good at the other one."""
-    impostor = Desk(9)
-    impostor.origin = desk.origin
+    impostor = MemoryService(9)
+    impostor.origin = service.origin
     impostor_url = "http://127.0.0.1:10"
     client = alice.client
-    from tests.support.desk import LocalTransport
+    from tests.support.memory_service import LocalTransport
 
-    client._connect = lambda url: LocalTransport(url, impostor if url == impostor_url else desk)
+    client._connect = lambda url: LocalTransport(url, impostor if url == impostor_url else service)
     with pytest.raises(TrustError, match="name of another service"):
         client.register(impostor_url)
     assert not impostor.players
     assert client.home.config()["server"] == URL
 
 
-def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     game = begin(alice, bob)
     notation = alice.position(game).legal[0]
 
@@ -322,15 +337,15 @@ def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(alice: Seat, bob: Seat,
         value["lines"][0]["receipt"]["sig"] = value["lines"][0]["sig"]
         return answer._replace(body=json.dumps(value).encode())
 
-    desk.tamper = tamper
+    service.tamper = tamper
     with pytest.raises(TrustError, match="receipt does not hold"):
         alice.move(game, notation)
     assert (alice.folder(game) / "outbox.json").exists()
-    desk.tamper = lambda _m, _p, answer: answer
+    service.tamper = lambda _m, _p, answer: answer
     assert alice.move(game, notation).seq == 5
 
 
-def test_every_refusal_says_what_is_unchanged(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_every_refusal_says_what_is_unchanged(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     """Also where the service gives a player whose files are lost other openings than the player's, or too few cards."""
     game = begin(alice, bob)
     secret = next(action for action in alice.position(game).legal if action[0] == "1")
@@ -340,13 +355,13 @@ def test_every_refusal_says_what_is_unchanged(alice: Seat, bob: Seat, desk: Desk
         (alice.folder(game) / name).unlink()
     lies: dict[str, Callable[[dict[str, Any]], None]] = {
         "the opening of your own move at entry 5 is missing": lambda value: value.update(openings=[]),
-        "not shown all your cards": lambda value: value.update(view=signed_view(desk, game, dealt=())),
-        "another seat, game or moment": lambda value: value.update(view=signed_view(desk, game, seq=4)),
+        "not shown all your cards": lambda value: value.update(view=signed_view(service, game, dealt=())),
+        "another seat, game or moment": lambda value: value.update(view=signed_view(service, game, seq=4)),
     }
     for reason, lie in lies.items():
-        on_view(desk, lie)
+        on_view(service, lie)
         assert refused(alice, game, reason).hint.startswith("nothing was accepted; ")
-    desk.tamper = lambda _m, _p, answer: answer
+    service.tamper = lambda _m, _p, answer: answer
     assert alice.position(game).course.seq == 5
 
 
@@ -370,51 +385,57 @@ def test_every_refusal_says_what_is_unchanged(alice: Seat, bob: Seat, desk: Desk
 )
 @pytest.mark.parametrize("first", [False, True])
 def test_wrong_views_are_refused(
-    alice: Seat, bob: Seat, desk: Desk, changes: dict[str, Any], reason: str, first: bool
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, changes: dict[str, Any], reason: str, first: bool
 ) -> None:
     """Whether it is the first view that this home gets or a later one."""
     game = begin(alice, bob)
     if first:
         (alice.folder(game) / "view.json").unlink()
         (alice.folder(game) / "log.jsonl").unlink()
-    on_view(desk, lambda value: value.update(view=signed_view(desk, game, **changes)))
+    on_view(service, lambda value: value.update(view=signed_view(service, game, **changes)))
     before = files(alice.folder(game))
     with pytest.raises(TrustError, match=None if first else reason):
         alice.position(game)
     assert files(alice.folder(game)) == before
 
 
-def test_a_hand_that_changes_at_the_same_head_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_hand_that_changes_at_the_same_head_is_refused(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     game = begin(alice, bob)
-    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
+    cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     other = next(card for card in "ABCDEFG" if card != cards[-1] and cards.count(card) < 2)
-    on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
+    on_view(service, lambda value: value.update(view=signed_view(service, game, dealt=(Dealt(cards[:-1] + other, 1),))))
     refused(alice, game, "other cards in round 1 before")
 
 
-def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     """A lie about the last card drawn, kept up until the game ends: the signed view and the seed convict."""
     game = begin(alice, bob)
     for name in ("view.json", "views.signed", "log.jsonl"):
         (alice.folder(game) / name).unlink()
-    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
+    cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     other = next(card for card in "DEFGABC" if card != cards[-1] and cards.count(card) < 2)
-    on_view(desk, lambda value: value.update(view=signed_view(desk, game, dealt=(Dealt(cards[:-1] + other, 1),))))
+    on_view(service, lambda value: value.update(view=signed_view(service, game, dealt=(Dealt(cards[:-1] + other, 1),))))
     assert alice.position(game).course.state.round == 1
-    desk.tamper = lambda _m, _p, answer: answer
+    service.tamper = lambda _m, _p, answer: answer
     bob.resign(game)
     refused(alice, game, "other cards in round 1")
 
 
-def test_openings_that_are_not_the_own_are_not_kept(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_openings_that_are_not_the_own_are_not_kept(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     game = begin(alice, bob)
     legal = alice.position(game).legal
     alice.move(game, next(action for action in legal if action[0] == "1"))
     true = json.loads((alice.folder(game) / "secrets.json").read_text())["openings"]
     strange = [{"cards": "G", "part": 0, "salt": "0" * 64, "seq": 5}]
-    on_view(desk, lambda value: value.update(openings=strange))
+    on_view(service, lambda value: value.update(openings=strange))
     position = alice.position(game)
-    assert position.course.state.project(0) == desk.games[game].refereed.course.state.project(0)
+    assert position.course.state.project(0) == service.games[game].refereed.course.state.project(0)
     assert json.loads((alice.folder(game) / "secrets.json").read_text())["openings"] == true
 
 
@@ -426,10 +447,10 @@ def test_openings_that_are_not_the_own_are_not_kept(alice: Seat, bob: Seat, desk
     "body", [b"", b"null", b"[]", b"{}", b'{"games": [{}], "next": null}', b'{"games": 1}', b"<html>", b"[" * 50000]
 )
 def test_an_answer_of_any_shape_is_an_error_of_the_service(
-    alice: Seat, bob: Seat, desk: Desk, status: int, body: bytes
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, status: int, body: bytes
 ) -> None:
     game = begin(alice, bob)
-    desk.tamper = lambda _m, _p, answer: answer._replace(status=status, body=body)
+    service.tamper = lambda _m, _p, answer: answer._replace(status=status, body=body)
     before = files(alice.folder(game))
     client = alice.client
     for call in (
@@ -445,7 +466,7 @@ def test_an_answer_of_any_shape_is_an_error_of_the_service(
     assert files(alice.folder(game)) == before
 
 
-def test_a_summary_cannot_write_to_the_terminal(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_summary_cannot_write_to_the_terminal(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     begin(alice, bob)
 
     def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
@@ -454,12 +475,12 @@ def test_a_summary_cannot_write_to_the_terminal(alice: Seat, bob: Seat, desk: De
             each["guest"] = "\x1b[2Jbob"
         return answer._replace(body=json.dumps(value).encode())
 
-    desk.tamper = tamper
+    service.tamper = tamper
     with pytest.raises(ServiceError):
         alice.client.games()
 
 
-def _on_list(desk: Desk, change: Callable[[dict[str, Any]], None]) -> list[str]:
+def _on_list(service: MemoryService, change: Callable[[dict[str, Any]], None]) -> list[str]:
     """Changes each list of games on its way. The lists that are asked for, as they are."""
     asked: list[str] = []
 
@@ -472,15 +493,17 @@ def _on_list(desk: Desk, change: Callable[[dict[str, Any]], None]) -> list[str]:
         change(value)
         return answer._replace(body=json.dumps(value).encode())
 
-    desk.tamper = tamper
+    service.tamper = tamper
     return asked
 
 
 @pytest.mark.parametrize("game", ["../../../outside", "/outside", "{tmp}/outside", "27" * 15, "27" * 17, "A" * 32, ""])
-def test_a_games_id_is_no_way_out_of_the_folder(alice: Seat, bob: Seat, desk: Desk, tmp_path: Path, game: str) -> None:
+def test_a_games_id_is_no_way_out_of_the_folder(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path, game: str
+) -> None:
     begin(alice, bob)
     evil = game.format(tmp=tmp_path)
-    asked = _on_list(desk, lambda value: value.update(games=[{**_listed(desk), "game": evil}]))
+    asked = _on_list(service, lambda value: value.update(games=[{**_listed(service), "game": evil}]))
     before = set(tmp_path.parent.rglob("*"))
     for call in (bob.client.games, lambda: bob.client.find("abcd"), lambda: bob.client.games(everybody=True)):
         with pytest.raises(ServiceError, match="not understood"):
@@ -489,29 +512,31 @@ def test_a_games_id_is_no_way_out_of_the_folder(alice: Seat, bob: Seat, desk: De
     assert set(tmp_path.parent.rglob("*")) == before
 
 
-def test_a_game_that_begins_otherwise_than_asked_is_not_the_one(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_game_that_begins_otherwise_than_asked_is_not_the_one(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
     game = begin(alice, bob)
     carol = "abcd" if not game.startswith("abcd") else "dcba"
     shutil.rmtree(bob.folder(game))
     # As a service may that does not look at the prefix.
-    asked = _on_list(desk, lambda value: value.update(games=[{**_listed(desk), "game": game}]))
+    asked = _on_list(service, lambda value: value.update(games=[{**_listed(service), "game": game}]))
     with pytest.raises(NotFoundError):
         bob.client.find(carol)
     assert bob.client.find(game[:6]) == game
     assert len(asked) == 2
 
 
-def _listed(desk: Desk) -> dict[str, Any]:
-    page: dict[str, Any] = desk.answer("GET", "/v1/games", None, None).json()
+def _listed(service: MemoryService) -> dict[str, Any]:
+    page: dict[str, Any] = service.answer("GET", "/v1/games", None, None).json()
     return dict(page["games"][0])
 
 
 @pytest.mark.parametrize("empty", [True, False])
 def test_a_list_of_games_that_does_not_end_is_given_up(
-    alice: Seat, bob: Seat, desk: Desk, empty: bool, monkeypatch: pytest.MonkeyPatch
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, empty: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(alice, bob)
-    games = [] if empty else [_listed(desk)]
+    games = [] if empty else [_listed(service)]
     asked: list[str] = []
 
     class Endless(Transport):
@@ -520,7 +545,7 @@ def test_a_list_of_games_that_does_not_end_is_given_up(
             assert len(asked) < 100
             return HttpAnswer(200, json.dumps({"games": games, "next": f"{AT}~{len(asked):032x}"}).encode())
 
-    monkeypatch.setattr(service, "MOST_BYTES", 4000)
+    monkeypatch.setattr("hkoji.client.service.MOST_BYTES", 4000)
     with pytest.raises(ServiceError, match="does not end"):
         without_player(Endless(URL)).list_games()
     assert len(asked) == 1 if empty else 2 < len(asked) < 20
@@ -555,8 +580,8 @@ def test_problems_become_errors(status: int, value: Any, kind: str) -> None:
         assert len(text) < 500
 
 
-def test_login_errors_are_the_players(alice: Seat, desk: Desk) -> None:
-    desk.tokens.clear()
-    desk.tamper = lambda _m, path, answer: answer._replace(status=401) if "me/" in path else answer
+def test_login_errors_are_the_players(alice: LocalPlayer, service: MemoryService) -> None:
+    service.tokens.clear()
+    service.tamper = lambda _m, path, answer: answer._replace(status=401) if "me/" in path else answer
     with pytest.raises(LoginError):
         alice.client.games()

@@ -16,7 +16,7 @@ from hkoji.client.transport import LONGEST_LINE, HttpAnswer, Transport
 from hkoji.client.watching import WatchedEntry, wait, watch_all, watch_game
 from hkoji.errors import CancelledError, NetworkError, ServiceError, TrustError, UsageError
 from hkoji.log.line import Line, format_line
-from tests.support.desk import Desk, LocalTransport, Seat, begin, play_on
+from tests.support.memory_service import LocalPlayer, LocalTransport, MemoryService, begin, play_on
 
 Lie = Callable[[list[bytes]], list[bytes]]
 """What a service makes of the blocks of a stream."""
@@ -49,7 +49,7 @@ LIES: dict[str, Lie] = {
 class Stream:
     """A service's streams: after each move a part of one, with what the service makes of it."""
 
-    desk: Desk
+    service: MemoryService
     lie: Lie = LIES["none"]
     places: list[str | None] = field(default_factory=list)
     refuse: HttpAnswer | None = None
@@ -58,10 +58,10 @@ class Stream:
         self.places.append(place)
         if self.refuse is not None:
             return self.refuse, self._lines([])
-        game = path.split("/")[3] if "/games/" in path else next(iter(self.desk.games))
+        game = path.split("/")[3] if "/games/" in path else next(iter(self.service.games))
         after = int(path.partition("after=")[2] or -1)
         return HttpAnswer(200, b""), self._lines(
-            self.lie([block(each) for each in self.desk.games[game].lines[after + 1 :]])
+            self.lie([block(each) for each in self.service.games[game].lines[after + 1 :]])
         )
 
     def _lines(self, blocks: list[bytes]) -> Generator[bytes, None, None]:
@@ -70,8 +70,8 @@ class Stream:
 
 
 class StreamTransport(LocalTransport):
-    def __init__(self, url: str, desk: Desk, stream: Stream) -> None:
-        super().__init__(url, desk)
+    def __init__(self, url: str, service: MemoryService, stream: Stream) -> None:
+        super().__init__(url, service)
         self._stream = stream
 
     def follow(
@@ -80,12 +80,12 @@ class StreamTransport(LocalTransport):
         return self._stream.follow(path, place)
 
 
-def watching(seat: Seat, stream: Stream) -> Client:
-    return Client(Home(seat.path), connect=lambda url: StreamTransport(url, seat.desk, stream), say=seat.said.append)
+def watching(seat: LocalPlayer, stream: Stream) -> Client:
+    return Client(Home(seat.path), connect=lambda url: StreamTransport(url, seat.service, stream), say=seat.said.append)
 
 
 @pytest.fixture
-def goes_on(alice: Seat, bob: Seat, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[float]]:
+def goes_on(alice: LocalPlayer, bob: LocalPlayer, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[float]]:
     """Has a game go on whenever a client pauses: two moves each time, and then its end. The pauses."""
 
     def begin_at(game: str, moves: int = 5) -> list[float]:
@@ -111,74 +111,74 @@ def told(happened: Iterator[WatchedEntry]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("lie", LIES)
 def test_what_is_told_is_the_log_whatever_events_say(
-    alice: Seat, bob: Seat, desk: Desk, goes_on: Callable[[str], list[float]], lie: str
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, goes_on: Callable[[str], list[float]], lie: str
 ) -> None:
     game = begin(alice, bob)
-    first = len(desk.games[game].lines)
+    first = len(service.games[game].lines)
     pauses = goes_on(game)
-    found = told(watch_game(watching(alice, Stream(desk, LIES[lie])), game))
-    assert found == [(line.entry.seq, line.entry.head) for line in desk.games[game].lines[first:]]
+    found = told(watch_game(watching(alice, Stream(service, LIES[lie])), game))
+    assert found == [(line.entry.seq, line.entry.head) for line in service.games[game].lines[first:]]
     assert found[-1][1] == alice.client.stored(game).course.head
     assert all(0 < pause <= 30 for pause in pauses)
 
 
 def test_an_older_service_is_asked_again_and_again(
-    alice: Seat, bob: Seat, desk: Desk, goes_on: Callable[[str], list[float]]
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, goes_on: Callable[[str], list[float]]
 ) -> None:
     game = begin(alice, bob)
     goes_on(game)
-    stream = Stream(desk, refuse=HttpAnswer(404, b'{"code":"not-found","detail":"Not Found"}'))
+    stream = Stream(service, refuse=HttpAnswer(404, b'{"code":"not-found","detail":"Not Found"}'))
     found = told(watch_game(watching(alice, stream), game, after=2))
-    assert found == [(line.entry.seq, line.entry.head) for line in desk.games[game].lines[3:]]
+    assert found == [(line.entry.seq, line.entry.head) for line in service.games[game].lines[3:]]
     assert len(stream.places) == 1
 
 
 def test_a_service_that_has_no_room_is_asked_later(
-    alice: Seat, bob: Seat, desk: Desk, goes_on: Callable[[str], list[float]]
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, goes_on: Callable[[str], list[float]]
 ) -> None:
     game = begin(alice, bob)
-    first = len(desk.games[game].lines)
+    first = len(service.games[game].lines)
     pauses = goes_on(game)
     busy = HttpAnswer(503, b'{"code":"too-busy","detail":"no","retry_after":7}')
     with pytest.raises(AssertionError, match="never ends"):  # it does not give up
-        list(watch_game(watching(alice, Stream(desk, refuse=busy)), game))
+        list(watch_game(watching(alice, Stream(service, refuse=busy)), game))
     assert min(pauses[:5]) >= 7
-    assert len(desk.games[game].lines) > first
+    assert len(service.games[game].lines) > first
     assert len([each for each in alice.said if "trying again" in each]) == 1
 
 
 def test_a_lie_in_the_log_is_refused_as_ever(
-    alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)
     kept: list[bytes] = []
 
     def sleep(_: float) -> None:
-        desk.tamper = lambda _method, _path, answer: answer
+        service.tamper = lambda _method, _path, answer: answer
         play_on((alice, bob), game, 1)
         kept.append(alice.folder(game).joinpath("log.jsonl").read_bytes())
         play_on((bob, bob), game, 1)
-        desk.tamper = lambda _method, path, answer: (
+        service.tamper = lambda _method, path, answer: (
             answer._replace(body=answer.body.replace(b'"sig": "U1NI', b'"sig": "U1NJ')) if "/view" in path else answer
         )
 
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     found: list[int] = []
-    happened = watch_game(watching(alice, Stream(desk)), game)
+    happened = watch_game(watching(alice, Stream(service)), game)
     with pytest.raises(TrustError):  # noqa: PT012 # what was told before counts too
         for each in happened:
             found.append(each.seq)
     assert found == []
     assert len(kept) == 1
     assert alice.folder(game).joinpath("log.jsonl").read_bytes() == kept[0]
-    assert len(desk.games[game].lines) > len(kept[0].splitlines())
+    assert len(service.games[game].lines) > len(kept[0].splitlines())
 
 
 def test_all_games_are_watched_and_new_ones_from_their_beginning(
-    alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     games = [begin(alice, bob)]
-    first = len(desk.games[games[0]].lines)
+    first = len(service.games[games[0]].lines)
     pauses: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -197,17 +197,17 @@ def test_all_games_are_watched_and_new_ones_from_their_beginning(
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     found: dict[str, list[int]] = {}
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # what was told before counts
-        for each in watch_all(watching(alice, Stream(desk, LIES["each twice"]))):
+        for each in watch_all(watching(alice, Stream(service, LIES["each twice"]))):
             found.setdefault(each.position.course.setup.game, []).append(each.seq)
     assert found == {
-        games[0]: list(range(first, len(desk.games[games[0]].lines))),
-        games[1]: list(range(len(desk.games[games[1]].lines))),
+        games[0]: list(range(first, len(service.games[games[0]].lines))),
+        games[1]: list(range(len(service.games[games[1]].lines))),
     }
 
 
-def test_a_place_that_is_not_there_yet_is_refused(alice: Seat, bob: Seat, desk: Desk) -> None:
+def test_a_place_that_is_not_there_yet_is_refused(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = begin(alice, bob)
-    stream = Stream(desk)
+    stream = Stream(service)
     with pytest.raises(UsageError, match="no entry 99"):
         list(watch_game(watching(alice, stream), game, after=99))
     assert stream.places == []
@@ -217,7 +217,7 @@ def test_a_place_that_is_not_there_yet_is_refused(alice: Seat, bob: Seat, desk: 
 
 
 def test_a_service_is_asked_to_wait_and_no_longer_than_the_timeout(
-    alice: Seat, bob: Seat, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)
     now = 1000.0
@@ -234,7 +234,7 @@ def test_a_service_is_asked_to_wait_and_no_longer_than_the_timeout(
         nonlocal now
         now += max(seconds, 0.01)
 
-    desk.after = waits
+    service.after = waits
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     with pytest.raises(CancelledError):
         wait(bob.client, game, 120.5)

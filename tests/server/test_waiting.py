@@ -206,14 +206,14 @@ def test_a_place_in_no_such_form_is_refused(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
     with inside(tmp_path_factory.mktemp("waiting") / "data", max_waiting=3) as service:
         yield service
 
 
-def test_a_client_may_ask_for_what_it_likes(house: Inside) -> None:
+def test_a_client_may_ask_for_what_it_likes(server: Inside) -> None:
     """Absurd places and times are refused, or mean nothing; never a 500, and nobody is left waiting."""
-    alice = Player(house, "alice").register()
+    alice = Player(server, "alice").register()
     game = alice.new()
     head = alice.head(game)[0]
     log, events = f"/v1/games/{game}/log", f"/v1/games/{game}/events"
@@ -232,21 +232,21 @@ def test_a_client_may_ask_for_what_it_likes(house: Inside) -> None:
         (f"{events}?wait=0", 200),
         ("/v1/events?wait=0", 200),
     ):
-        answer = house.ask("GET", path, token=alice.token)
+        answer = server.ask("GET", path, token=alice.token)
         assert answer.status == status, (path, answer)
         assert answer.status == 200 or answer.headers["content-type"] == "application/problem+json"
-    conflict = house.ask("GET", f"{events}?after={head + 1}").json
+    conflict = server.ask("GET", f"{events}?after={head + 1}").json
     assert (conflict["seq"], conflict["code"]) == (head, "conflict")
-    assert b"id: -1\n" in house.ask("GET", f"{events}?wait=0").body
-    assert house.ask("GET", f"{events}?wait=0").body.endswith(b'event: end\ndata: {"reason":"time"}\n\n')
+    assert b"id: -1\n" in server.ask("GET", f"{events}?wait=0").body
+    assert server.ask("GET", f"{events}?wait=0").body.endswith(b'event: end\ndata: {"reason":"time"}\n\n')
 
 
-def test_a_stream_has_the_very_lines_of_the_log(house: Inside) -> None:
-    alice, bob = Player(house, "anna").register(), Player(house, "ben").register()
+def test_a_stream_has_the_very_lines_of_the_log(server: Inside) -> None:
+    alice, bob = Player(server, "anna").register(), Player(server, "ben").register()
     game = begin(alice, bob)
     play(alice, bob, game, 3)
-    log = house.ask("GET", f"/v1/games/{game}/log").body
-    told = house.ask("GET", f"/v1/games/{game}/events?wait=0").body
+    log = server.ask("GET", f"/v1/games/{game}/log").body
+    told = server.ask("GET", f"/v1/games/{game}/events?wait=0").body
     data = [line[6:] for line in told.split(b"\n") if line.startswith(b'data: {"entry"')]
     assert b"".join(line + b"\n" for line in data) == log
     assert [line.entry.seq for line in parse_log(log)] == list(range(len(data)))

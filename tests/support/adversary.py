@@ -1,7 +1,7 @@
-"""A service that lies and players who cheat: an honest desk or table, and small lies that can be combined.
+"""A service that lies and players who cheat: small lies about an honest game, which can be combined.
 
-A lie changes the honest service's answer (log and view) before it is signed; the desk then signs it, as a dishonest
-service would. Without lies it behaves as `tests.support.desk.Desk`, and the same calls succeed.
+A lie changes the honest service's answer (log and view) before it is signed; the service then signs it, as a dishonest
+service would. Without lies it behaves as `tests.support.memory_service.MemoryService`, and the same calls succeed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
 from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from tests.support import forgery
-from tests.support.desk import AT, Desk, Seat
+from tests.support.memory_service import AT, LocalPlayer, MemoryService
 from tests.support.table import Table
 
 # --- the attacks ------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class Telling:
     before it is signed.
     """
 
-    desk: Desk
+    service: MemoryService
     game: str
     lines: list[Line]
     dealt: tuple[Dealt, ...] = ()
@@ -88,7 +88,7 @@ class Telling:
 Lie = Callable[[Telling], None]
 
 
-class HostileDesk(Desk):
+class HostileService(MemoryService):
     """A service that is honest except for its current `lies`."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -133,13 +133,13 @@ class HostileDesk(Desk):
 
 
 @contextmanager
-def lying(desk: HostileDesk, *lies: Lie) -> Iterator[None]:
-    """Makes the desk tell `lies` during the block."""
-    before, desk.lies = desk.lies, lies
+def lying(service: HostileService, *lies: Lie) -> Iterator[None]:
+    """Makes the service tell `lies` during the block."""
+    before, service.lies = service.lies, lies
     try:
         yield
     finally:
-        desk.lies = before
+        service.lies = before
 
 
 # --- lies about the log -----------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def of_game(other: str) -> Lie:
     """The complete, genuine log of another game."""
 
     def lie(telling: Telling) -> None:
-        telling.lines[:] = telling.desk.games[other].lines
+        telling.lines[:] = telling.service.games[other].lines
 
     return lie
 
@@ -196,7 +196,7 @@ def instead_of(seq: int, body: entry_kinds.EntryBody, by: str = "server", key: P
 
     def lie(telling: Telling) -> None:
         if not telling.brought:
-            telling.lines[seq:] = [follow(telling.desk.key, telling.lines[seq - 1], body, by, key)]
+            telling.lines[seq:] = [follow(telling.service.key, telling.lines[seq - 1], body, by, key)]
 
     return lie
 
@@ -206,7 +206,7 @@ def added(*more: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | No
 
     def lie(telling: Telling) -> None:
         for body in more if not telling.brought else ():
-            telling.lines.append(follow(telling.desk.key, telling.lines[-1], body, by, key))
+            telling.lines.append(follow(telling.service.key, telling.lines[-1], body, by, key))
 
     return lie
 
@@ -215,7 +215,7 @@ def receipt_of(seq: int, other: int) -> Lie:
     """An entry has the receipt of another one."""
 
     def lie(telling: Telling) -> None:
-        first = telling.desk.games[telling.game].lines
+        first = telling.service.games[telling.game].lines
         telling.lines[:] = [
             line._replace(receipt=first[other].receipt) if line.entry.seq == seq else line for line in telling.lines
         ]
@@ -279,7 +279,7 @@ def follow(
     return Line(entry, sign_entry(entry, key or service), signed)
 
 
-def key_of(player: Seat) -> PrivateKey:
+def key_of(player: LocalPlayer) -> PrivateKey:
     """The private key of a player who colludes."""
     return PrivateKey.from_openssh((player.path / "id_ed25519").read_bytes())
 
@@ -307,7 +307,7 @@ def reopened(table: Table, opening: Opening) -> dict[int, dict[str, object]]:
 # --- what becomes of it -----------------------------------------------------------------------------------------------
 
 
-def on_disk(player: Seat) -> dict[str, bytes]:
+def on_disk(player: LocalPlayer) -> dict[str, bytes]:
     """Every file in a player's home except refused statements: what was seen, pinned, signed and kept."""
     return {
         str(path.relative_to(player.path)): path.read_bytes()
@@ -316,20 +316,22 @@ def on_disk(player: Seat) -> dict[str, bytes]:
     }
 
 
-def refused_by(player: Seat) -> dict[str, bytes]:
+def refused_by(player: LocalPlayer) -> dict[str, bytes]:
     """The files of statements that a player has refused and keeps as evidence."""
     return {
         str(path.relative_to(player.path)): path.read_bytes() for path in sorted(Path(player.path).rglob("refused*"))
     }
 
 
-def caught(desk: HostileDesk, player: Seat, act: Callable[[], object], reason: str, *lies: Lie) -> errors.TrustError:
+def caught(
+    service: HostileService, player: LocalPlayer, act: Callable[[], object], reason: str, *lies: Lie
+) -> errors.TrustError:
     """Checks that a client's `act` fails under `lies` and succeeds without them.
 
     Under the lies it fails each time, with a hint, and changes nothing in the player's home except the evidence.
     """
     before = on_disk(player)
-    with lying(desk, *lies):
+    with lying(service, *lies):
         kept: list[dict[str, bytes]] = []
         for _ in range(2):
             with pytest.raises(errors.TrustError, match=reason) as refusal:
@@ -342,11 +344,11 @@ def caught(desk: HostileDesk, player: Seat, act: Callable[[], object], reason: s
     return refusal.value
 
 
-def proven(desk: HostileDesk, player: Seat, game: str) -> set[str]:
+def proven(service: HostileService, player: LocalPlayer, game: str) -> set[str]:
     """The players and service that a stranger convicts from the player's file of evidence and the public keys."""
     written = player.client.evidence(game, cards=True)
-    known = {name: parse_public_key(key) for name, key in desk.players.items()}
-    result = audit_file(written.text, {**known, "server": desk.key.public})
+    known = {name: parse_public_key(key) for name, key in service.players.items()}
+    result = audit_file(written.text, {**known, "server": service.key.public})
     assert is_evidence(written.text)
     return {finding.signer for finding in result.findings if finding.signer}
 

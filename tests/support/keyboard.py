@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from hkoji.cli.main import main
 from hkoji.cli.output import out
-from tests.support.desk import Seat
+from tests.support.memory_service import LocalPlayer
 from tests.support.shell import Done
 
 Types = Callable[[str], str | None]
@@ -31,7 +31,7 @@ class Keyboard(io.TextIOBase):
         return "" if line is None else f"{line}\n"
 
 
-def session(*words: str, types: Types, seat: Seat | None = None) -> Done:
+def session(*words: str, types: Types, seat: LocalPlayer | None = None) -> Done:
     """A command in this process with somebody at its prompt."""
     screen, said = io.StringIO(), io.StringIO()
     out.__init__()  # type: ignore[misc] # a new process has a new output

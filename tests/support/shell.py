@@ -1,4 +1,4 @@
-"""The `hkoji` command in this process, against a desk: as fast as a function call, with everything but the sockets."""
+"""The `hkoji` command in this process, with a service in memory: all but the sockets, as fast as a call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unittest.mock import patch
 from hkoji.cli.main import main
 from hkoji.cli.output import out
 from hkoji.client import Client
-from tests.support.desk import Seat
+from tests.support.memory_service import LocalPlayer
 
 
 class Player(Protocol):
@@ -44,7 +44,7 @@ class Done(NamedTuple):
 class Shell:
     """A player at a shell. Each command has its own client, as a process would."""
 
-    seat: Seat
+    seat: LocalPlayer
 
     def __call__(self, *words: str, stdin: str = "", terminal: bool = False) -> Done:
         return run(*words, seat=self.seat, stdin=stdin, terminal=terminal)

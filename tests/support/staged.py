@@ -14,25 +14,25 @@ from hkoji.client.identity import create
 from hkoji.client.vault import Vault
 from hkoji.game import entry_kinds
 from hkoji.log.line import Line, format_log, parse_log
-from tests.support.adversary import HostileDesk, caught, convicted, follow, proven, told
-from tests.support.desk import URL, Game, Seat
+from tests.support.adversary import HostileService, caught, convicted, follow, proven, told
 from tests.support.forgery import rewrite
+from tests.support.memory_service import URL, Game, LocalPlayer
 from tests.support.table import Table
 
 Said = tuple[entry_kinds.EntryBody, str]
 """An entry's body and its author."""
 
 
-def staged(table: Table, folder: Path) -> tuple[HostileDesk, tuple[Seat, Seat, Seat]]:
-    """The table's game at its own desk; host, guest and a spectator, none of whom has looked yet.
+def staged(table: Table, folder: Path) -> tuple[HostileService, tuple[LocalPlayer, LocalPlayer, LocalPlayer]]:
+    """The table's game at its own service; host, guest and a spectator, none of whom has looked yet.
 
     Both players have the openings of what they have hidden.
     """
-    desk = HostileDesk()
-    desk.key = table.server
-    desk.games[table.game] = Game(table.refereed, list(table.lines))
+    service = HostileService()
+    service.key = table.server
+    service.games[table.game] = Game(table.refereed, list(table.lines))
     folder.mkdir(parents=True)
-    seats = tuple(Seat(desk, name, folder / name) for name in (*table.names, "carol"))
+    seats = tuple(LocalPlayer(service, name, folder / name) for name in (*table.names, "carol"))
     for number, seat in enumerate(seats):
         own = [each for each in table.refereed.openings if table.lines[each.seq].entry.by == seat.name]
         Vault(seat.folder(table.game)).keep_openings(own)
@@ -42,7 +42,7 @@ def staged(table: Table, folder: Path) -> tuple[HostileDesk, tuple[Seat, Seat, S
         create(Home(seat.path), seat.name, key if number < 2 else None, b"\x0c" * 32)
         seat.client.register(URL)
         seat.client.games()  # has logged in
-    return desk, seats  # type: ignore[return-value] # three of them
+    return service, seats  # type: ignore[return-value] # three of them
 
 
 def goes_on(table: Table, number: int, *said: Said) -> tuple[Line, ...]:
@@ -74,8 +74,8 @@ def refuted(
     it ends up having shown both logs.
     """
     convicted(table, format_log(forged), *found)
-    desk, seats = staged(table, folder)
+    service, seats = staged(table, folder)
     for number in victims:
         player = seats[number]
-        caught(desk, player, lambda player=player: player.position(table.game), reason, told(tuple(forged)))  # type: ignore[misc] # a default fixes the player
-        assert proven(desk, player, table.game) == {found[2], "server"}
+        caught(service, player, lambda player=player: player.position(table.game), reason, told(tuple(forged)))  # type: ignore[misc] # a default fixes the player
+        assert proven(service, player, table.game) == {found[2], "server"}

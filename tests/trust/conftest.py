@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.adversary import HostileDesk
-from tests.support.desk import Seat, seated
+from tests.support.adversary import HostileService
+from tests.support.memory_service import LocalPlayer, registered
 
 
 @pytest.fixture
-def desk() -> HostileDesk:
-    return HostileDesk()
+def service() -> HostileService:
+    return HostileService()
 
 
 @pytest.fixture
-def alice(desk: HostileDesk, tmp_path: Path) -> Seat:
-    return seated(desk, "alice", tmp_path / "alice")
+def alice(service: HostileService, tmp_path: Path) -> LocalPlayer:
+    return registered(service, "alice", tmp_path / "alice")
 
 
 @pytest.fixture
-def bob(desk: HostileDesk, tmp_path: Path) -> Seat:
-    return seated(desk, "bob", tmp_path / "bob")
+def bob(service: HostileService, tmp_path: Path) -> LocalPlayer:
+    return registered(service, "bob", tmp_path / "bob")

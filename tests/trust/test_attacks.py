@@ -27,7 +27,7 @@ from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.adversary import (
-    HostileDesk,
+    HostileService,
     Telling,
     added,
     another_card,
@@ -54,9 +54,9 @@ from tests.support.adversary import (
     without,
 )
 from tests.support.curve import encode_point, encodings, small_order
-from tests.support.desk import AT, URL, Seat, begin, play_on, seated
 from tests.support.drafts import other_than_ssh_keygen
 from tests.support.forgery import append, changed_body, entry_number, pins, rewrite
+from tests.support.memory_service import AT, URL, LocalPlayer, begin, play_on, registered
 from tests.support.staged import refuted, rewritten
 from tests.support.table import Table, new_game, refused, whole_game
 
@@ -76,7 +76,7 @@ STRANGER = PrivateKey.from_seed(b"\x07" * 32)
 EARLIER = "2026-11-20T11:00:00Z"
 
 
-def unseen(alice: Seat, bob: Seat) -> str:
+def unseen(alice: LocalPlayer, bob: LocalPlayer) -> str:
     """A game of which alice has not seen the last two entries, 6 and 7: bob's answer and action."""
     game = begin(alice, bob)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "3"))
@@ -86,19 +86,19 @@ def unseen(alice: Seat, bob: Seat) -> str:
     return game
 
 
-def forgotten(player: Seat, game: str) -> str:
+def forgotten(player: LocalPlayer, game: str) -> str:
     """Deletes a player's log and views of a game: they are fetched and verified anew."""
     for name in ("log.jsonl", "view.json", "views.signed"):
         (player.folder(game) / name).unlink()
     return game
 
 
-def revealed(desk: HostileDesk, alice: Seat, bob: Seat) -> tuple[str, int]:
+def revealed(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> tuple[str, int]:
     """A game in its second round, which alice fetches anew, and the number of its first reveal."""
     game = begin(alice, bob)
-    while not any(line.entry.kind == "reveal" for line in desk.games[game].lines):
+    while not any(line.entry.kind == "reveal" for line in service.games[game].lines):
         play_on((alice, bob), game, 1)
-    number = next(line.entry.seq for line in desk.games[game].lines if line.entry.kind == "reveal")
+    number = next(line.entry.seq for line in service.games[game].lines if line.entry.kind == "reveal")
     return forgotten(alice, game), number
 
 
@@ -120,28 +120,28 @@ def not_held(table: Table) -> str:
 
 
 @attack("a log that ends before what you have seen", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
-def test_a_shorter_log(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_shorter_log(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     alice.position(game)
-    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
+    cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     reason = "the service's log ends at entry 5, and you have seen entry 7"
     lies = (ends_at(5), hand(cards[:-1]))  # she has drawn at entry 7
-    caught(desk, alice, lambda: alice.position(game), reason, *lies)
-    assert proven(desk, alice, game) == set()
+    caught(service, alice, lambda: alice.position(game), reason, *lies)
+    assert proven(service, alice, game) == set()
 
 
 @attack(
     "a fork: another entry in the place of one you have seen", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE
 )
-def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_fork_of_what_was_seen(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     alice.position(game)
     forked = instead_of(7, entry_kinds.Timeout(1, AT))
     reason = "the service's entry 7 is another one than you have seen"
-    caught(desk, alice, lambda: alice.position(game), reason, forked)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), reason, forked)
+    assert proven(service, alice, game) == {"server"}
     longer = added(entry_kinds.End((), Outcome("timeout", 0), None))
-    caught(desk, alice, lambda: alice.position(game), "entry 8 of the log does not hold", forked, longer)
+    caught(service, alice, lambda: alice.position(game), "entry 8 of the log does not hold", forked, longer)
 
 
 @attack(
@@ -151,15 +151,15 @@ def test_a_fork_of_what_was_seen(desk: HostileDesk, alice: Seat, bob: Seat) -> N
     named=SERVICE,
     file=SERVICE,
 )
-def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_fork_between_players(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Each log holds by itself; compared, they convict the service, and each client keeps to its own."""
     game = unseen(alice, bob)
-    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
-    with lying(desk, instead_of(7, entry_kinds.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
+    cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
+    with lying(service, instead_of(7, entry_kinds.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
         hers = alice.log(game)
     his = bob.log(game)
     logs = [format_log(lines).encode() for lines in (hers, his)]
-    audits = [audit(log, {"server": desk.key.public}) for log in logs]
+    audits = [audit(log, {"server": service.key.public}) for log in logs]
     assert all(each.ok for each in audits)
     one, other = map(log_claims, audits)
     assert one
@@ -171,9 +171,9 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     assert before
     assert extends(one, before)
     assert extends(other, before)
-    assert proven(desk, bob, game) == set()
-    caught(desk, bob, lambda: bob.position(game), "another one than you have seen", told(hers))
-    assert proven(desk, bob, game) == {"server"}
+    assert proven(service, bob, game) == set()
+    caught(service, bob, lambda: bob.position(game), "another one than you have seen", told(hers))
+    assert proven(service, bob, game) == {"server"}
 
 
 @attack(
@@ -183,21 +183,21 @@ def test_a_fork_between_players(desk: HostileDesk, alice: Seat, bob: Seat) -> No
     named=SERVICE,
     file=NOBODY,
 )
-def test_two_receipts_for_one_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_two_receipts_for_one_entry(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The service claims that a player was late. Each log holds by itself."""
     game = unseen(alice, bob)
 
     def lie(telling: Telling) -> None:
         last = telling.lines[-1]
         receipt = make_receipt(at="2026-11-20T23:59:59Z", game=game, head=last.entry.head, seq=last.entry.seq)
-        signed = SignedReceipt(receipt, desk.key.sign(sshsig.RECEIPT, receipt.message))
+        signed = SignedReceipt(receipt, service.key.sign(sshsig.RECEIPT, receipt.message))
         telling.lines[-1] = last._replace(receipt=signed)
 
-    with lying(desk, lie):
+    with lying(service, lie):
         hers = alice.log(game)
     his = bob.log(game)
     assert [line.entry for line in hers] == [line.entry for line in his]
-    audits = [audit(format_log(lines), {"server": desk.key.public}) for lines in (hers, his)]
+    audits = [audit(format_log(lines), {"server": service.key.public}) for lines in (hers, his)]
     assert all(each.ok for each in audits)
     one, other = map(log_claims, audits)
     assert one
@@ -206,25 +206,25 @@ def test_two_receipts_for_one_entry(desk: HostileDesk, alice: Seat, bob: Seat) -
     assert conflict
     assert (conflict.kind, conflict.entry, conflict.signer) == (ContradictionKind.RECEIPT, 7, "server")
     assert two_receipts(one, one) is None
-    assert proven(desk, alice, game) == proven(desk, bob, game) == set()
+    assert proven(service, alice, game) == proven(service, bob, game) == set()
 
 
 @attack("an entry left out", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
-def test_an_entry_left_out(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_an_entry_left_out(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "entry 6 of the log does not hold"
-    caught(desk, alice, lambda: alice.position(game), reason, without(6))
-    assert proven(desk, alice, game) == set()
+    caught(service, alice, lambda: alice.position(game), reason, without(6))
+    assert proven(service, alice, game) == set()
 
 
 @attack("entries in another order", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}", file=NOBODY)
-def test_entries_in_another_order(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_entries_in_another_order(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
-    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
+    cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     reason = "entry 6 of the log does not hold"
     lies = (exchanged(6), hand(cards[:-1]))  # the view is the one after entry 6, and she has drawn at entry 7
-    caught(desk, alice, lambda: alice.position(game), reason, *lies)
-    assert proven(desk, alice, game) == set()
+    caught(service, alice, lambda: alice.position(game), reason, *lies)
+    assert proven(service, alice, game) == set()
     table = whole_game(3)
     lines = [*table.lines[:6], table.lines[7], table.lines[6], *table.lines[8:]]
     convicted(table, format_log(lines), AuditStep.CHAIN, 6, None)
@@ -238,21 +238,21 @@ def test_a_log_cut_in_the_middle() -> None:
 
 
 @attack("another game's log, complete and valid", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
-def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
-    carol = seated(desk, "carol", tmp_path / "carol")
+def test_another_games_log(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
+    carol = registered(service, "carol", tmp_path / "carol")
     carol.client.games()  # has logged in
     other = alice.client.new(Hanamikoji()).course.setup.game
     wanted = bob.client.new(Hanamikoji()).course.setup.game
     reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
-    caught(desk, carol, lambda: carol.position(wanted), reason, of_game(other))
+    caught(service, carol, lambda: carol.position(wanted), reason, of_game(other))
     assert not refused_by(carol)
-    assert proven(desk, carol, wanted) == set()
-    count = [len(desk.games[game].lines) for game in (other, wanted)]
+    assert proven(service, carol, wanted) == set()
+    count = [len(service.games[game].lines) for game in (other, wanted)]
     reason = f"answered with game {other[:8]} when asked for {wanted[:8]}"
-    dave = seated(desk, "dave", tmp_path / "dave")
-    with lying(desk, of_game(other)), pytest.raises(errors.TrustError, match=reason):
+    dave = registered(service, "dave", tmp_path / "dave")
+    with lying(service, of_game(other)), pytest.raises(errors.TrustError, match=reason):
         dave.join(wanted)
-    assert [len(desk.games[game].lines) for game in (other, wanted)] == count
+    assert [len(service.games[game].lines) for game in (other, wanted)] == count
     assert dave.join(wanted).course.setup.game == wanted
 
 
@@ -263,11 +263,11 @@ def test_another_games_log(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: 
     named=f"{SERVICE}; by the audit {NOBODY}",
     file=NOBODY,
 )
-def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_move_that_the_player_has_not_signed(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the signature is not one of bob"
-    caught(desk, alice, lambda: alice.position(game), reason, signed_by(7, desk.key))
-    assert proven(desk, alice, game) == set()
+    caught(service, alice, lambda: alice.position(game), reason, signed_by(7, service.key))
+    assert proven(service, alice, game) == set()
     table = whole_game(3)
     number = entry_number(table, "move")
     lines = list(table.lines)
@@ -279,19 +279,19 @@ def test_a_move_that_the_player_has_not_signed(desk: HostileDesk, alice: Seat, b
 
 
 @attack("an old receipt for the move you send", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
-def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_an_old_receipt_for_the_own_move(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The move stays in the outbox and is sent again byte for byte."""
     game = begin(alice, bob)
     notation = alice.position(game).legal[0]
-    with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
+    with lying(service, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
         alice.move(game, notation)
     kept = (alice.folder(game) / "outbox.json").read_bytes()
-    with lying(desk, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
+    with lying(service, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
         alice.move(game, notation)
     assert (alice.folder(game) / "outbox.json").read_bytes() == kept
-    assert proven(desk, alice, game) == set()
+    assert proven(service, alice, game) == set()
     assert alice.move(game, notation).seq == 5
-    assert desk.games[game].lines[5].entry == parse_submission(kept).entry
+    assert service.games[game].lines[5].entry == parse_submission(kept).entry
 
 
 @attack(
@@ -301,11 +301,11 @@ def test_an_old_receipt_for_the_own_move(desk: HostileDesk, alice: Seat, bob: Se
     named=f"{SERVICE}; by the audit {NOBODY}",
     file=NOBODY,
 )
-def test_a_receipt_of_another_entry(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_receipt_of_another_entry(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the receipt is for another entry"
-    caught(desk, alice, lambda: alice.position(game), reason, receipt_of(7, 6))
-    assert proven(desk, alice, game) == set()
+    caught(service, alice, lambda: alice.position(game), reason, receipt_of(7, 6))
+    assert proven(service, alice, game) == set()
     table = whole_game(3)
     lines = list(table.lines)
     lines[7] = lines[7]._replace(receipt=lines[6].receipt)
@@ -326,13 +326,13 @@ def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
 
 
 @attack("a timeout of a seat that owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
-def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_timeout_of_who_owes_nothing(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
-    actor = desk.games[game].refereed.course.actor
+    actor = service.games[game].refereed.course.actor
     assert actor is not None
     lie = added(entry_kinds.Timeout(1 - actor, AT))
-    caught(desk, alice, lambda: alice.position(game), "entry 8 of the log does not hold", lie)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), "entry 8 of the log does not hold", lie)
+    assert proven(service, alice, game) == {"server"}
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
@@ -347,19 +347,19 @@ def test_a_timeout_of_who_owes_nothing(desk: HostileDesk, alice: Seat, bob: Seat
     named=SERVICE,
     file=SERVICE,
 )
-def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_timeout_since_another_time(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
-    actor = desk.games[game].refereed.course.actor
+    actor = service.games[game].refereed.course.actor
     assert actor is not None
     caught(
-        desk,
+        service,
         alice,
         lambda: alice.position(game),
         f"an entry 8 that does not hold: the timeout counts from {EARLIER}",
         added(entry_kinds.Timeout(actor, EARLIER)),
     )
-    assert proven(desk, alice, game) == {"server"}
-    with lying(desk, added(entry_kinds.Timeout(actor, AT))):
+    assert proven(service, alice, game) == {"server"}
+    with lying(service, added(entry_kinds.Timeout(actor, AT))):
         assert alice.position(game).course.outcome == Outcome("timeout", 1 - actor)
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
@@ -371,15 +371,15 @@ def test_a_timeout_since_another_time(desk: HostileDesk, alice: Seat, bob: Seat)
 
 
 @attack("a false result", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
-def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_false_result(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     bob.resign(game)
-    end = entry_kinds.parse_body("end", desk.games[game].lines[-1].entry.body)
+    end = entry_kinds.parse_body("end", service.games[game].lines[-1].entry.body)
     assert isinstance(end, entry_kinds.End)
     assert end.result == Outcome("resign", 0)
     lie = instead_of(9, end._replace(result=Outcome("resign", 1)))
-    caught(desk, alice, lambda: alice.position(game), "entry 9 of the log does not hold: the result", lie)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), "entry 9 of the log does not hold: the result", lie)
+    assert proven(service, alice, game) == {"server"}
     table = whole_game(3)
     number, outcome = len(table.lines) - 1, table.course.outcome
     assert outcome
@@ -392,12 +392,12 @@ def test_a_false_result(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 
 
 @attack("a hand that changes after it was shown", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE)
-def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_hand_that_changes(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
-    cards = referee.view(desk.games[game].refereed, 0).dealt[0].cards
+    cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
     reason = "the service has shown you other cards in round 1 before"
-    caught(desk, alice, lambda: alice.position(game), reason, hand(another_card(cards)))
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), reason, hand(another_card(cards)))
+    assert proven(service, alice, game) == {"server"}
 
 
 @attack(
@@ -408,15 +408,17 @@ def test_a_hand_that_changes(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     file=SERVICE,
 )
 @pytest.mark.parametrize("others", [False, True])
-def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, others: bool) -> None:
+def test_a_wrong_hand_from_the_start(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer, others: bool
+) -> None:
     game = forgotten(alice, begin(alice, bob))
-    dealt = desk.games[game].refereed.course.dealt[0]
+    dealt = service.games[game].refereed.course.dealt[0]
     cards = dealt[1] + "DEFG"[0] if others else another_card(dealt[0])
     if others and cards.count("D") > 3:
         cards = dealt[1] + "G"
-    with lying(desk, hand(cards)):
+    with lying(service, hand(cards)):
         assert alice.position(game).course.dealt[0][0] == cards
-    assert proven(desk, alice, game) == set()
+    assert proven(service, alice, game) == set()
     bob.resign(game)
     before = on_disk(alice)
     for _ in range(2):
@@ -425,10 +427,10 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
     assert on_disk(alice) == before
     signed = alice.client.home.path / "games" / game / "view.json"
     assert cards in signed.read_text()  # the service's signature on it is kept: it convicts
-    assert proven(desk, alice, game) == {"server"}
+    assert proven(service, alice, game) == {"server"}
     assert bob.position(game).over
     honest = forgotten(alice, begin(alice, bob))
-    assert alice.position(honest).course.dealt[0][0] == desk.games[honest].refereed.course.dealt[0][0]
+    assert alice.position(honest).course.dealt[0][0] == service.games[honest].refereed.course.dealt[0][0]
     bob.resign(honest)
     assert alice.position(honest).over
 
@@ -441,11 +443,13 @@ def test_a_wrong_hand_from_the_start(desk: HostileDesk, alice: Seat, bob: Seat, 
     file="the service; of another game nobody",
 )
 @pytest.mark.parametrize("fields", [{"seat": 1}, {"game": "0" * 32}, {"seq": 3}, {"head": "0" * 64}])
-def test_anothers_view(desk: HostileDesk, alice: Seat, bob: Seat, fields: dict[str, object]) -> None:
+def test_anothers_view(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer, fields: dict[str, object]
+) -> None:
     game = forgotten(alice, begin(alice, bob))
     reason = "the cards of another seat, game or moment"
-    caught(desk, alice, lambda: alice.position(game), reason, view_of(**fields))
-    assert proven(desk, alice, game) == (set() if "game" in fields else {"server"})
+    caught(service, alice, lambda: alice.position(game), reason, view_of(**fields))
+    assert proven(service, alice, game) == (set() if "game" in fields else {"server"})
 
 
 @attack(
@@ -456,12 +460,12 @@ def test_anothers_view(desk: HostileDesk, alice: Seat, bob: Seat, fields: dict[s
     file=SERVICE,
 )
 @pytest.mark.parametrize("owns_up", [False, True])
-def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool) -> None:
+def test_a_stacked_deck(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, owns_up: bool) -> None:
     """The end publishes a seed: the committed one, which gives other cards, or another, which does not fit."""
     committed = {}
     for stacks in (True, False):
         game = alice.client.new(Hanamikoji()).course.setup.game
-        kept = desk.games[game]
+        kept = service.games[game]
         committed[game] = kept.refereed.seed
         if stacks:
             kept.refereed = kept.refereed._replace(seed="77" * 32)
@@ -470,13 +474,13 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
         before = on_disk(alice)
         seed = kept.refereed.seed if owns_up else committed[game]
         resigned = added(entry_kinds.Resign(), by="bob", key=key_of(bob))
-        with lying(desk, resigned, added(entry_kinds.End((), Outcome("resign", 0), seed))):
+        with lying(service, resigned, added(entry_kinds.End((), Outcome("resign", 0), seed))):
             if stacks:
                 reason = "entry 6 of the log does not hold: .* seed" if owns_up else "other cards in round 1"
                 with pytest.raises(errors.TrustError, match=reason):
                     alice.position(game)
                 assert on_disk(alice) == before
-                assert proven(desk, alice, game) == {"server"}
+                assert proven(service, alice, game) == {"server"}
             else:
                 assert alice.position(game).over
     table = whole_game(17)
@@ -490,7 +494,9 @@ def test_a_stacked_deck(desk: HostileDesk, alice: Seat, bob: Seat, owns_up: bool
 
 
 @attack("a game with a dealer that lets the service choose the cards", who=SERVICE, found=CLIENT, named=SERVICE)
-def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dealer_that_was_not_asked_for(
+    service: HostileService, alice: LocalPlayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     honest = referee.offer
 
     def offer(game: str, ruleset: Hanamikoji, seed: str, **more: object) -> referee.Accepted:
@@ -500,26 +506,26 @@ def test_a_dealer_that_was_not_asked_for(desk: HostileDesk, alice: Seat, monkeyp
         chosen.setattr(referee, "offer", offer)
         with pytest.raises(errors.TrustError, match="dealer is duplicate/v1"):
             alice.client.new(Hanamikoji())
-    (game,) = desk.games.values()
+    (game,) = service.games.values()
     assert [line.entry.kind for line in game.lines] == ["offer"]  # nothing was signed
-    assert alice.client.new(Hanamikoji()).course.setup.game in desk.games
+    assert alice.client.new(Hanamikoji()).course.setup.game in service.games
 
 
 @attack("a starter or markers that the shuffle has not given", who=SERVICE, found=LATER, named=SERVICE, file=SERVICE)
-def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_chance_of_its_own(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
-    chance = entry_kinds.parse_body("chance", desk.games[game].lines[5].entry.body)
+    chance = entry_kinds.parse_body("chance", service.games[game].lines[5].entry.body)
     assert isinstance(chance, entry_kinds.ChanceBody)
     assert chance.first is not None
     forgotten(alice, game)
     lies = (
         instead_of(5, entry_kinds.ChanceBody(1 - chance.first, None)),
         added(entry_kinds.Resign(), by="bob", key=key_of(bob)),
-        added(entry_kinds.End((), Outcome("resign", 0), desk.games[game].refereed.seed)),
+        added(entry_kinds.End((), Outcome("resign", 0), service.games[game].refereed.seed)),
     )
     reason = "entry 5 of the log does not hold: .* chance is not what the committed seed gives"
-    caught(desk, alice, lambda: alice.position(game), reason, *lies)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), reason, *lies)
+    assert proven(service, alice, game) == {"server"}
     table = whole_game(2, Hanamikoji("random"))
     number = entry_number(table, "chance")
     first = table.lines[number].entry.body["first"]
@@ -529,15 +535,15 @@ def test_a_chance_of_its_own(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
 
 
 @attack("cards opened before they are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
-def test_an_early_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_an_early_reveal(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
     alice.position(game)
-    lie = added(entry_kinds.RevealBody(desk.games[game].refereed.openings))
-    caught(desk, alice, lambda: alice.position(game), "entry 6 of the log does not hold", lie)
-    caught(desk, bob, lambda: bob.position(game), "entry 6 of the log does not hold", lie)
-    assert proven(desk, alice, game) == {"server"}
-    assert proven(desk, bob, game) == {"server"}
+    lie = added(entry_kinds.RevealBody(service.games[game].refereed.openings))
+    caught(service, alice, lambda: alice.position(game), "entry 6 of the log does not hold", lie)
+    caught(service, bob, lambda: bob.position(game), "entry 6 of the log does not hold", lie)
+    assert proven(service, alice, game) == {"server"}
+    assert proven(service, bob, game) == {"server"}
     honest, table = _after_a_secret(), _after_a_secret()
     append(table, entry_kinds.RevealBody(table.refereed.openings))
     convicted(honest, table.text, AuditStep.REPLAY, 6, "server")
@@ -550,13 +556,13 @@ def _after_a_secret() -> Table:
 
 
 @attack("the game goes on without the cards that are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
-def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_no_reveal_where_one_is_due(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The service cannot write the timeout of another seat in the meantime either."""
-    game, number = revealed(desk, alice, bob)
+    game, number = revealed(service, alice, bob)
     reason = f"entry {number} of the log does not hold: the service has no timeout to write now"
     lie = instead_of(number, entry_kinds.Timeout(0, AT))
-    caught(desk, alice, lambda: alice.position(game), reason, lie)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), reason, lie)
+    assert proven(service, alice, game) == {"server"}
     table = whole_game(3)
     number = entry_number(table, "reveal")
     cut = Table(seed=3)
@@ -566,16 +572,16 @@ def test_no_reveal_where_one_is_due(desk: HostileDesk, alice: Seat, bob: Seat) -
 
 
 @attack("other cards opened than were committed to", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
-def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    game, number = revealed(desk, alice, bob)
-    reveal = entry_kinds.parse_body("reveal", desk.games[game].lines[number].entry.body)
+def test_other_cards_in_a_reveal(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+    game, number = revealed(service, alice, bob)
+    reveal = entry_kinds.parse_body("reveal", service.games[game].lines[number].entry.body)
     assert isinstance(reveal, entry_kinds.RevealBody)
     one, *rest = reveal.openings
     forged = one._replace(cards="A" if one.cards != "A" else "B")
     reason = f"entry {number} of the log does not hold: .* does not give its commitment"
     lie = instead_of(number, entry_kinds.RevealBody((forged, *rest)))
-    caught(desk, alice, lambda: alice.position(game), reason, lie)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), reason, lie)
+    assert proven(service, alice, game) == {"server"}
     table = whole_game(3)
     secret = first_secret(table)
     old = next(opening for opening in table.refereed.openings if opening.seq == secret)
@@ -584,20 +590,20 @@ def test_other_cards_in_a_reveal(desk: HostileDesk, alice: Seat, bob: Seat) -> N
 
 
 @attack("cards left closed at the end", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
-def test_cards_left_closed(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_cards_left_closed(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
     bob.resign(game)
     forgotten(alice, game)
-    lines = desk.games[game].lines
+    lines = service.games[game].lines
     end = entry_kinds.parse_body("end", lines[-1].entry.body)
     assert isinstance(end, entry_kinds.End)
     assert end.openings
     # Not entry 5, the player's own, which cannot be read without its opening.
     reason = f"entry {len(lines) - 1} of the log does not hold: it opens other cards than those that are due"
     lie = instead_of(len(lines) - 1, end._replace(openings=()))
-    caught(desk, alice, lambda: alice.position(game), reason, lie)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), reason, lie)
+    assert proven(service, alice, game) == {"server"}
     table = whole_game(17)
     number = len(table.lines) - 1
     openings = table.lines[number].entry.body["openings"]
@@ -628,10 +634,10 @@ def test_a_player_framed_without_receipts() -> None:
 @attack(
     "another key of a player you have played with", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}"
 )
-def test_another_key_of_a_player(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
+def test_another_key_of_a_player(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
     begin(alice, bob)
-    desk.players.pop("bob")
-    impostor = seated(desk, "bob", tmp_path / "impostor")
+    service.players.pop("bob")
+    impostor = registered(service, "bob", tmp_path / "impostor")
     game = impostor.client.new(Hanamikoji()).course.setup.game
     before = on_disk(alice)
     for _ in range(2):
@@ -639,33 +645,33 @@ def test_another_key_of_a_player(desk: HostileDesk, alice: Seat, bob: Seat, tmp_
             alice.join(game)
         assert "ask bob, over another channel" in refusal.value.hint
         assert on_disk(alice) == before
-    assert [line.entry.kind for line in desk.games[game].lines] == ["offer", "open"]
+    assert [line.entry.kind for line in service.games[game].lines] == ["offer", "open"]
     table = whole_game(3)
     changes = changed_body(table, 2, key=STRANGER.public.text)
     convicted(table, rewrite(table, changes), AuditStep.KEYS, 2, None)
 
 
 @attack("a game under your own name, with a key that is not yours", who=SERVICE, found=CLIENT, named=SERVICE)
-def test_another_key_of_your_own(desk: HostileDesk, alice: Seat, bob: Seat, tmp_path: Path) -> None:
+def test_another_key_of_your_own(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
     """Before she has played anything: the key has been hers since she registered, although no log says so."""
-    true = desk.players.pop("alice")
-    impostor = seated(desk, "alice", tmp_path / "impostor")
+    true = service.players.pop("alice")
+    impostor = registered(service, "alice", tmp_path / "impostor")
     game = impostor.client.new(Hanamikoji()).course.setup.game
-    desk.players["alice"] = true
+    service.players["alice"] = true
     before = on_disk(alice)
     for _ in range(2):
         with pytest.raises(errors.TrustError, match="alice plays with another key than before"):
             alice.position(game)
         assert on_disk(alice) == before
     assert Pins(alice.client.home, URL, lambda _: None).players == {"alice": key_of(alice).public}
-    assert begin(alice, bob) in desk.games
+    assert begin(alice, bob) in service.games
 
 
 @attack("another key of the service itself", who=SERVICE, found=CLIENT, named=SERVICE)
-def test_another_key_of_the_service(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_another_key_of_the_service(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
-    before, true = on_disk(alice), desk.key
-    desk.key = STRANGER
+    before, true = on_disk(alice), service.key
+    service.key = STRANGER
     with pytest.raises(errors.TrustError, match="another service key"):
         alice.client.new(Hanamikoji())
     with pytest.raises(errors.TrustError, match="another key than before"):
@@ -673,20 +679,20 @@ def test_another_key_of_the_service(desk: HostileDesk, alice: Seat, bob: Seat) -
     with pytest.raises(errors.TrustError, match="view does not hold"):
         alice.position(game)
     assert on_disk(alice) == before
-    desk.key = true
+    service.key = true
     assert alice.position(game).course.seq == 7
 
 
 @attack("a login to sign that is valid at another service", who=SERVICE, found=CLIENT, named=SERVICE)
-def test_a_login_for_another_service(desk: HostileDesk, alice: Seat) -> None:
-    desk.tokens.clear()
-    true, desk.origin = desk.origin, "https://other.example"
+def test_a_login_for_another_service(service: HostileService, alice: LocalPlayer) -> None:
+    service.tokens.clear()
+    true, service.origin = service.origin, "https://other.example"
     before = on_disk(alice)
     with pytest.raises(errors.TrustError, match=r"sign a login for https://other\.example"):
         alice.client.games()
     assert on_disk(alice) == before
-    assert not desk.tokens
-    desk.origin = true
+    assert not service.tokens
+    service.origin = true
     assert alice.client.games() == []
 
 
@@ -956,7 +962,9 @@ def test_cards_not_held_and_taken() -> None:
     file="player and service",
 )
 @pytest.mark.parametrize(("number", "action"), [(5, "-A"), (5, "3ABC"), (6, "-A"), (6, "3AAA"), (6, "4AAAA")])
-def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number: int, action: str) -> None:
+def test_an_illegal_move_taken(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer, number: int, action: str
+) -> None:
     """Entry 5 is alice's to write; 6 is bob's, who can neither answer what was not offered nor have three of a kind."""
     game = begin(alice, bob)
     honest, table = new_game(3), new_game(3)
@@ -965,8 +973,8 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
         honest, table = _after_a_secret(), _after_a_secret()
     alice.position(game)
     lie = added(entry_kinds.Move(action), by="bob", key=key_of(bob))
-    caught(desk, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
-    assert proven(desk, alice, game) == {"bob and server"}
+    caught(service, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
+    assert proven(service, alice, game) == {"bob and server"}
     table.lines.append(follow(table.server, table.lines[-1], entry_kinds.Move(action), "bob", table.keys[1]))
     convicted(honest, table.text, AuditStep.REPLAY, number, "bob and server")
 
@@ -978,13 +986,13 @@ def test_an_illegal_move_taken(desk: HostileDesk, alice: Seat, bob: Seat, number
     named=f"{SERVICE}; by the audit {PLAYER}",
     file="a player, and the service",
 )
-def test_other_entropy_taken(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_other_entropy_taken(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     bob.join(game)
     lie = instead_of(3, entry_kinds.Seed("ab" * 32), by="bob", key=key_of(bob))
     before = on_disk(alice)
-    caught(desk, alice, lambda: alice.position(game), "entry 3 of the log does not hold", lie)
-    assert proven(desk, alice, game) == {"bob", "server"}  # it has accepted bob's true entropy as well
+    caught(service, alice, lambda: alice.position(game), "entry 3 of the log does not hold", lie)
+    assert proven(service, alice, game) == {"bob", "server"}  # it has accepted bob's true entropy as well
     assert on_disk(alice) != before
     table = whole_game(3)
     log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
@@ -1014,13 +1022,13 @@ def _openings(table: Table, number: int) -> list[dict[str, Any]]:  # Any: JSON
 @attack(
     "a commitment that cannot be opened, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
 )
-def test_a_commitment_that_cannot_be_opened(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_a_commitment_that_cannot_be_opened(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """By its receipt the service has signed that it held the opening."""
     table = whole_game(3)
     secret = first_secret(table)
     log = rewrite(table, changed_body(table, secret, commit=["ab" * 32]))
     convicted(table, log, AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
-    game, number = revealed(desk, alice, bob)
+    game, number = revealed(service, alice, bob)
     lie = instead_of(number, entry_kinds.RevealBody(()))
-    caught(desk, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
-    assert proven(desk, alice, game) == {"server"}
+    caught(service, alice, lambda: alice.position(game), f"entry {number} of the log does not hold", lie)
+    assert proven(service, alice, game) == {"server"}

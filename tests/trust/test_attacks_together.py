@@ -19,8 +19,8 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import attack, follow, lying, on_disk, proven, told
-from tests.support.desk import AT, Seat
 from tests.support.forgery import pins
+from tests.support.memory_service import AT, LocalPlayer
 from tests.support.staged import goes_on, refuted, staged
 from tests.support.table import Table, new_game, whole_game
 from tests.trust.test_attacks import BOTH, LATER, SERVICE, TOGETHER
@@ -82,8 +82,8 @@ def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
     number, better = better_hand(table)
     forged = goes_on(table, number, (entry_kinds.Move(better), "bob"))
     assert audit(format_log(forged), pins(table)).ok
-    desk, (alice, _, carol) = staged(until(table, number), tmp_path / "running")
-    with lying(desk, told(forged)):
+    service, (alice, _, carol) = staged(until(table, number), tmp_path / "running")
+    with lying(service, told(forged)):
         for player in (alice, carol):
             assert player.position(table.game).course.seq == number
     openings = tuple(sorted(until(table, number).refereed.openings))
@@ -114,23 +114,23 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
     openings = tuple(sorted((*before.refereed.openings, *move.opening)))
     end = entry_kinds.End(openings, Outcome("resign", 0), table.refereed.seed)
     forged = goes_on(table, number, (body, "bob"), (entry_kinds.Resign(), "bob"), (end, "server"))
-    desk, (alice, _, carol) = staged(until(table, number + 2), tmp_path / "x")
+    service, (alice, _, carol) = staged(until(table, number + 2), tmp_path / "x")
     for player in (alice, carol):
         player.position(table.game)
 
-        def look(player: Seat = player) -> None:
+        def look(player: LocalPlayer = player) -> None:
             player.position(table.game)
 
         same = "the service's entry .* is another one than you have seen"
         for length, reason in ((2, same), (3, f"{same}|entry {number + 2} of the log does not hold")):
             before_it = on_disk(player)
-            with lying(desk, told(forged[: number + length])):
+            with lying(service, told(forged[: number + length])):
                 for _ in range(2):
                     with pytest.raises(errors.TrustError, match=reason):
                         look()
             assert on_disk(player) == before_it
         look()
-        assert proven(desk, player, table.game) == {"server"}
+        assert proven(service, player, table.game) == {"server"}
     logs = [format_log(lines).encode() for lines in (seen, forged)]
     audits = [audit(log, pins(table)) for log in logs]
     assert all(each.ok for each in audits)

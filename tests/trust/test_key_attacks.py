@@ -16,11 +16,11 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.key_statements import proof_message
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
-from tests.support.adversary import HostileDesk, added, attack, caught, follow, instead_of, key_of
+from tests.support.adversary import HostileService, added, attack, caught, follow, instead_of, key_of
 from tests.support.curve import encode_point, small_order
-from tests.support.desk import AT, Seat, begin
 from tests.support.forgery import only, pins
 from tests.support.inside import Inside, inside
+from tests.support.memory_service import AT, LocalPlayer, begin
 from tests.support.service import Player
 from tests.support.service import begin as begin_there
 from tests.support.table import Table, new_game, refused
@@ -38,12 +38,12 @@ THIEF = PrivateKey.from_seed(b"\x08" * 32)
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Inside]:
+def server(tmp_path: Path) -> Iterator[Inside]:
     with inside(tmp_path / "data") as running:
         yield running
 
 
-def to_move(desk: HostileDesk, alice: Seat, bob: Seat, mover: str) -> str:
+def to_move(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, mover: str) -> str:
     """A game that both have seen, in which that player must move."""
     game = begin(alice, bob)
     if mover == "bob":
@@ -53,9 +53,9 @@ def to_move(desk: HostileDesk, alice: Seat, bob: Seat, mover: str) -> str:
     return game
 
 
-def proof(desk: HostileDesk, game: str, name: str, old: PrivateKey, new: PrivateKey) -> bytes:
+def proof(service: HostileService, game: str, name: str, old: PrivateKey, new: PrivateKey) -> bytes:
     """A valid proof of a new key for a game's next entry."""
-    last = desk.games[game].lines[-1].entry
+    last = service.games[game].lines[-1].entry
     place = {"game": game, "prev": last.head, "seq": last.seq + 1}
     return new.sign(
         sshsig.REKEY,
@@ -69,15 +69,15 @@ def proof(desk: HostileDesk, game: str, name: str, old: PrivateKey, new: Private
     found=BOTH,
     named=f"{SERVICE}; by the audit {NOBODY}",
 )
-def test_a_forged_rekey(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    game = to_move(desk, alice, bob, "bob")
+def test_a_forged_rekey(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+    game = to_move(service, alice, bob, "bob")
     old = key_of(bob)
-    body = Rekey(NEW.public, old.public, proof(desk, game, "bob", old, NEW))
-    for key in (NEW, desk.key):
+    body = Rekey(NEW.public, old.public, proof(service, game, "bob", old, NEW))
+    for key in (NEW, service.key):
         lie = added(body, by="bob", key=key)
-        caught(desk, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", lie)
+        caught(service, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", lie)
     unproved = added(body._replace(proof=key_of(alice).sign(sshsig.REKEY, b"{}\n")), by="bob", key=old)
-    caught(desk, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", unproved)
+    caught(service, alice, lambda: alice.position(game), "does not hold: the signature is not one of bob", unproved)
     table = new_game(3)
     line = follow(table.server, table.lines[-1], table.rekeying(0, NEW), by="alice", key=NEW)
     forged = format_log([*table.lines, line])
@@ -92,12 +92,12 @@ def test_a_forged_rekey(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
     found=BOTH,
     named=f"{SERVICE}; by the audit {NOBODY}",
 )
-def test_an_opponents_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
+def test_an_opponents_seat_given_away(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Only bob knows whether it is a lie; so alice neither believes it nor blames him until she has asked him."""
-    game = to_move(desk, alice, bob, "bob")
+    game = to_move(service, alice, bob, "bob")
     old = key_of(bob)
-    lie = added(Revoke(NEW.public, "bob", old.public, proof(desk, game, "bob", old, NEW)))
-    refusal = caught(desk, alice, lambda: alice.position(game), "has lost the key", lie)
+    lie = added(Revoke(NEW.public, "bob", old.public, proof(service, game, "bob", old, NEW)))
+    refusal = caught(service, alice, lambda: alice.position(game), "has lost the key", lie)
     assert "only the service says so" in refusal.hint
     assert NEW.public.fingerprint in refusal.hint
     table, old_key = new_game(8), new_game(8).keys[0].public
@@ -118,15 +118,15 @@ def test_an_opponents_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat)
     found=test_attacks.CLIENT,
     named=SERVICE,
 )
-def test_your_own_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    game = to_move(desk, alice, bob, "alice")
+def test_your_own_seat_given_away(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+    game = to_move(service, alice, bob, "alice")
     own = key_of(alice)
-    lie = added(Revoke(NEW.public, "alice", own.public, proof(desk, game, "alice", own, NEW)))
-    refusal = caught(desk, alice, lambda: alice.position(game), "has given your seat", lie)
+    lie = added(Revoke(NEW.public, "alice", own.public, proof(service, game, "alice", own, NEW)))
+    refusal = caught(service, alice, lambda: alice.position(game), "has given your seat", lie)
     assert "is not yours" in refusal.hint
-    elsewhere = to_move(desk, alice, bob, "bob")
-    other = added(Revoke(NEW.public, "alice", own.public, proof(desk, elsewhere, "alice", own, NEW)))
-    caught(desk, alice, lambda: alice.position(elsewhere), "while its seat owes the next entry", other)
+    elsewhere = to_move(service, alice, bob, "bob")
+    other = added(Revoke(NEW.public, "alice", own.public, proof(service, elsewhere, "alice", own, NEW)))
+    caught(service, alice, lambda: alice.position(elsewhere), "while its seat owes the next entry", other)
 
 
 @attack(
@@ -135,17 +135,17 @@ def test_your_own_seat_given_away(desk: HostileDesk, alice: Seat, bob: Seat) -> 
     found=BOTH,
     named=f"{SERVICE}; by the audit {NOBODY}",
 )
-def test_a_change_of_keys_by_the_wrong_one(desk: HostileDesk, alice: Seat, bob: Seat) -> None:
-    game = to_move(desk, alice, bob, "bob")
+def test_a_change_of_keys_by_the_wrong_one(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+    game = to_move(service, alice, bob, "bob")
     old = key_of(bob)
-    body = Revoke(NEW.public, "bob", old.public, proof(desk, game, "bob", old, NEW))
+    body = Revoke(NEW.public, "bob", old.public, proof(service, game, "bob", old, NEW))
     for lie in (
         added(body, by="bob", key=old),
-        added(body._replace(name="server", old=desk.key.public)),
+        added(body._replace(name="server", old=service.key.public)),
         added(body._replace(old=THIEF.public)),
-        instead_of(len(desk.games[game].lines), Rekey(NEW.public, old.public, body.proof)),
+        instead_of(len(service.games[game].lines), Rekey(NEW.public, old.public, body.proof)),
     ):
-        caught(desk, alice, lambda: alice.position(game), "does not hold", lie)
+        caught(service, alice, lambda: alice.position(game), "does not hold", lie)
     table = new_game(3)
     revoke = table.revoking(0, NEW)
     for name, wrong in (
@@ -229,10 +229,10 @@ def test_an_entry_by_the_key_of_before() -> None:
     found=REFEREE,
     named=SENDER,
 )
-def test_a_thief_with_a_revoked_key(service: Inside) -> None:
+def test_a_thief_with_a_revoked_key(server: Inside) -> None:
     """tests/server/test_keys.py tries more of it; this test checks that none of it is accepted, and all of it was
     before."""
-    alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+    alice, bob = Player(server, "alice").register(), Player(server, "bob").register()
     game = begin_there(alice, bob)
     course, token = alice.course(game), alice.token
     attempts = [
@@ -246,16 +246,16 @@ def test_a_thief_with_a_revoked_key(service: Inside) -> None:
     ]
     statements = {"key": alice.rekeying(THIEF), "recovery": alice.recovering(THIEF, "0" * 40)}
     assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
-    before = (alice.lines(game), service.ask("GET", "/v1/players/alice").json)
+    before = (alice.lines(game), server.ask("GET", "/v1/players/alice").json)
     for submission in attempts:
         assert alice.send(submission).json["code"] == "revoked"
     for path, body in statements.items():
         assert alice.ask(f"/v1/players/alice/{path}", body).status == 403
-    assert service.ask("GET", f"/v1/games/{game}/view", token=token).status == 401
-    text = service.ask("POST", "/v1/login/challenge").json["text"]
+    assert server.ask("GET", f"/v1/games/{game}/view", token=token).status == 401
+    text = server.ask("POST", "/v1/login/challenge").json["text"]
     login = {"name": "alice", "text": text, "sig": alice.signed(text, sshsig.LOGIN)}
-    assert service.ask("POST", "/v1/login", login).json["code"] == "revoked"
-    assert (alice.lines(game), service.ask("GET", "/v1/players/alice").json) == before
+    assert server.ask("POST", "/v1/login", login).json["code"] == "revoked"
+    assert (alice.lines(game), server.ask("GET", "/v1/players/alice").json) == before
 
 
 def _revoke(table: Table, body: Revoke) -> None:

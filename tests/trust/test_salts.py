@@ -30,8 +30,7 @@ from hkoji.client import Client, Home
 from hkoji.errors import NetworkError
 from hkoji.game.entry_kinds import Move, Open, parse_body
 from hkoji.game.openings import Opening
-from hkoji.local.local_game import LocalGame as LocalTable
-from hkoji.local.local_game import step
+from hkoji.local.local_game import LocalGame, step
 from hkoji.local.local_games import LocalGames
 from hkoji.log.canonical import decode_base64
 from hkoji.log.line import parse_log
@@ -39,10 +38,10 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.adversary import HostileDesk
+from tests.support.adversary import HostileService
 from tests.support.commands import current, make_move
-from tests.support.desk import LocalTransport, Seat, begin
 from tests.support.inside import Inside, inside
+from tests.support.memory_service import LocalPlayer, LocalTransport, begin
 from tests.support.service import Player
 from tests.support.service import begin as begin_over_http
 from tests.support.shell import run
@@ -65,8 +64,8 @@ class Drawn:
         return self.given.count(bytes.fromhex(value)) == 1 and len(value) == 64
 
 
-class Watched(Seat):
-    """A player at a desk whose client draws its randomness here."""
+class Watched(LocalPlayer):
+    """A player whose client draws its randomness here."""
 
     drawn: Drawn
 
@@ -76,16 +75,16 @@ class Watched(Seat):
         return Client(
             Home(self.path),
             entropy=self.drawn,
-            connect=lambda url: LocalTransport(url, self.desk),
+            connect=lambda url: LocalTransport(url, self.service),
             say=self.said.append,
         )
 
 
 @pytest.fixture
-def players(desk: HostileDesk, alice: Seat, bob: Seat) -> tuple[Watched, Watched]:
+def players(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> tuple[Watched, Watched]:
     found = []
     for seat in (alice, bob):
-        watched = Watched(desk, seat.name, seat.path)
+        watched = Watched(service, seat.name, seat.path)
         watched.drawn = Drawn(seat.name)
         found.append(watched)
     return found[0], found[1]
@@ -120,7 +119,7 @@ def all_fresh(drawn: Drawn, homes: Iterable[Path]) -> list[str]:
 def play_out(players: tuple[Watched, Watched], game: str, seed: int = 1) -> None:
     chance = random.Random(seed)
     clients = [player.client for player in players]
-    while (mover := players[0].desk.games[game].refereed.course.actor) is not None:
+    while (mover := players[0].service.games[game].refereed.course.actor) is not None:
         make_move(clients[mover], game, chance.choice(current(clients[mover], game).legal))
 
 
@@ -133,7 +132,7 @@ def test_salts_of_whole_games(players: tuple[Watched, Watched], ruleset: Ruleset
     assert not alice & bob
     # The published values are the drawn ones, so nothing else was derived from them on the way.
     published = set()
-    for game in players[0].desk.games.values():
+    for game in players[0].service.games.values():
         for line in game.lines:
             published |= {each["salt"] for each in line.entry.body.get("openings", ())}  # type: ignore[union-attr,call-overload,index]
     assert published == alice | bob
@@ -160,7 +159,7 @@ def test_the_default_is_the_operating_systems_randomness(tmp_path: Path, monkeyp
     out.__init__()  # type: ignore[misc]
 
 
-def test_signed_refused_and_tried_again(players: tuple[Watched, Watched], desk: HostileDesk) -> None:
+def test_signed_refused_and_tried_again(players: tuple[Watched, Watched], service: HostileService) -> None:
     """Each new entry has its own salts, also for the same place and the same cards."""
     alice = players[0]
     game = begin(*players)
@@ -175,7 +174,7 @@ def test_signed_refused_and_tried_again(players: tuple[Watched, Watched], desk: 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_retry_sends_the_stored_bytes_and_draws_nothing(
-    players: tuple[Watched, Watched], desk: HostileDesk, when: str
+    players: tuple[Watched, Watched], service: HostileService, when: str
 ) -> None:
     alice = players[0]
     game = begin(*players)
@@ -185,16 +184,16 @@ def test_a_retry_sends_the_stored_bytes_and_draws_nothing(
         if path.endswith("/entries"):
             raise NetworkError("http://127.0.0.1:9", "it broke")
 
-    setattr(desk, when, breaking)
+    setattr(service, when, breaking)
     with pytest.raises(NetworkError):
         alice.move(game, action)
-    setattr(desk, when, lambda _method, _path: None)
+    setattr(service, when, lambda _method, _path: None)
     waiting = (alice.folder(game) / "outbox.json").read_bytes()
     drawn = list(alice.drawn.given)
-    desk.requests.clear()
-    desk.bodies.clear()
+    service.requests.clear()
+    service.bodies.clear()
     alice.move(game, action)
-    sent = [body for (_, path), body in zip(desk.requests, desk.bodies, strict=True) if path.endswith("/entries")]
+    sent = [body for (_, path), body in zip(service.requests, service.bodies, strict=True) if path.endswith("/entries")]
     assert sent == [waiting]
     assert alice.drawn.given == drawn
     assert len(openings(alice.path)) == 1
@@ -227,15 +226,15 @@ def test_bots_at_correspondence_games(players: tuple[Watched, Watched]) -> None:
 
 def test_local_play(tmp_path: Path) -> None:
     """The player and the bot draw from one source, and never get the same."""
-    drawn, chance = Drawn("house"), random.Random(1)
-    house = LocalGames(tmp_path, entropy=drawn)
+    drawn, chance = Drawn("local games"), random.Random(1)
+    local_games = LocalGames(tmp_path, entropy=drawn)
     for _ in range(2):
-        seating = house.begin(Hanamikoji(max_rounds=1), "random")
-        table = LocalTable(house, seating)
-        with table.taken():
-            while not (position := table.wait()).over:
-                make_move(house.player, seating.game, chance.choice(position.legal))
-        table.close()
+        seats = local_games.begin(Hanamikoji(max_rounds=1), "random")
+        local_game = LocalGame(local_games, seats)
+        with local_game.taken():
+            while not (position := local_game.wait()).over:
+                make_move(local_games.player, seats.game, chance.choice(position.legal))
+        local_game.close()
     salts = all_fresh(drawn, [tmp_path / "player", tmp_path / "bots"])
     assert len(salts) >= 8
 
@@ -261,16 +260,16 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 _HASHES = ("sha256", "sha1", "md5", "sha512", "blake2b", "sha3_256")
 
 
-def readable(service: Inside, reader: Player | None, game: str) -> list[str]:
+def readable(server: Inside, reader: Player | None, game: str) -> list[str]:
     """All that a player or a spectator can read of a game, and all headers."""
     asked = [
-        service.ask("GET", f"/v1/games/{game}/log"),
-        service.ask("GET", f"/v1/games/{game}"),
-        service.ask("GET", "/v1/games"),
-        service.ask("GET", "/v1/service"),
+        server.ask("GET", f"/v1/games/{game}/log"),
+        server.ask("GET", f"/v1/games/{game}"),
+        server.ask("GET", "/v1/games"),
+        server.ask("GET", "/v1/service"),
     ]
     if reader is not None:
-        asked += [service.ask("GET", path, token=reader.token) for path in (f"/v1/games/{game}/view", "/v1/me/games")]
+        asked += [server.ask("GET", path, token=reader.token) for path in (f"/v1/games/{game}/view", "/v1/me/games")]
     assert {answer.status for answer in asked} == {200}
     numbers = [answer.headers.pop("x-request-id") for answer in asked]
     assert len(set(numbers)) == len(asked)  # drawn for each request: no two runs have the same
@@ -323,14 +322,14 @@ def candidates() -> list[str]:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Inside]:
+def server(tmp_path: Path) -> Iterator[Inside]:
     with inside(tmp_path / "data", seed="salts") as found:
         yield found
 
 
-def seated_over_http(service: Inside) -> tuple[Player, Player, str]:
-    host = Player(service, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register()
-    guest = Player(service, "bob", PrivateKey.from_seed(b"b" * 32), "bb" * 32).register()
+def registered_over_http(server: Inside) -> tuple[Player, Player, str]:
+    host = Player(server, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register()
+    guest = Player(server, "bob", PrivateKey.from_seed(b"b" * 32), "bb" * 32).register()
     return host, guest, begin_over_http(host, guest)
 
 
@@ -359,22 +358,22 @@ def hand(player: Player, game: str, seat: int) -> str:
     return str(player.course(game).state.to_json()["hands"][seat])  # type: ignore[index] # JSON
 
 
-def test_no_published_hash_is_one_of_a_guess(service: Inside) -> None:
-    host, guest, game = seated_over_http(service)
+def test_no_published_hash_is_one_of_a_guess(server: Inside) -> None:
+    host, guest, game = registered_over_http(server)
     for player, seat, number in ((host, 0, 1), (guest, 1, 2)):
         cards = hand(player, game, seat)[:number]
         assert player.send(player.make_move(player.course(game), f"{number}{cards}")).status == 201
-    assert hit(readable(service, None, game), game) == set()
+    assert hit(readable(server, None, game), game) == set()
     # Each player finds their own cards, whose salts they know, and not the other's.
     for player in (host, guest):
         (opening,) = player.openings[game]
-        assert hit(readable(service, player, game), game) == {opening.cards}
+        assert hit(readable(server, player, game), game) == {opening.cards}
 
 
 @pytest.mark.parametrize("salt", ["zero", "the game's id", "the hashed head", "the host's entropy"])
-def test_a_careless_salt_would_be_guessed(service: Inside, salt: str) -> None:
+def test_a_careless_salt_would_be_guessed(server: Inside, salt: str) -> None:
     """Shows that the test above can fail."""
-    host, _, game = seated_over_http(service)
+    host, _, game = registered_over_http(server)
     card = hand(host, game, 0)[0]
     (opened,) = (line for line in host.lines(game) if line.entry.kind == "open")
     assert isinstance(parse_body("open", opened.entry.body), Open)
@@ -385,7 +384,7 @@ def test_a_careless_salt_would_be_guessed(service: Inside, salt: str) -> None:
         "the host's entropy": host.entropy,
     }
     commit_with(host, game, f"1{card}", chosen[salt])
-    assert hit(readable(service, None, game), game) == {card}
+    assert hit(readable(server, None, game), game) == {card}
 
 
 @pytest.mark.parametrize("salts", ["others", "the same"])
@@ -398,14 +397,14 @@ def test_what_depends_on_cards_depends_on_salts(tmp_path: Path, salts: str) -> N
     """
     runs: list[tuple[str, set[str], set[str]]] = []
     for number in range(2):
-        with inside(tmp_path / str(number), seed="the same") as service:
-            host, guest, game = seated_over_http(service)
-            early = readable(service, guest, game)
+        with inside(tmp_path / str(number), seed="the same") as server:
+            host, guest, game = registered_over_http(server)
+            early = readable(server, guest, game)
             known = {*hand(host, game, 0)}
             card = min(known) if salts == "others" or number == 0 else max(known)
             salt = hashlib.sha256(f"salt {number if salts == 'others' else 0}".encode()).hexdigest()
             commit_with(host, game, f"1{card}", salt)
-            runs.append((card, tokens(early), tokens(readable(service, guest, game))))
+            runs.append((card, tokens(early), tokens(readable(server, guest, game))))
     (card, before, after), (other_card, before_too, after_too) = runs
     assert (card == other_card) == (salts == "others")
     assert before == before_too

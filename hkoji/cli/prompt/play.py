@@ -95,22 +95,22 @@ def play(out: CommandOutput, wish: PlayOptions) -> int:
     """Plays against a bot: continues the last game, or begins a new one. Returns the exit code."""
     ruleset, bot = wish.make()
     talk, here = Dialogue(out), local_games()
-    seating = None if wish.new else _last(here, wish, ruleset, bot)
+    seats = None if wish.new else _last(here, wish, ruleset, bot)
     while True:
-        if seating is None:
-            if not any(each.ruleset == ruleset.name for each in here.seatings()):
+        if seats is None:
+            if not any(each.ruleset == ruleset.name for each in here.all_seats()):
                 _introduce(talk, ruleset.name)
-            seating = here.begin(ruleset, bot)
+            seats = here.begin(ruleset, bot)
             talk.say()
-            talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seating.opponent))
+            talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seats.opponent))
         else:
-            talk.say(_("Your game against {name} goes on. (Another one: hkoji play --new)", name=seating.opponent))
-        code = _sit(talk, here, seating)
+            talk.say(_("Your game against {name} goes on. (Another one: hkoji play --new)", name=seats.opponent))
+        code = _sit(talk, here, seats)
         if code is not None:
             return code
         if not talk.agrees(_("Another game?")):
             return Exit.OK
-        seating = None
+        seats = None
 
 
 def _introduce(talk: Dialogue, ruleset: str) -> None:
@@ -125,38 +125,38 @@ def resume(out: CommandOutput, prefix: str) -> int | None:
     """Continues the local game whose id begins with `prefix`. Returns the exit code; None if there is no such game."""
     here = local_games()
     try:
-        seating = here.find(prefix)
+        seats = here.find(prefix)
     except NotFoundError:
         return None
-    return _sit(Dialogue(out), here, seating) or Exit.OK
+    return _sit(Dialogue(out), here, seats) or Exit.OK
 
 
 def _last(here: LocalGames, wish: PlayOptions, ruleset: Ruleset, bot: str) -> LocalSeats | None:
     """Returns the last unfinished game that matches the options."""
-    for seating in here.seatings():
-        if here.is_over(seating.game):
+    for seats in here.all_seats():
+        if here.is_over(seats.game):
             continue
-        if (wish.ruleset or wish.options) and seating.ruleset != ruleset.name:
+        if (wish.ruleset or wish.options) and seats.ruleset != ruleset.name:
             continue
-        if (wish.bot or wish.level) and seating.bot != bot:
+        if (wish.bot or wish.level) and seats.bot != bot:
             continue
-        if wish.options and here.course(seating.game).setup.ruleset != ruleset:
+        if wish.options and here.course(seats.game).setup.ruleset != ruleset:
             continue
-        return seating
+        return seats
     return None
 
 
-def _sit(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> int | None:
+def _sit(talk: Dialogue, here: LocalGames, seats: LocalSeats) -> int | None:
     """Plays one game. Returns the exit code if the player has left, None when the game is over."""
-    table = LocalGame(here, seating, lambda: talk.remark(_("{name} is thinking …", name=seating.opponent)))
+    game = LocalGame(here, seats, lambda: talk.remark(_("{name} is thinking …", name=seats.opponent)))
     hints = make_bot(
-        bot_of_level(USUAL, seating.ruleset), seating.seed + 1
+        bot_of_level(USUAL, seats.ruleset), seats.seed + 1
     )  # a different seed from the opponent's, so that hints do not reveal its choices
-    with _left(talk, "hkoji play") as left, table.taken(), contextlib.closing(table), contextlib.closing(hints):
-        sitting = PromptGame(talk, here.player, seating.game, table.wait, lambda position: decide(hints, position))
+    with _left(talk, "hkoji play") as left, game.taken(), contextlib.closing(game), contextlib.closing(hints):
+        sitting = PromptGame(talk, here.player, seats.game, game.wait, lambda position: decide(hints, position))
         position = sitting.play()
         if position is not None:
-            _closing_words(talk, here, seating)
+            _closing_words(talk, here, seats)
             return None
         _say_it_waits(talk, "hkoji play")
         return Exit.OK
@@ -184,12 +184,12 @@ def _say_what_to_look_at(talk: Dialogue, source: str) -> None:
     talk.say(_("Check it:   {command}", command=f"hkoji audit {source}"))
 
 
-def _closing_words(talk: Dialogue, here: LocalGames, seating: LocalSeats) -> None:
+def _closing_words(talk: Dialogue, here: LocalGames, seats: LocalSeats) -> None:
     """Shows a finished game with all cards open and its audit, and writes its log for anyone to check."""
     from hkoji.cli.audit.report import audit_text
 
-    data = here.log_file(seating.game).read_bytes()
-    file = here.folder / "finished" / f"{seating.started[:10]}-{seating.opponent}-{seating.game[:8]}.jsonl"
+    data = here.log_file(seats.game).read_bytes()
+    file = here.folder / "finished" / f"{seats.started[:10]}-{seats.opponent}-{seats.game[:8]}.jsonl"
     write_file(file, data)
     whole = replay(parse_lines(data))
     if whole.course is not None:
@@ -217,20 +217,20 @@ def listing(out: CommandOutput) -> None:
     """Lists the local games."""
     here = local_games()
     found: list[dict[str, Any]] = []  # Any: JSON
-    for seating in here.seatings():
-        course = here.course(seating.game)
+    for seats in here.all_seats():
+        course = here.course(seats.game)
         outcome = course.outcome
         found.append(
             {
-                "game": seating.game,
-                "ruleset": seating.ruleset,
-                "opponent": seating.opponent,
-                "bot": seating.bot,
+                "game": seats.game,
+                "ruleset": seats.ruleset,
+                "opponent": seats.opponent,
+                "bot": seats.bot,
                 "status": course.status,
                 "round": course.state.round,
-                "started": seating.started,
+                "started": seats.started,
                 "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
-                "log": str(here.log_file(seating.game)),
+                "log": str(here.log_file(seats.game)),
             }
         )
 

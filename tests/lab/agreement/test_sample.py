@@ -22,9 +22,9 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.lab.agreement.changes import NEW, STRANGER, finished, mutant, position, retold, sort_of
 from tests.lab.agreement.readers import assert_agreed, offered, play_on, refereed
-from tests.support.desk import Desk, begin, seated
-from tests.support.desk import play_on as play_at
 from tests.support.drafts import draft, pins, seal
+from tests.support.memory_service import MemoryService, begin, registered
+from tests.support.memory_service import play_on as play_at
 from tests.support.rules import GAMES, Game, every_game
 from tests.support.shell_audit import by_hkoji, by_script, missing_tools
 from tests.support.table import Table, new_game, whole_game
@@ -123,25 +123,25 @@ def test_an_arena_keeps_to_the_same_rule_book(ruleset: Ruleset) -> None:
 
 
 def test_local_play_keeps_to_the_same_rule_book(tmp_path: Path) -> None:
-    desk = Desk()
-    players = (seated(desk, "alice", tmp_path / "alice"), seated(desk, "bob", tmp_path / "bob"))
+    service = MemoryService()
+    players = (registered(service, "alice", tmp_path / "alice"), registered(service, "bob", tmp_path / "bob"))
     game = begin(*players, Hanamikoji("host", 1))
     play_at(players, game, 60)
-    kept = desk.games[game]
+    kept = service.games[game]
     assert kept.refereed.course.finished
     assert refereed(format_log(kept.lines).encode()) == []
     table = Table(Hanamikoji("host", 1))
-    table.lines, table.refereed, table.game, table.server = kept.lines, kept.refereed, game, desk.key
+    table.lines, table.refereed, table.game, table.server = kept.lines, kept.refereed, game, service.key
     assert_agreed(table)
 
 
 def test_a_list_has_the_time_of_record_not_what_an_author_claims(tmp_path: Path) -> None:
-    desk = Desk()
+    service = MemoryService()
     recorded = "2026-11-20T13:00:00Z"
-    desk._now = lambda: recorded  # the service's clock; those of players say noon
-    alice = seated(desk, "alice", tmp_path / "alice")
+    service._now = lambda: recorded  # the service's clock; those of players say noon
+    alice = registered(service, "alice", tmp_path / "alice")
     game = alice.client.new(Hanamikoji()).course.setup.game
-    assert desk.games[game].lines[-1].entry.at != recorded
-    status, listed, *_ = desk.answer("GET", "/v1/games", None, None)
+    assert service.games[game].lines[-1].entry.at != recorded
+    status, listed, *_ = service.answer("GET", "/v1/games", None, None)
     assert status == 200
     assert [(each["created"], each["updated"]) for each in json.loads(listed)["games"]] == [(recorded, recorded)]

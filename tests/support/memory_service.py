@@ -1,6 +1,6 @@
-"""A service without sockets: that of local play with its games in memory, which records requests and fails on demand.
+"""The service of local play with its games in memory. It records requests, and fails on demand.
 
-`Desk` is honest. Tests make it dishonest or broken by changing its answers (`tamper`) or its lists.
+`MemoryService` is honest. Tests make it dishonest or broken by changing its answers (`tamper`) or its lists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.commands import Commands
 
-__all__ = ["AT", "URL", "Desk", "LocalTransport", "Seat", "begin", "play_on", "seated"]
+__all__ = ["AT", "URL", "LocalPlayer", "LocalTransport", "MemoryService", "begin", "play_on", "registered"]
 
 URL = "http://127.0.0.1:9"
 AT = "2026-11-20T12:00:00Z"
@@ -76,7 +76,7 @@ class Memory:
         found.refereed, found.lines = kept.refereed, list(kept.lines)
 
 
-class Desk(local.LocalService):
+class MemoryService(local.LocalService):
     """The service. All its randomness comes from one seed."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -119,10 +119,10 @@ class Desk(local.LocalService):
 
 
 @dataclass
-class Seat(Commands):
+class LocalPlayer(Commands):
     """A player: a home, and a new client over it for each command."""
 
-    desk: Desk
+    service: MemoryService
     name: str
     path: Path
     said: list[str] = field(default_factory=list)
@@ -130,21 +130,21 @@ class Seat(Commands):
     @property
     def client(self) -> Client:
         """A fresh client, as a new process would have it."""
-        return Client(Home(self.path), connect=lambda url: LocalTransport(url, self.desk), say=self.said.append)
+        return Client(Home(self.path), connect=lambda url: LocalTransport(url, self.service), say=self.said.append)
 
     def folder(self, game: str) -> Path:
         return self.path / "games" / game
 
 
-def seated(desk: Desk, name: str, path: Path) -> Seat:
+def registered(service: MemoryService, name: str, path: Path) -> LocalPlayer:
     """A registered player."""
-    seat = Seat(desk, name, path)
-    create(Home(path), name, None, desk.random.randbytes(32))
+    seat = LocalPlayer(service, name, path)
+    create(Home(path), name, None, service.random.randbytes(32))
     seat.client.register(URL)
     return seat
 
 
-def begin(alice: Seat, bob: Seat, ruleset: Ruleset | None = None) -> str:
+def begin(alice: LocalPlayer, bob: LocalPlayer, ruleset: Ruleset | None = None) -> str:
     """A game up to the host's first decision."""
     game = alice.client.new(ruleset or Hanamikoji()).course.setup.game
     bob.join(game)
@@ -152,7 +152,7 @@ def begin(alice: Seat, bob: Seat, ruleset: Ruleset | None = None) -> str:
     return game
 
 
-def play_on(players: tuple[Seat, Seat], game: str, moves: int, seed: int = 1) -> None:
+def play_on(players: tuple[LocalPlayer, LocalPlayer], game: str, moves: int, seed: int = 1) -> None:
     """Random moves by the seat that is to move."""
     chance = random.Random(seed)
     for _ in range(moves):
