@@ -1,4 +1,4 @@
-"""Where rules and log meet: dealing, refereeing, replaying, viewing and auditing, all without I/O.
+"""Games as logs: kinds of entry, dealing, the course of a game, replays and positions. This package does no I/O.
 
-Time, entropy and keys come in as arguments; files, sockets and databases belong to the callers.
+Time, entropy and keys are arguments; files, sockets and databases belong to the callers.
 """

@@ -1,6 +1,6 @@
-"""Reading what the bodies of entries are made of: objects with exactly their keys, hex, keys.
+"""Readers for the parts of an entry's body: objects with exactly the expected fields, hex digits, public keys.
 
-docs/spec/log.md, "Kinds" and "Growing". `ext` is the one object that a reader ignores.
+docs/spec/log.md, "Kinds" and "Growing". Readers ignore only one object, `ext`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EXT: Final = "ext"
 def read_fields(
     body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> dict[str, JsonValue]:
-    """A body with exactly `keys`, perhaps some `optional`, and perhaps the object that is to be ignored.
+    """Reads a body that has exactly `keys`, perhaps some of `optional`, and perhaps `ext`, which is ignored.
 
     Raises `MalformedError` or `NotUnderstoodError`.
     """
@@ -29,7 +29,10 @@ def read_fields(
 
 
 def exactly(value: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
-    """An object in a body, or a body, with exactly `keys` and perhaps some `optional`. Raises the same."""
+    """Reads an object that has exactly `keys` and perhaps some of `optional`.
+
+    Raises `MalformedError` or `NotUnderstoodError`.
+    """
     if not isinstance(value, dict):
         raise MalformedError(what, tell("it is not an object"))
     for key in value:
@@ -42,14 +45,14 @@ def exactly(value: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[
 
 
 def read_hex(value: JsonValue, what: str, digits: int = 64) -> str:
-    """So many lower case hex digits. Raises `MalformedError`."""
+    """Reads a value of `digits` lower case hex digits. Raises `MalformedError`."""
     if not isinstance(value, str) or not is_hex(value, digits):
         raise MalformedError(what, tell("it is not {digits} lower case hex digits", digits=digits))
     return value
 
 
 def read_key(value: JsonValue, what: str) -> PublicKey:
-    """A key. Raises `MalformedError` or `WeakKeyError`."""
+    """Reads a public key. Raises `MalformedError` or `WeakKeyError`."""
     if not isinstance(value, str):
         raise MalformedError(what, tell("it is not a key"))
     return parse_public_key(value)

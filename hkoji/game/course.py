@@ -1,8 +1,8 @@
-"""The course of a game: its log so far, understood. A fold of entries, one for every observer.
+"""The course of a game: the state of the game that its log gives so far. The same fold of entries serves all observers.
 
-docs/spec/log.md, "Kinds" and "Who may append". `Course.apply` checks that an entry is the one that may come next;
-what the entry does is written in its kind's class (`hkoji.game.entry_kinds`). What the log does not say (cards) comes
-from a `Knowledge`. Signatures and receipts are not checked here: the audit and the referee do that.
+docs/spec/log.md, "Kinds" and "Who may append". `Course.apply` checks that an entry may come next; the class of its kind
+(`hkoji.game.entry_kinds`) defines its effect. Hidden cards, which the log does not contain, come from a `Knowledge`.
+This module checks no signatures or receipts: the audit and the referee do that.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BY_SERVICE: Final = (Author.SERVICE, Author.SERVICE_ANY_TURN, Author.SERVICE_AF
 
 
 class Stage(StrEnum):
-    """Where a game stands between its first and last entry: what its log waits for."""
+    """The stage of a game between its first and last entry, named after what its log waits for."""
 
     OPEN = "open"
     JOIN = "join"
@@ -70,7 +70,7 @@ _STAGES: Final = {
 
 
 class EntryBody:
-    """The body of an entry, as a value: the base of all kinds. A kind is one subclass, listed in `entry_kinds`."""
+    """The body of an entry, as a value: the base class of all kinds. Each kind is a subclass in `entry_kinds`."""
 
     __slots__ = ()
 
@@ -84,11 +84,11 @@ class EntryBody:
         raise NotImplementedError
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body as the log has it."""
+        """Returns the body as it stands in the log."""
         raise NotImplementedError
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """What the entry makes of the course; `Course.apply` has checked its author and sets `seq` and `head`.
+        """Returns the course after this entry. `Course.apply` has checked the author and sets `seq` and `head`.
 
         Raises `IllegalError`, `ForbiddenError`, `CommitmentError` or `MalformedError`.
         """
@@ -96,12 +96,12 @@ class EntryBody:
         return course, ()
 
     def newcomer_key(self) -> PublicKey | None:
-        """The key that a newcomer's entry is signed with; None for all other kinds."""
+        """Returns the key that must sign this entry if its author is a newcomer; None for all other kinds."""
         return None
 
 
 class Course(NamedTuple):
-    """A game up to one entry, as one observer knows it. A value: `apply` gives another or raises."""
+    """A game up to one entry, as one observer knows it. It is a value: `apply` returns another or raises."""
 
     setup: Setup
     seq: int
@@ -109,45 +109,48 @@ class Course(NamedTuple):
     stage: Stage
     state: State
     draws: tuple[int, int] = (0, 0)
-    """How many cards each seat has drawn in the current round."""
+    """The number of cards that each seat has drawn in the current round."""
     face_down: tuple[FaceDown, ...] = ()
     """In order of (seq, part)."""
     dealt: tuple[tuple[str, str], ...] = ()
-    """For each round and seat the cards it got, in order: its deal, then its draws."""
+    """For each round and seat, the cards that the seat got, in order: its deal, then its draws."""
     last_kind: str = "offer"
     """The kind of the last entry: a `rekey` may not follow another directly."""
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the game ended, once it has."""
+        """The outcome of the game; None before its end."""
         return self.state.outcome
 
     @property
     def status(self) -> str:
-        """`offered`, `open`, `playing` or `finished`: the stage in the words of lists and boards."""
+        """The stage as lists and boards name it: `offered`, `open`, `playing` or `finished`."""
         if self.finished:
             return "finished"
         return {Stage.OPEN: "offered", Stage.JOIN: "open"}.get(self.stage, "playing")
 
     @property
     def finished(self) -> bool:
-        """Whether the log has its end; in `Stage.UNSEAL` not every card is known yet."""
+        """Whether the log has its `end`. In `Stage.UNSEAL`, some cards are not known yet."""
         return self.stage in (Stage.UNSEAL, Stage.OVER)
 
     @property
     def seed_seat(self) -> Seat | None:
-        """The seat that has to reveal its entropy now."""
+        """The seat that must reveal its entropy now, if any."""
         return _SEED_SEATS.get(self.stage)
 
     @property
     def actor(self) -> Seat | None:
-        """The seat that owes the next entry; None when nobody known by seat does."""
+        """The seat that owes the next entry; None if no seat does."""
         if self.stage is Stage.PLAY and self.state.due in DECISION_DUE:
             return self.state.actor
         return self.seed_seat
 
     def server_owes(self) -> str | None:
-        """The kind of entry that the service owes now, in the transaction of the entry before; None if it owes none."""
+        """Returns the kind of entry that the service owes now, or None.
+
+        The service must append it in the same transaction as the entry before it.
+        """
         if self.stage is Stage.CHANCE:
             return "chance"
         if self.stage is Stage.END:
@@ -155,9 +158,9 @@ class Course(NamedTuple):
         return "reveal" if self.stage is Stage.PLAY and self.state.due is Due.REVEAL else None
 
     def signer(self, entry: Entry, body: EntryBody) -> PublicKey:
-        """The key that must have signed `entry`, which follows this course.
+        """Returns the key that must have signed `entry`, which follows this course.
 
-        Raises `ForbiddenError` when its author has no place in the game.
+        Raises `ForbiddenError` if its author does not play in the game.
         """
         if entry.by == SERVER_NAME:
             return self.setup.server_key
@@ -170,13 +173,13 @@ class Course(NamedTuple):
         return key
 
     def due_openings(self) -> tuple[FaceDown, ...]:
-        """The face-down cards that the next `reveal` must open (those that count), or the `end` (all)."""
+        """Returns the face-down cards that the next `reveal` must open (those that count), or the `end` (all)."""
         if self.stage is Stage.END:
             return self.face_down
         return tuple(card for card in self.face_down if card.counts and card.round == self.state.round)
 
     def apply(self, entry: Entry, body: EntryBody, knowledge: Knowledge) -> Applied:
-        """The course after `entry`, and the rules' events it brings.
+        """Returns the course after `entry`, and the events of the rules that the entry brings.
 
         Raises `MalformedError` if the entry is not a link of this chain or breaks a format, `IllegalError` (not the
         author's turn, not legal, over …), `ForbiddenError`, `CommitmentError`.
@@ -218,17 +221,17 @@ class Course(NamedTuple):
                 tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=self.actor
             )
 
-    # --- steps that the kinds are made of ---------------------------------------------------------------------
+    # --- building blocks of the kinds -------------------------------------------------------------------------
 
     def expect(self, kind: str, *stages: Stage) -> None:
-        """Raises `IllegalError` if the game stands at none of `stages`."""
+        """Checks that the game is at one of `stages`. Raises `IllegalError`."""
         if self.stage not in stages:
             raise IllegalError(
                 tell("a {kind} cannot come now: the game waits for {waits_for}", kind=kind, waits_for=self.waits_for())
             )
 
     def waits_for(self) -> str:
-        """What the log waits for, for people."""
+        """Describes for people what the log waits for."""
         return (
             tell("a move ({due})", due=self.state.due.value)
             if self.stage is Stage.PLAY
@@ -236,12 +239,12 @@ class Course(NamedTuple):
         )
 
     def close(self, outcome: Outcome) -> Applied:
-        """Ends the game by something other than its rules."""
+        """Ends the game with an outcome from outside its rules."""
         event = Close(outcome)
         return self._replace(state=self.state.apply(event), stage=Stage.END), (event,)
 
     def open_cards(self, openings: tuple[Opening, ...]) -> tuple[FaceDown, ...]:
-        """The face-down cards that are due, all of which `openings` must open.
+        """Returns the face-down cards that are due, and checks that `openings` open exactly these.
 
         Raises `IllegalError` or `CommitmentError`.
         """
@@ -252,7 +255,7 @@ class Course(NamedTuple):
         return due
 
     def advance(self, knowledge: Knowledge, events: tuple[Event, ...]) -> Applied:
-        """Deals and draws as long as a deal or a draw is due: they are no decisions, and no entry carries them."""
+        """Deals and draws while a deal or a draw is due: these are not decisions, so no entry carries them."""
         state, draws, dealt = self.state, self.draws, self.dealt
         pack = self.setup.ruleset.pack
         while True:
@@ -278,6 +281,6 @@ class Course(NamedTuple):
 
 
 Applied: TypeAlias = tuple[Course, tuple[Event, ...]]
-"""The course after an entry, and the rules' events that the entry brings."""
+"""The course after an entry, and the events of the rules that the entry brings."""
 
 _SEED_SEATS: Final = {Stage.GUEST_SEED: 1, Stage.HOST_SEED: 0}

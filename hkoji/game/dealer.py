@@ -22,10 +22,10 @@ class Dealer(Protocol):
     """The interface of a dealer that a replay needs."""
 
     def deal(self, round_number: int) -> Deal:
-        """The cards of a round, counted from 1."""
+        """Returns the cards of a round; rounds count from 1."""
 
     def chance(self) -> Chance | None:
-        """The decision of public chance before the first deal; None if it decides nothing."""
+        """Returns the decision of public chance before the first deal; None if it decides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class ServerDealer:
     guest_entropy: str
 
     def deck_key(self, round_number: int) -> bytes:
-        """K_r, 32 bytes."""
+        """Returns K_r, the 32 bytes that determine the deck of a round."""
         lines = ("hkoji.deck.v1", self.game, self.guest_entropy, self.host_entropy, round_number)
         return _hmac(bytes.fromhex(self.seed), *lines)
 
     def deal(self, round_number: int) -> Deal:
-        """The cards of a round, counted from 1."""
+        """Returns the cards of a round; rounds count from 1."""
         return _deal(self, round_number)
 
     def chance(self) -> Chance | None:
-        """The decision of public chance before the first deal; None if it decides nothing."""
+        """Returns the decision of public chance before the first deal; None if it decides nothing."""
         return _chance(self.ruleset, self.deck_key(1))
 
 
@@ -64,22 +64,22 @@ class DuplicateDealer:
     seed: str
 
     def deck_key(self, round_number: int) -> bytes:
-        """K_r, 32 bytes."""
+        """Returns K_r, the 32 bytes that determine the deck of a round."""
         return _hmac(bytes.fromhex(self.seed), "hkoji.duplicate.deck.v1", self.deal_id, round_number)
 
     def deal(self, round_number: int) -> Deal:
-        """The cards of a round, counted from 1."""
+        """Returns the cards of a round; rounds count from 1."""
         return _deal(self, round_number)
 
     def chance(self) -> Chance | None:
-        """The decision of public chance before the first deal; None if it decides nothing."""
+        """Returns the decision of public chance before the first deal; None if it decides nothing."""
         return _chance(self.ruleset, self.deck_key(1))
 
 
 # A deal takes some twenty HMACs and is needed again for every view of a running game. The function is pure.
 @lru_cache(maxsize=4096)
 def _deal(dealer: ServerDealer | DuplicateDealer, round_number: int) -> Deal:
-    """All cards sorted by their HMAC, bytewise, cut as the ruleset says."""
+    """Sorts all cards by the bytes of their HMACs, and cuts the deck as the ruleset defines."""
     key = dealer.deck_key(round_number)
     deck = sorted((_hmac(key, "hkoji.order.v1", copy), kind) for copy, kind in dealer.ruleset.pack.deck())
     return dealer.ruleset.deal(tuple(kind for _, kind in deck))

@@ -1,7 +1,7 @@
-"""A dealer's terms: the part of an offer that names the dealer and binds it to a seed before anybody plays.
+"""A dealer's terms: the part of an offer that names the dealer and binds it to a seed before play begins.
 
 docs/spec/log.md, "Deal". Terms are public. They say how the seed is committed to and whether the end publishes it.
-Together with the seed they give the dealer. A new dealer is one more class here, and a line in `parse_terms`.
+Terms and seed together determine the dealer. A new dealer is one more class here and a line in `parse_terms`.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ class Terms(Protocol):
         """Whether the seed stays sealed until an `unseal`; if not, the `end` publishes it."""
 
     def commitment(self, game: str, seed: str) -> str:
-        """The value that `seed_commit` must have for that seed."""
+        """Returns the value that `seed_commit` must have for that seed."""
 
     def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
-        """The dealer; None while an input is missing."""
+        """Returns the dealer, or None while an input is missing."""
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The `dealer` object of the offer."""
+        """Returns the `dealer` object of the offer."""
 
 
 class ServerTerms(NamedTuple):
-    """Terms of `server/v1`: one table, seed and entropy, the seed published with the end."""
+    """Terms of `server/v1`: for one table, with a seed and both players' entropy; the `end` publishes the seed."""
 
     seed_commit: str
 
     @staticmethod
     def bind(game: str, seed: str) -> ServerTerms:
-        """Terms bound to a seed of 64 hex digits, for the game with that id only."""
+        """Makes terms bound to a seed of 64 hex digits, for the game with that id only."""
         return ServerTerms(seed_commit(game, seed))
 
     @property
@@ -69,16 +69,16 @@ class ServerTerms(NamedTuple):
         return False
 
     def commitment(self, game: str, seed: str) -> str:
-        """Bound to the game's id."""
+        """Returns the commitment, which binds the seed to the game's id."""
         return seed_commit(game, seed)
 
     def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
-        """The dealer, once both players' entropy is known."""
+        """Returns the dealer once both players' entropy is known, else None."""
         host, guest = entropy
         return None if host is None or guest is None else ServerDealer(game, ruleset, seed, host, guest)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Name and commitment."""
+        """Returns name and commitment."""
         return {"name": self.name, "seed_commit": self.seed_commit}
 
 
@@ -90,7 +90,7 @@ class DuplicateTerms(NamedTuple):
 
     @staticmethod
     def bind(deal: str, seed: str) -> DuplicateTerms:
-        """Terms bound to a seed of 64 hex digits, for all tables of the deal with that id."""
+        """Makes terms bound to a seed of 64 hex digits, for all tables of the deal with that id."""
         return DuplicateTerms(deal, duplicate_seed_commit(deal, seed))
 
     @property
@@ -104,15 +104,15 @@ class DuplicateTerms(NamedTuple):
         return True
 
     def commitment(self, game: str, seed: str) -> str:  # noqa: ARG002
-        """Bound to the deal's id, whatever the game's."""
+        """Returns the commitment, which binds the seed to the deal's id and not to the game's."""
         return duplicate_seed_commit(self.deal, seed)
 
     def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:  # noqa: ARG002
-        """The dealer, for which nothing of the table counts."""
+        """Returns the dealer, which does not depend on the table."""
         return DuplicateDealer(self.deal, ruleset, seed)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Name, deal and commitment."""
+        """Returns name, deal and commitment."""
         return {"deal": self.deal, "name": self.name, "seed_commit": self.seed_commit}
 
 
@@ -137,7 +137,7 @@ def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
 
 
 def verify_end(terms: Terms, game: str, seq: int, seed: str | None) -> None:
-    """Checks what the `end` at entry `seq` says of the seed (None: it stays sealed). Raises `CommitmentError`."""
+    """Checks the seed of the `end` at entry `seq` (None: it stays sealed). Raises `CommitmentError`."""
     if seed is None:
         if not terms.seals:
             raise CommitmentError(tell("the end does not publish the seed"), seq=seq, part=0)

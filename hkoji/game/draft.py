@@ -1,7 +1,7 @@
-"""A player's next entry before it is signed: a decision or another statement, put in its place in the log.
+"""A player's next entry before it is signed: a decision or another statement, with its place in the log.
 
-docs/spec/log.md, "Commitments" and "Submissions". Knows neither a client nor a clock: the time is an argument, and so
-are the random bytes that salts are made of.
+docs/spec/log.md, "Commitments" and "Submissions". This module knows no client and no clock: callers pass the time and
+a source of random bytes for the salts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class EntryDraft(NamedTuple):
     opening: tuple[Opening, ...] = ()
 
     def sign(self, signer: Signer) -> Submission:
-        """Returns what is sent. Raises what `signer` raises."""
+        """Signs the entry and returns the submission. Raises what `signer` raises."""
         from hkoji.log.line import sign_entry
 
         return Submission(self.entry, sign_entry(self.entry, signer), self.opening)
@@ -50,7 +50,7 @@ def draft_entry(course: Course, body: EntryBody, *, by: str, at: str) -> EntryDr
 def draft_move(course: Course, action: str, entropy: Callable[[int], bytes], *, by: str, at: str) -> EntryDraft:
     """Returns the move `action` with a commitment, and its opening, for each group of cards that it hides.
 
-    `action` is canonical and names all cards; `entropy` returns so many fresh random bytes.
+    `action` is canonical and names all cards; `entropy` takes a number and returns that many fresh random bytes.
     """
     ruleset, game, seq = course.setup.ruleset, course.setup.game, course.seq + 1
     hidden = ruleset.hidden(action) if course.state.due is Due.ACT else ()

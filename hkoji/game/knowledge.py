@@ -24,16 +24,16 @@ Openings = Mapping[int, tuple[Opening, ...]]
 
 
 class Knowledge(Protocol):
-    """What an observer answers when a replay asks."""
+    """The questions that a replay asks an observer."""
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:
-        """The cards of a round. `dealer` is None unless the observer knows the seed and the dealer's other inputs."""
+        """Returns the cards of a round. `dealer` is None unless the observer knows all inputs of the dealer."""
 
     def draw(self, state: State, seat: Seat, index: int) -> str:
-        """The card that `seat` draws, its draw number `index` (from 0) in the current round."""
+        """Returns the card of draw number `index` (from 0) of `seat` in the current round."""
 
     def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:
-        """A move's action with those hidden cards filled in that the observer knows."""
+        """Returns a move's action with the hidden cards that the observer knows."""
 
     @property
     def seed(self) -> str | None:
@@ -42,21 +42,21 @@ class Knowledge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpectatorKnowledge:
-    """Knows only the public log, and perhaps the `openings` of moves that have been published since."""
+    """Knowledge of the public log only, perhaps with `openings` of moves that have been published since."""
 
     openings: Openings = field(default_factory=dict)
     seed: None = None
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
-        """All cards unknown."""
+        """Returns a deal in which all cards are unknown."""
         return ruleset.deal((UNKNOWN,) * ruleset.pack.size)
 
     def draw(self, state: State, seat: Seat, index: int) -> str:  # noqa: ARG002
-        """An unknown card."""
+        """Returns an unknown card."""
         return UNKNOWN
 
     def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:  # noqa: ARG002
-        """What has been opened."""
+        """Fills in the cards that have been opened."""
         if seq not in self.openings:
             return action
         return ruleset.complete(action, tuple(opening.cards for opening in self.openings[seq]))
@@ -64,7 +64,7 @@ class SpectatorKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class SeatKnowledge:
-    """Knows one seat's cards: `dealt` has for each round its deal and then its draws, in order.
+    """Knowledge of one seat's cards: for each round, `dealt` has the seat's deal and then its draws, in order.
 
     `openings` are those of the seat's own moves.
     """
@@ -75,7 +75,7 @@ class SeatKnowledge:
     seed: None = None
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
-        """The own hand. Raises `NotShownError` when the service has not shown it."""
+        """Returns a deal with the seat's own hand. Raises `NotShownError` if the service has not shown it."""
         blank = ruleset.deal((UNKNOWN,) * ruleset.pack.size)
         hands = list(blank.hands)
         size = len(hands[self.seat])
@@ -83,14 +83,17 @@ class SeatKnowledge:
         return Deal((hands[0], hands[1]), blank.rest, blank.aside)
 
     def draw(self, state: State, seat: Seat, index: int) -> str:
-        """The own card, or an unknown one. Raises `NotShownError` when the service has not shown it."""
+        """Returns the seat's own card, or an unknown one for the other seat.
+
+        Raises `NotShownError` if the service has not shown the card.
+        """
         if seat != self.seat:
             return UNKNOWN
         hand = len(state.ruleset.deal((UNKNOWN,) * state.ruleset.pack.size).hands[seat])
         return self._cards(state.round, hand + index, 1)[0]
 
     def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:
-        """The own cards. Raises `TrustError` when the opening of an own move is missing."""
+        """Fills in the seat's own cards. Raises `TrustError` if the opening of such a move is missing."""
         if seat != self.seat or not ruleset.hidden(action):
             return action
         if seq not in self.openings:
@@ -115,23 +118,23 @@ class SeatKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class FullKnowledge:
-    """Knows the seed and every opening: the referee, and anyone once a game has ended."""
+    """Knowledge of the seed and every opening: that of the referee, and of anyone once a game has ended."""
 
     seed: str
     openings: Openings
 
     def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:  # noqa: ARG002
-        """The cards as they were dealt."""
+        """Returns the cards as they were dealt."""
         if dealer is None:
             raise TrustError(tell("the deal needs both players' entropy"))
         return dealer.deal(round_number)
 
     def draw(self, state: State, seat: Seat, index: int) -> str:  # noqa: ARG002
-        """The top card of the deck."""
+        """Returns the top card of the deck."""
         return state.deck[: state.ruleset.pack.width]
 
     def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:  # noqa: ARG002
-        """The cards of the openings. Raises `NotationError` when one is missing."""
+        """Fills in the cards of the openings. Raises `NotationError` if one is missing."""
         if not ruleset.hidden(action):
             return action
         if seq not in self.openings:

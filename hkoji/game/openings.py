@@ -1,7 +1,8 @@
 """Commitments and their openings: the seed, the players' entropy, and cards played face down.
 
-docs/spec/log.md, "Commitments". SHA-256 over domain-separated lines. A salt is 32 fresh random bytes, drawn by the
-committing player, never derived and never used twice in a game: without it the few possible cards could be guessed.
+docs/spec/log.md, "Commitments". A commitment is SHA-256 over domain-separated lines. A salt is 32 fresh random bytes,
+drawn by the committing player; it is never derived, and never used twice in a game. Without it, the few possible cards
+could be guessed.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ _KEYS: Final = frozenset({"cards", "part", "salt", "seq"})
 
 
 def seed_commit(game: str, seed: str) -> str:
-    """The server's commitment to `seed` (64 hex digits)."""
+    """Returns the server's commitment to `seed` (64 hex digits)."""
     return _commit("hkoji.seed.v1", game, seed)
 
 
 def duplicate_seed_commit(deal: str, seed: str) -> str:
-    """The commitment of dealer `duplicate/v1` to `seed` (64 hex digits), the same at all tables of the deal."""
+    """Returns the commitment of dealer `duplicate/v1` to `seed` (64 hex digits): the same at all tables of the deal."""
     return _commit("hkoji.duplicate.seed.v1", deal, seed)
 
 
 def entropy_commit(game: str, seat: int, entropy: str) -> str:
-    """A player's commitment to `entropy` (64 hex digits)."""
+    """Returns a player's commitment to `entropy` (64 hex digits)."""
     return _commit("hkoji.entropy.v1", game, seat, entropy)
 
 
 def hidden_commit(game: str, seq: int, part: int, cards: str, salt: str) -> str:
-    """The commitment to one group of face-down cards: group `part` of the move at `seq`, `salt` 64 hex digits."""
+    """Returns the commitment to group `part` of the face-down cards of the move at `seq`; `salt` is 64 hex digits."""
     return _commit("hkoji.hidden.v1", game, seq, part, cards, salt)
 
 
@@ -53,11 +54,11 @@ class Opening(NamedTuple):
     salt: str
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The object of the log format."""
+        """Returns the object of the log format."""
         return {"cards": self.cards, "part": self.part, "salt": self.salt, "seq": self.seq}
 
     def commitment(self, game: str) -> str:
-        """The commitment that this opens."""
+        """Returns the commitment that this opens."""
         return hidden_commit(game, self.seq, self.part, self.cards, self.salt)
 
 
@@ -81,7 +82,7 @@ def parse_opening(value: JsonValue) -> Opening:
 
 
 def parse_openings(value: JsonValue) -> tuple[Opening, ...]:
-    """Reads a list of openings, which is sorted by (seq, part) without repeats. Raises like `parse_opening`."""
+    """Reads a list of openings, sorted by (seq, part) without repeats. Raises the errors of `parse_opening`."""
     if not isinstance(value, list):
         raise MalformedError(tell("openings"), tell("they are not a list"))
     openings = tuple(parse_opening(item) for item in value)
@@ -98,12 +99,12 @@ def verify_entropy(game: str, seat: int, entropy: str, commit: str | None, seq: 
 
 
 def verify_opening(game: str, opening: Opening, commit: str | None) -> None:
-    """Checks that an opening gives its commitment (None: there is none in its place). Raises `CommitmentError`."""
+    """Checks that an opening matches its commitment (None: the log has none there). Raises `CommitmentError`."""
     if opening.commitment(game) != commit:
         raise CommitmentError(tell("it does not give its commitment"), seq=opening.seq, part=opening.part)
 
 
 def verify_openings(game: str, openings: Iterable[Opening], commits: Iterable[str]) -> None:
-    """Checks openings against as many commitments, in the same order. Raises `CommitmentError`."""
+    """Checks openings against the same number of commitments, in the same order. Raises `CommitmentError`."""
     for opening, commit in zip(openings, commits, strict=True):
         verify_opening(game, opening, commit)

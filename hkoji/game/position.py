@@ -1,6 +1,6 @@
-"""A game as its player knows it, and what they may do in it.
+"""A game as its player knows it, and the moves that this player can make.
 
-Knows no command line: the commands that its hints name are the caller's.
+This module knows no command line: callers pass the commands that its hints name.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class Position(NamedTuple):
 
     @property
     def short(self) -> str:
-        """Enough of the game's id to name it in a command."""
+        """The beginning of the game's id, enough to name the game in a command."""
         return self.course.setup.game[:8]
 
     @property
     def hand(self) -> str:
-        """The player's own hand as text, a letter for each card; empty for a spectator."""
+        """The player's own hand as text, card after card; empty for a spectator."""
         course = self.course
         return "" if self.seat is None else course.setup.ruleset.pack.decode(course.state.hands[self.seat])
 
     @property
     def over(self) -> bool:
-        """Whether the log has its end."""
+        """Whether the log has its `end`."""
         return self.course.finished
 
     @property
@@ -60,7 +60,7 @@ class Position(NamedTuple):
     def choose(self, notation: str, *, wait: str = "", show: str = "") -> str:
         """Returns the canonical form of a move that can be made now.
 
-        `wait` and `show` are the commands that hints name: to wait for one's turn, and to see the legal moves.
+        `wait` and `show` are the commands that hints name: to wait for the player's turn, and to see the legal moves.
         Raises `GameOverError`, `NotYourTurnError`, `NotationError` or `IllegalActionError`.
         """
         course = self.course

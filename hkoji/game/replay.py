@@ -1,4 +1,4 @@
-"""The replay of a log: each step with its events and position, as far as the log holds, and why it stops.
+"""The replay of a log: each step with its events and position, up to the first entry that is not valid.
 
 It works on complete and truncated logs, for any knowledge. A replay checks no signatures; the audit does.
 """
@@ -29,14 +29,14 @@ class Step(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The steps that hold. `stop` is the error of the next one; None at the end of the log."""
+    """The valid steps. `stop` is the error of the next one; None at the end of the log."""
 
     steps: tuple[Step, ...]
     stop: HkojiError | None = None
 
     @property
     def course(self) -> Course | None:
-        """The game after the last step that holds."""
+        """The game after the last valid step."""
         return self.steps[-1].course if self.steps else None
 
     @property
@@ -46,7 +46,7 @@ class Replay(NamedTuple):
 
 
 def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
-    """Replays `lines` with what `knowledge` adds; by default with all that the log itself reveals."""
+    """Replays `lines` with `knowledge`, by default with all that the log itself reveals."""
     lines = tuple(lines)
     known = knowledge or revealed(lines)
     steps: list[Step] = []
@@ -66,10 +66,10 @@ def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
 
 
 def revealed(lines: Iterable[Line]) -> Knowledge:
-    """The knowledge that a log itself gives: the public log before the `end`, then all cards that were face down.
+    """Returns the knowledge that a log itself reveals: only public cards before its `end`, then also face-down cards.
 
-    With the seed, which the `end` or an `unseal` publishes, it is everything. Openings published in the middle of a
-    game are events of the log and need no knowledge.
+    The seed, which the `end` or an `unseal` publishes, reveals all cards. Openings published during a game are events
+    of the log and need no knowledge.
     """
     openings: dict[int, list[Opening]] = {}
     ended, seed, offer = False, None, None
@@ -85,7 +85,7 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
                 if isinstance(body, entry_kinds.End) or (isinstance(body, entry_kinds.Unseal) and ended):
                     ended, seed = True, body.seed
         if seed is not None and (offer is None or not _committed(offer, seed)):
-            seed = None  # it gives other cards than were dealt: the entry with the seed is at fault, not the first move
+            seed = None  # it gives other cards than were dealt, so the first move would fail, not the entry at fault
     except HkojiError:
         return SpectatorKnowledge()
     if not ended:
@@ -95,6 +95,6 @@ def revealed(lines: Iterable[Line]) -> Knowledge:
 
 
 def _committed(offer: Entry, seed: str) -> bool:
-    """Whether the offer's commitment is to that seed."""
+    """Reports whether the offer commits to that seed."""
     body = parse_body(offer.kind, offer.body)
     return isinstance(body, entry_kinds.Offer) and body.terms.commitment(offer.game, seed) == body.terms.seed_commit

@@ -1,4 +1,4 @@
-"""What a course remembers beside the position: what was settled before the first card, and the face-down cards."""
+"""The parts of a course that are not in the position: the players, the terms and keys, and the face-down cards."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hkoji.rules.protocol import Ruleset
 
 
 class Invite(NamedTuple):
-    """The only player who may join: a name and, if `key` is given, the key that the player must have."""
+    """The only player who may join: a name, and the key that the player must have if one is given."""
 
     name: str
     key: PublicKey | None = None
 
 
 class Replaced(NamedTuple):
-    """`old` was the key of a seat up to and including entry `seq`, which put another key in its place.
+    """A change of a seat's key. `old` was the key up to and including entry `seq`, which replaced it.
 
-    `vouched`: only the service says that the new key is the player's.
+    If `vouched`, only the service says that the new key is the player's.
     """
 
     seq: int
@@ -33,7 +33,7 @@ class Replaced(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """The players, and what is settled before the first card. Pairs are by seat; None until the log has the value."""
+    """The players and all that is fixed before the first card. Pairs are by seat; None until the log has the value."""
 
     game: str
     ruleset: Ruleset
@@ -41,35 +41,35 @@ class Setup(NamedTuple):
     server_key: PublicKey
     names: tuple[str | None, str | None] = (None, None)
     keys: tuple[PublicKey | None, PublicKey | None] = (None, None)
-    """Those that count for the next entry."""
+    """The keys that are valid for the next entry."""
     invite: Invite | None = None
     entropy_commits: tuple[str | None, str | None] = (None, None)
     entropy: tuple[str | None, str | None] = (None, None)
     replaced: tuple[Replaced, ...] = ()
-    """Keys that counted before, in order."""
+    """The keys that were valid before, in order."""
 
     def dealer(self, seed: str | None) -> Dealer | None:
-        """The dealer; None until the seed and everything else that it needs are known."""
+        """Returns the dealer, or None until the seed and all of its other inputs are known."""
         return None if seed is None else self.terms.dealer(self.game, self.ruleset, seed, self.entropy)
 
     def seat_of(self, name: str) -> Seat | None:
-        """The seat of a player's name; None for anybody else."""
+        """Returns the seat of the player with that name; None if there is none."""
         return self.names.index(name) if name in self.names else None
 
     def key_at(self, seat: Seat, seq: int) -> PublicKey | None:
-        """The key that must have signed the seat's entry `seq`."""
+        """Returns the key that must have signed the seat's entry `seq`."""
         for each in self.replaced:
             if each.seat == seat and seq <= each.seq:
                 return each.old
         return self.keys[seat]
 
     def all_keys(self, seat: Seat) -> tuple[PublicKey, ...]:
-        """The keys that a seat has had, in order; the last one counts."""
+        """Returns all keys that a seat has had, in order; the last one is valid now."""
         now = self.keys[seat]
         return (*(each.old for each in self.replaced if each.seat == seat), *((now,) if now else ()))
 
     def change_key(self, replaced: Replaced, key: PublicKey) -> Setup:
-        """The same with `key` in the place of a seat's old key. Raises `IllegalError`."""
+        """Returns this setup with `key` in place of a seat's old key. Raises `IllegalError`."""
         seat = replaced.seat
         verify_replaced_key(self.names[seat] or "", replaced.old, self.keys[seat])
         if key in (self.server_key, *self.all_keys(0), *self.all_keys(1)):
@@ -79,7 +79,7 @@ class Setup(NamedTuple):
 
 
 def verify_replaced_key(name: str, old: PublicKey, counting: PublicKey | None) -> None:
-    """Checks that a change of keys names the key that counts so far for `name`. Raises `IllegalError`."""
+    """Checks that a change of keys names the key that has been valid for `name` so far. Raises `IllegalError`."""
     if old != counting:
         raise IllegalError(tell("the key that it replaces is not the key of {name}", name=name))
 

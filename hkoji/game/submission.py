@@ -1,6 +1,6 @@
-"""What a player sends: an entry, its signature, and the openings of the cards it hides.
+"""A player's submission: an entry, its signature, and the openings of the cards that it hides.
 
-docs/spec/log.md, "Submissions". The openings are the service's to keep; the log publishes them when they are due.
+docs/spec/log.md, "Submissions". The service keeps the openings; the log publishes them when they are due.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Submission(NamedTuple):
     opening: tuple[Opening, ...] = ()
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The object that is sent."""
+        """Returns the object that is sent."""
         value: dict[str, JsonValue] = {"entry": self.entry.text, "sig": encode_base64(self.sig)}
         if self.opening:
             value["opening"] = [opening.to_json() for opening in self.opening]
@@ -33,7 +33,7 @@ class Submission(NamedTuple):
 
 
 def format_submission(submission: Submission) -> str:
-    """One line of JSON, without the newline."""
+    """Formats a submission as one line of JSON, without the newline."""
     return json.dumps(submission.to_json(), sort_keys=True, separators=(",", ":"))
 
 
@@ -49,7 +49,7 @@ def parse_submission(text: str | bytes) -> Submission:
 
 
 def read_submission(value: JsonValue) -> Submission:
-    """Reads the decoded object. Raises `MalformedError` or `NotUnderstoodError`."""
+    """Reads a submission from decoded JSON. Raises `MalformedError` or `NotUnderstoodError`."""
     if not isinstance(value, dict):
         raise MalformedError(tell("submission"), tell("it is not an object"))
     for key in value:

@@ -1,6 +1,6 @@
 """A player's own game: the public log, the player's cards that the service has shown, and the player's openings.
 
-docs/spec/log.md, "Statements" and "Client rules". Pure: the caller has verified signatures and fetched everything.
+docs/spec/log.md, "Statements" and "Client rules". No I/O: the caller has verified signatures and fetched everything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEEP_FOLDER: Final = tell(
 
 
 def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> Seat | None:
-    """The seat that a player, known by name and keys, has taken in a log; None if there is none."""
+    """Finds the seat that a player, given by name and keys, has taken in a log; None if there is none."""
     for line in lines:
         entry = line.entry
         if entry.by == name and entry.kind in ("open", "join"):
@@ -52,7 +52,7 @@ def verify_view(view: View, course: Course, seat: Seat) -> None:
 
 
 def verify_growth(before: View, after: View) -> None:
-    """Checks that a later view of the same seat still shows what an earlier one did. Raises `TrustError`."""
+    """Checks that a later view of a seat still shows the cards of an earlier one. Raises `TrustError`."""
     cards = tuple(each.cards for each in after.dealt)
     for number, old in enumerate(before.dealt):
         if number >= len(cards) or not cards[number].startswith(old.cards):
@@ -62,10 +62,10 @@ def verify_growth(before: View, after: View) -> None:
 
 
 def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Replay:
-    """Replays the game as `seat` knows it; once it has ended, with everything known.
+    """Replays the game as `seat` knows it; after its end, with all cards known.
 
-    `openings` may hold more than the log needs (of moves that were signed and not sent): those that open one of the
-    log's commitments count. Raises `TrustError` if the log contradicts what the service has shown.
+    `openings` may include those of moves that were signed but not sent: only those that open a commitment in the log
+    count. Raises `TrustError` if the log contradicts what the service has shown.
     """
     known = revealed(lines)
     if not isinstance(known, FullKnowledge):
@@ -85,8 +85,9 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
 
 
 def sound(result: Replay) -> Replay:
-    """Returns `result` if it reaches the log's end. Else raises `TrustError` with the entry that does not hold, or
-    `NotUnderstoodError`.
+    """Returns `result` if it reaches the end of the log.
+
+    Otherwise raises `TrustError` with the entry that is not valid, or `NotUnderstoodError`.
     """
     error = result.stop
     if error is None:
@@ -102,9 +103,9 @@ def sound(result: Replay) -> Replay:
 def continue_own(
     before: Replay, lines: Sequence[Line], seat: Seat | None, view: View | None, openings: Iterable[Opening]
 ) -> Replay:
-    """Continues `before`, a game that has not ended, by further lines, as `seat` knows them (None: a spectator).
+    """Continues `before`, a game that has not ended, with further lines, as `seat` knows them (None: a spectator).
 
-    For the end of a game use `replay_own`, which then knows all cards from the first entry on. Raises `TrustError`.
+    For the end of a game use `replay_own`: then all cards are known from the first entry on. Raises `TrustError`.
     """
     if not before.steps:
         raise ValueError("there is nothing to continue")
@@ -116,7 +117,7 @@ def continue_own(
 def player_knowledge(
     lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening], ruleset: Ruleset | None = None
 ) -> SeatKnowledge:
-    """The knowledge of `seat`: the hidden cards of moves in `lines` that it can open, and all cards shown to it.
+    """Returns the knowledge of `seat`: the cards of moves in `lines` that it can open, and all cards shown to it.
 
     `ruleset` is needed if `lines` do not begin with the offer. Raises `TrustError` if the view shows no cards.
     """

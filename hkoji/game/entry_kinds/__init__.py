@@ -1,7 +1,7 @@
-"""The kinds of entry: one class each, with its name, who may write it, its parser and what it does to the course.
+"""The kinds of entry: one class each, with its name, its permitted author, its parser and its effect on the course.
 
-docs/spec/log.md, "Kinds"; docs/adding-an-entry.md. The classes are named tuples with a base: they are made for every
-entry, and named tuples cost less to import than dataclasses.
+docs/spec/log.md, "Kinds"; docs/adding-an-entry.md. The classes are named tuples with a base class: an instance is made
+for every entry, and named tuples cost less to import than dataclasses.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CLASSES: Final[tuple[type[EntryBody], ...]] = (
     Offer, Open, Join, Seed, ChanceBody, Move, RevealBody, Rekey, Revoke, Resign, Timeout, Cancel, End, Unseal,
 )  # fmt: skip
 KINDS: Final = {each.KIND: each for each in _CLASSES}
-"""All kinds by name. Adding a kind is adding its class here."""
+"""All kinds by name. A new kind is one more class in `_CLASSES`."""
 
 
 def parse_body(kind: str, body: dict[str, JsonValue]) -> EntryBody:

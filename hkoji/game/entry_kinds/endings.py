@@ -32,11 +32,11 @@ class Resign(NamedTuple("Resign", []), EntryBody):
         return cls()
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """The other seat wins."""
+        """Ends the game as a win of the other seat."""
         course.expect(self.KIND, Stage.GUEST_SEED, Stage.HOST_SEED, Stage.PLAY)
         seat = course.setup.seat_of(entry.by)
         assert seat is not None
@@ -44,7 +44,7 @@ class Resign(NamedTuple("Resign", []), EntryBody):
 
 
 class Timeout(NamedTuple("Timeout", [("seat", int), ("since", str)]), EntryBody):
-    """The service says that `seat` has not moved in time since the receipt at `since`."""
+    """The service states that `seat` has not moved in time since the receipt at `since`."""
 
     __slots__ = ()
 
@@ -63,18 +63,18 @@ class Timeout(NamedTuple("Timeout", [("seat", int), ("since", str)]), EntryBody)
         return cls(seat, since)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {"seat": self.seat, "since": self.since}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """The other seat wins."""
+        """Ends the game as a win of the other seat."""
         if self.seat != course.actor:
             raise IllegalError(tell("seat {seat} does not owe an entry", seat=self.seat))
         return course.close(Outcome(self.KIND, 1 - self.seat))
 
 
 class Cancel(NamedTuple("Cancel", []), EntryBody):
-    """The host takes back a game that nobody has joined."""
+    """The host cancels a game that no one has joined."""
 
     __slots__ = ()
 
@@ -88,11 +88,11 @@ class Cancel(NamedTuple("Cancel", []), EntryBody):
         return cls()
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """The game is over, and nobody has won."""
+        """Ends the game without a winner."""
         course.expect(self.KIND, Stage.JOIN)
         return course.close(Outcome(self.KIND, None))
 
@@ -122,7 +122,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
         return cls(parse_openings(fields["openings"]), outcome, seed)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {
             "openings": [opening.to_json() for opening in self.openings],
             "result": {"reason": self.result.reason, "winner": self.result.winner},
@@ -130,7 +130,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
         }
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """Publishes what was hidden; a sealed seed leaves the `unseal` to come."""
+        """Publishes the hidden cards. If the seed stays sealed, the game waits for an `unseal`."""
         if self.result != course.state.outcome:
             raise IllegalError(tell("the result is not the one that the game has come to"))
         dealer_terms.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
@@ -139,7 +139,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
 
 
 class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):
-    """All tables of a duplicate deal are done: the seed that the end has left sealed."""
+    """The service publishes the seed that the `end` left sealed, after the games at all tables of the deal."""
 
     __slots__ = ()
 
@@ -152,7 +152,7 @@ class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):
         return cls(read_hex(read_fields(body, cls.KIND, ("seed",))["seed"], "seed"))
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {"seed": self.seed}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002

@@ -1,6 +1,6 @@
 """The kinds of entry that change a player's key in a running game: rekey and revoke, and the signatures inside them.
 
-docs/spec/log.md, "Other keys". The audit checks who has signed these entries, and whether the keys are expected.
+docs/spec/log.md, "Other keys". The audit checks who signed these entries and whether the keys are the expected ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hkoji.messages.text import tell
 
 
 class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof", bytes)]), EntryBody):
-    """A player's `key` takes the place of `old`. `proof` is the new key's SSHSIG blob."""
+    """A player replaces the key `old` by `key`. `proof` is the new key's SSHSIG blob."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof
         return cls(_strong(key), _strong(old), proof)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {"key": self.key.text, "old": self.old.text, "proof": encode_base64(self.proof)}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
@@ -48,7 +48,7 @@ class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof
 
 
 class Revoked(NamedTuple):
-    """What the lost key has signed itself: a revocation, by its time, its service's origin, and the SSHSIG blob."""
+    """A revocation signed by the lost key: its time, its service's origin, and the SSHSIG blob."""
 
     at: str
     origin: str
@@ -64,7 +64,7 @@ class _RevokeFields(NamedTuple):
 
 
 class Revoke(_RevokeFields, EntryBody):
-    """The service says that `key` takes the place of the lost key `old` of the player `name`."""
+    """The service replaces the lost key `old` of the player `name` by `key`."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class Revoke(_RevokeFields, EntryBody):
         return cls(_strong(key), name, _strong(old), proof, revocation)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         said = self.revocation
         return {
             "key": self.key.text,
@@ -102,12 +102,12 @@ KeyChange: TypeAlias = Rekey | Revoke
 
 
 def changed_name(entry: Entry, body: KeyChange) -> str:
-    """Whose key changes."""
+    """Returns the name of the player whose key changes."""
     return body.name if isinstance(body, Revoke) else entry.by
 
 
 def proofs(entry: Entry, body: KeyChange) -> tuple[Proof, ...]:
-    """The signatures inside of an entry."""
+    """Returns the signatures inside an entry."""
     name = changed_name(entry, body)
     said = proof_message(game=entry.game, key=body.key, name=name, old=body.old, prev=entry.prev, seq=entry.seq)
     proof = Proof(body.key, sshsig.REKEY, body.proof, said)
@@ -143,7 +143,10 @@ def _blob(value: JsonValue, what: str) -> bytes:
 
 
 def _key(fields: dict[str, JsonValue], name: str) -> PublicKey | WeakKeyError:
-    """A key, or why it is weak: that is told after what is malformed, for in an audit it counts one step later."""
+    """Reads a key, or returns the error of a weak one.
+
+    That error must come after those for malformed fields: an audit reports weak keys one step later.
+    """
     try:
         return read_key(fields[name], name)
     except WeakKeyError as error:

@@ -45,11 +45,11 @@ class Move(_MoveFields, EntryBody):
         return cls(action, tuple(read_hex(item, "commitment") for item in commit))
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {"action": self.action, "commit": list(self.commit)} if self.commit else {"action": self.action}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
-        """Plays the decision; its hidden cards lie face down."""
+        """Plays the decision, with its hidden cards face down."""
         if course.stage is not Stage.PLAY:
             raise IllegalError(
                 tell("no move can come now: the game waits for {waits_for}", waits_for=course.waits_for())
@@ -103,11 +103,11 @@ class RevealBody(NamedTuple("RevealBody", [("openings", tuple[Opening, ...])]), 
         return cls(parse_openings(read_fields(body, cls.KIND, ("openings",))["openings"]))
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {"openings": [opening.to_json() for opening in self.openings]}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """Turns the cards up, which scores the round."""
+        """Turns the cards up; the rules then score the round."""
         due = course.open_cards(self.openings)
         cards = {card.seat: opening.cards for card, opening in zip(due, self.openings, strict=True)}
         state = course.state

@@ -1,8 +1,8 @@
 """The kinds of entry before the first card: offer, open, join, seed, chance.
 
-docs/spec/log.md, "Kinds". Reading is strict: exactly the keys of the kind. A kind, dealer, requirement or key of a
-later version raises `NotUnderstoodError`; such an entry is neither valid nor forged. `ext` is the one object that a
-reader ignores.
+docs/spec/log.md, "Kinds". Reading is strict: a body has exactly the keys of its kind. A kind, dealer, requirement or
+key of a later version raises `NotUnderstoodError`; such an entry is neither valid nor forged. Readers ignore only one
+object, `ext`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Offer(NamedTuple("Offer", [("terms", Terms), ("ruleset", Ruleset), ("serve
         return cls(dealer, parse_ruleset(fields["ruleset"]), read_key(fields["server_key"], "server_key"))
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {
             "dealer": self.terms.to_json(),
             "requires": [],
@@ -56,7 +56,10 @@ class Offer(NamedTuple("Offer", [("terms", Terms), ("ruleset", Ruleset), ("serve
 
 
 def begin(entry: Entry, body: EntryBody) -> Course:
-    """The course after a game's first entry. Raises `MalformedError` if it is not the service's offer at seq 0."""
+    """Returns the course after a game's first entry.
+
+    Raises `MalformedError` if the entry is not the service's offer at seq 0.
+    """
     verify_start(entry)
     if not isinstance(body, Offer) or entry.by != SERVER_NAME:
         raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
@@ -71,7 +74,7 @@ class _OpenFields(NamedTuple):
 
 
 class Open(_OpenFields, EntryBody):
-    """The host takes up the offer."""
+    """The host takes a seat and opens the game to a guest."""
 
     __slots__ = ()
 
@@ -92,7 +95,7 @@ class Open(_OpenFields, EntryBody):
         return cls(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"), invite)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         invite: JsonValue = None
         if self.invite:
             invite = {"key": self.invite.key.text if self.invite.key else None, "name": self.invite.name}
@@ -112,7 +115,7 @@ class Open(_OpenFields, EntryBody):
         return course._replace(setup=setup, stage=Stage.JOIN), ()
 
     def newcomer_key(self) -> PublicKey:
-        """The host's key."""
+        """Returns the host's key."""
         return self.key
 
 
@@ -131,7 +134,7 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
         return cls(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"))
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {"entropy_commit": self.entropy_commit, "key": self.key.text}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
@@ -153,7 +156,7 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
         return course._replace(setup=setup, stage=Stage.GUEST_SEED), ()
 
     def newcomer_key(self) -> PublicKey:
-        """The guest's key."""
+        """Returns the guest's key."""
         return self.key
 
 
@@ -171,11 +174,11 @@ class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
         return cls(read_hex(read_fields(body, cls.KIND, ("entropy",))["entropy"], "entropy"))
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body."""
+        """Returns the body."""
         return {"entropy": self.entropy}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
-        """Takes the entropy; the host's comes second and brings the first deal, or chance before it."""
+        """Adds the entropy. The host's comes second; the first deal follows it, or public chance first."""
         course.expect(self.KIND, Stage.GUEST_SEED, Stage.HOST_SEED)
         setup, seat = course.setup, course.seed_seat
         assert seat is not None
@@ -190,7 +193,7 @@ class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
 
 
 class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", str | None)]), EntryBody):
-    """The service publishes what public chance decided."""
+    """The service publishes the decision of public chance."""
 
     __slots__ = ()
 
@@ -211,7 +214,7 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
         return cls(first if isinstance(first, int) else None, markers if isinstance(markers, str) else None)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The body: only what chance decides."""
+        """Returns the body, with only the fields that chance decides."""
         body: dict[str, JsonValue] = {}
         if self.first is not None:
             body["first"] = self.first
@@ -220,14 +223,14 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
         return body
 
     def verify(self, course: Course, knowledge: Knowledge) -> None:
-        """Checks the decision against seed and entropy, if they are known. Raises `CommitmentError`."""
+        """Checks the decision against seed and entropy, if these are known. Raises `CommitmentError`."""
         dealer = course.setup.dealer(knowledge.seed)
         given = dealer.chance() if dealer else None
         if given and (given.first, given.markers) != (self.first, self.markers):
             raise CommitmentError(tell("chance is not what the committed seed gives"), seq=course.seq + 1, part=0)
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """Puts the decision into the position, and deals."""
+        """Applies the decision to the position, and deals."""
         decided = {name for name in ("first", "markers") if getattr(self, name) is not None}
         if decided != set(course.setup.ruleset.chance()):
             raise IllegalError(tell("it decides something else than chance has to"))
