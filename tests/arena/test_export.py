@@ -1,4 +1,4 @@
-"""Exports: a stranger can check every game with `hkoji audit`, and with OpenSSH, jq and openssl alone."""
+"""A stranger can check every exported game with `hkoji audit`, and with OpenSSH, jq and openssl alone."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_an_unfinished_match_says_so(tmp_path: Path) -> None:
 
 
 def block(beginning: str) -> str:
-    """A block of commands of docs/arena.md, from the line that begins so."""
+    """A block of commands of docs/arena.md, from the line that begins with this text."""
     lines = PAGE.read_text().splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith(f"    {beginning}"))
     end = next(number for number in range(start, len(lines)) if not lines[number].startswith("    "))

@@ -1,4 +1,4 @@
-"""The figures of a match, against tables, brute force and simulated matches of which the truth is known."""
+"""The figures of a match agree with tables, brute force and simulated matches whose true values are known."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_shared_wins_are_half_a_win() -> None:
     assert one.by_deals == student([1, 0.5, 0.25, 0.5])
     assert found.sweeps == (1, 0)
     assert (one.moves, other.moves, found.moves) == (24, 32, 56)
-    # Whoever started: bot 0 at a, bot 1 at b.
+    # Regardless of who started: bot 0 at a, bot 1 at b.
     assert found.starter == (1 + 0 + 1 + 1 + 0.5 + 1 + 0.5 + 0.5) / 8
 
 

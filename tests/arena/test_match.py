@@ -1,4 +1,4 @@
-"""Matches: the two ways to play are one, deals are duplicate, processes make no difference, and bots may fail."""
+"""Matches: both ways to play agree, deals are duplicate, processes make no difference, and bots may fail."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class Broken(Spy):
             return super().decide(seen)
         if self.how == "crash":
             return str(1 / 0)
-        return None if self.how == "none" else self.how  # type: ignore[return-value] # what a bot may do
+        return None if self.how == "none" else self.how  # type: ignore[return-value] # a bot may do this
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Each rule by itself: what keeps it, what breaks it, and which error says so. The audits' own tests use whole logs."""
+"""Each rule by itself: a log part that keeps it, one that breaks it, and the error. The audits' own tests use logs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_signature_fits_its_entry_only() -> None:
 
 
 def test_an_entry_in_the_name_of_the_service_needs_its_namespace() -> None:
-    """A player cannot have the service's words by signing them as an entry, nor the service a player's."""
+    """A player cannot forge the service's statement by signing it as an entry, nor the service a player's."""
     offer = LOG[0].entry
     with pytest.raises(SignatureError, match=r"made for hkoji\.entry\.v1, not for hkoji\.server\.v1"):
         verify_signatures(offer, SERVER.sign(sshsig.ENTRY, offer.message), SERVER.public, None)

@@ -1,4 +1,4 @@
-"""The worlds that bots imagine: each, made into a whole deal and played as the game was, is seen as it was seen."""
+"""The worlds that bots imagine: each, made into a complete deal and replayed, gives the observations of the game."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.rules import fold, random_game
 
 
 def decisions(ruleset: Ruleset, seed: int, rounds: int = 3) -> list[Seen]:
-    """What the actor has seen, at every decision of a random game."""
+    """The actor's information at every decision of a random game."""
     play = random_game(ruleset, seed, rounds)
     found = []
     for place, state in enumerate(play.states):
@@ -29,7 +29,7 @@ def decisions(ruleset: Ruleset, seed: int, rounds: int = 3) -> list[Seen]:
 
 
 def replayed(ruleset: Ruleset, seen: Seen, hands: tuple[str, str], rest: str, aside: str, hidden: list[str]) -> Seen:
-    """The current round again with a whole deal, the other seat's face-down actions being `hidden`, in their order."""
+    """The current round again with a complete deal; the other seat's face-down actions are `hidden`, in order."""
     events: list[Event] = []
     start = max(i for i, event in enumerate(seen.events) if isinstance(event, Deal))
     deck = [rest[i : i + ruleset.pack.width] for i in range(0, len(rest), ruleset.pack.width)]
@@ -77,7 +77,7 @@ def _history(seen: Seen, world: beliefs.HanamikojiWorld, start: int) -> list[int
 
 
 def _action(action: str, world: beliefs.HanamikojiWorld) -> str:
-    """What the other seat has done, in this world."""
+    """The other seat's actions in this world."""
     if "X" not in action:
         return action
     return action[0] + model.names_of(world.secret if action[0] == "1" else world.trade_off)

@@ -1,4 +1,4 @@
-"""Laws of every bot at every game: legal, repeatable, and blind to what its seat cannot know."""
+"""Laws of every bot at every game: decisions are legal, repeatable, and independent of what the seat cannot know."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ every_bot_and_game = pytest.mark.parametrize(("name", "game"), PAIRS)
 
 
 def positions(game: Game, seed: int, number: int) -> list[tuple[Ruleset, tuple[Event, ...], State]]:
-    """Some positions of random games in which somebody decides."""
+    """Some positions of random games in which a player decides."""
     chance = random.Random(seed)
     found: list[tuple[Ruleset, tuple[Event, ...], State]] = []
     while len(found) < number:
@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_play(name: str, game: Game) -> None:
 
 @every_bot_and_game
 def test_a_decision_depends_only_on_what_is_seen(name: str, game: Game) -> None:
-    """The hidden cards lie otherwise, the seat sees the same: it decides the same."""
+    """With other hidden cards and the same information, the bot decides the same."""
     chance = random.Random(5)
     for number, (ruleset, events, state) in enumerate(positions(game, 4, 4 if name.startswith("search") else 20)):
         other = redistribute(ruleset, events, state.actor, chance)
@@ -79,7 +79,7 @@ def test_naming_the_bots_loads_none_of_their_brains() -> None:
 
 
 def play(ruleset: Ruleset, bots: tuple[Bot, Bot], seed: int, most_rounds: int = 20) -> State:
-    """A whole game between two bots, the cards by the seed."""
+    """A complete game between two bots, the cards by the seed."""
     chance = random.Random(seed)
     state: State = ruleset.initial()
     events: list[Event] = []

@@ -1,4 +1,4 @@
-"""The bots' small model of a Hanamikoji round against the rules engine: same moves, same changes, same end."""
+"""The bots' small model of a Hanamikoji round agrees with the rules engine: same moves, same changes, same end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_hand_has_the_moves_of_the_rules(seed: int) -> None:
 
 
 class Chooser:
-    """Plays both sides at random and keeps what was chosen, and what each side saw before it."""
+    """Plays both sides at random and keeps the choices, and what each side saw before each."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -52,7 +52,7 @@ class Chooser:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
-    """The model plays at random; what it has chosen is played again by the rules, cards and changes found by search."""
+    """The model plays at random; the rules replay its choices, with cards and changes found by search."""
     chance = random.Random(seed)
     ruleset = Hanamikoji(max_rounds=1)
     deck = [kind for _, kind in PACK.deck()]
@@ -93,7 +93,7 @@ def _played_again(ruleset: Hanamikoji, deal: Deal, chooser: Chooser) -> Hanamiko
 
 
 def _side(state: HanamikojiState, seat: int) -> model.HanamikojiSide:
-    """What a seat sees, by the rules."""
+    """A seat's information, by the rules."""
     view = state.project(seat)
     placed = sum(model.from_pack(cards) for cards in (*view.rows, *view.secrets, *view.trade_offs))
     lead = sum(model.from_pack(pair[seat]) - model.from_pack(pair[1 - seat]) for pair in (view.rows, view.secrets))

@@ -1,4 +1,4 @@
-"""Programs as bots: what they are asked, what they may answer, and everything that can go wrong with them."""
+"""Programs as bots: the requests, the allowed answers, and everything that can go wrong with them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ import json, sys
 for line in sys.stdin:
     print(json.loads(line)["legal"][0], flush=True)
 """
-"""A bot that plays the first legal move; it works both ways: asked once, and kept."""
+"""A bot that plays the first legal move; it works both ways: started for one request, or kept running."""
 
 
 @pytest.fixture
@@ -50,14 +50,14 @@ class Program:
 
     folder: Path
 
-    def __new__(cls, text: str, *, keep: bool = False, interface: str = "json", timeout: float = 300) -> Bot:  # type: ignore[misc] # a bot is what it makes
+    def __new__(cls, text: str, *, keep: bool = False, interface: str = "json", timeout: float = 300) -> Bot:  # type: ignore[misc] # makes a bot
         file = cls.folder / "bot.py"
         file.write_text(text)
         return make_program((sys.executable, str(file)), 7, keep=keep, interface=interface, timeout=timeout)
 
 
 def decisions(game: Game, seed: int, number: int) -> list[Seen]:
-    """Information states of whoever is to decide, from random games."""
+    """Information states of the seat that decides, from random games."""
     chance = random.Random(seed)
     found: list[Seen] = []
     while len(found) < number:
@@ -115,7 +115,7 @@ def whole_game(ruleset: Ruleset, bot: Bot, seed: int) -> State:
 
 @every_game
 def test_a_question_is_the_seats_own_view(game: Game) -> None:
-    """What is asked says what is known, and is the same whatever the seat cannot see."""
+    """A request contains what the seat knows, and is independent of what it cannot see."""
     for seen in decisions(game, 3, 20):
         question = JSON_LINE.question(seen)
         assert question.count("\n") == 1
@@ -217,7 +217,7 @@ def three_decisions(bot: Bot) -> None:
 
 
 def impatient(bot: Bot) -> Bot:
-    """A program that has started has little time from now on; starting may take long where there is much to do."""
+    """A started program must answer quickly from now on; the start may take long on a busy machine."""
     bot._timeout = 0.5  # type: ignore[attr-defined] # of a program
     return bot
 
@@ -247,7 +247,7 @@ def test_a_kept_program_that_speaks_out_of_turn(written: type[Program], tmp_path
 
 
 def test_nothing_is_left_running(written: type[Program], tmp_path: Path) -> None:
-    """What a late program has started is ended with it."""
+    """Children of a late program are ended with it."""
     pids = tmp_path / "pids"
     bot = written(
         "import os, subprocess, sys, time\n"
@@ -263,11 +263,11 @@ def test_nothing_is_left_running(written: type[Program], tmp_path: Path) -> None
         impatient(bot).decide(opening())
     own, child = map(int, pids.read_text().split())
     assert not running(own)
-    until(lambda: not running(child))  # an orphan is gone once init has seen to it
+    until(lambda: not running(child))  # an orphan is gone once init has reaped it
 
 
 def until(true: Callable[[], bool]) -> None:
-    """Waits, for as long as the slowest machine may need."""
+    """Waits, long enough for the slowest machine."""
     end = time.monotonic() + 300
     while not true():
         assert time.monotonic() < end
@@ -416,7 +416,7 @@ while True:
     assert len(board.split()) == 7 and set(board.split()) <= {"1", "0", "-1"}
     print(hanamikoji_action(history, cards, board), flush=True)
 """
-"""A small contestant as they are written: all it goes by is what a referee tells it."""
+"""A small program as a contestant would write it: it relies only on the referee's messages."""
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -1,4 +1,4 @@
-"""The bots' small model of Geisha's Road against the rules engine: the road, the leads, the orders of two cards."""
+"""The bots' small model of Geisha's Road agrees with the rules engine: the road, the leads, the orders of two cards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_card_moves_a_geisha_as_in_the_rules(seed: int) -> None:
         road = model.from_road(state.road)
         assert model.lanterns(road) == state.road.lanterns
         unplayed = [card for card in model.CARDS if not (state.tableaus[0] | state.tableaus[1]) >> card & 1]
-        if len(unplayed) < 4:  # with all cards played a Dark lantern would be wanting, as never in a game
+        if len(unplayed) < 4:  # with all cards played a Dark lantern would be missing, which no game reaches
             continue
         for card in unplayed:
             name = model.names_of((card,))
@@ -67,7 +67,7 @@ def test_moves_are_written_as_they_are_read() -> None:
 
 
 class Chooser:
-    """Plays both sides at random and keeps the decisions as the rules write them, and what each side saw."""
+    """Plays both sides at random and keeps the decisions in the rules' notation, and what each side saw."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -96,7 +96,7 @@ class Chooser:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
-    """The model plays at random; all that it has decided is played again by the rules, views and road compared."""
+    """The model plays at random; the rules replay its decisions, and views and road are compared."""
     chance = random.Random(seed)
     ruleset = GeishasRoad("guest" if seed % 2 else "host", "random")
     deck = list(PACK.kinds)
@@ -142,7 +142,7 @@ def _sums(tableau: int) -> list[int]:
 
 
 def _side(state: GeishasRoadState, seat: int) -> model.GeishasRoadSide:
-    """What a seat sees, by the rules."""
+    """A seat's information, by the rules."""
     placed = state.tableaus[0] | state.tableaus[1] | state.intrigues[seat] | state.discards[seat]
     view = state.project(seat)
     return model.GeishasRoadSide(

@@ -14,7 +14,7 @@ from tests.support.rules import Game, Played, every_game, fewer, played
 @fewer
 @given(data=st.data(), size=st.integers(1, 5))
 def test_watching_is_folding(game: Game, data: st.DataObject, size: int) -> None:
-    """However many events come at a time."""
+    """Regardless of how many events come at a time."""
     whole: Played = data.draw(played(game))
     for seat in (0, 1):
         watcher = Watcher(whole.ruleset, seat)

@@ -1,4 +1,4 @@
-"""`hkoji arena`: what it prints, how it fails, and what an interrupt leaves."""
+"""`hkoji arena`: its output, its errors, and the files after an interrupt."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shaped(value: dict[str, object], shape: dict[str, object]) -> None:
 
 
 def untimed(value: dict[str, object]) -> dict[str, object]:
-    """A match without what differs between runs."""
+    """A match without the parts that differ between runs."""
     sides = value["bots"]
     assert isinstance(sides, list)
     kept = [{name: side[name] for name in side if not name.startswith("ms_")} for side in sides]

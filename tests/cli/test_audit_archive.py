@@ -1,4 +1,4 @@
-"""`hkoji audit` of many logs: each is told once and in order, what is wrong is named, and logs that contradict too."""
+"""`hkoji audit` of many logs reports each once and in order, and names faults and contradictions between logs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def told(done: Done) -> tuple[list[Any], Any]:
 
 
 def fork_of(seed: int, moves: int = 3) -> tuple[Table, Table]:
-    """One game, which its service lets go on in two ways after so many moves."""
+    """One game, which its service continues in two ways after so many moves."""
     one, other = (new_game(seed, ROW).play(moves) for _ in range(2))
     other.random.seed("another course")
     return one.play(), other.play()
@@ -123,7 +123,7 @@ def test_logs_may_follow_one_another_in_a_file_or_on_standard_input(folder: Path
 
 
 def test_a_log_is_told_once(folder: Path, games: list[Table]) -> None:
-    """As the same bytes, without its receipts, or cut after a line: it says nothing that is not said already."""
+    """As the same bytes, without its receipts, or cut after a line: it contains nothing new."""
     extra = folder / "z"
     extra.mkdir()
     (extra / "copy.jsonl").write_text(games[0].text)
@@ -136,7 +136,7 @@ def test_a_log_is_told_once(folder: Path, games: list[Table]) -> None:
     repeats = [Path(log["file"]).name for log in logs if "repeats" in log]
     assert repeats == ["bare.jsonl", "copy.jsonl", "cut.jsonl", "0.jsonl"]
     assert {log["repeats"]["file"] for log in logs if "repeats" in log} == {str(folder / "0.jsonl")}
-    # The other way round a log that goes on is news, and no contradiction.
+    # In the other order the longer log has news, and no contradiction.
     grown = told(run("audit", str(extra / "cut.jsonl"), str(folder / "0.jsonl"), "--json"))[1]
     assert (grown["running"], grown["finished"], grown["repeated"], grown["contradictions"]) == (1, 1, 0, 0)
 
@@ -261,12 +261,12 @@ def test_a_fork_is_told_once_and_with_receipts_if_there_are_any(tmp_path: Path) 
         for log in logs
         if "contradiction" in log
     ]
-    # Without receipts nobody is convicted; the log that has them does it.
+    # Without receipts nobody is convicted; the log that has them convicts.
     assert found == [(["1", "2"], False), (["2", "5"], True)]
 
 
 def test_two_receipts_of_one_entry_are_found_and_told_once(tmp_path: Path) -> None:
-    """However many copies there are of either, and whether they end there or before."""
+    """Regardless of the number of copies of either, and of where they end."""
     table = new_game(73, ROW).play(3)
     late = format_log(later_receipt(table))
     texts = {
@@ -299,7 +299,7 @@ def test_a_log_that_goes_on_without_receipts_brings_no_news_of_a_fork(tmp_path: 
 
 
 def test_two_seeds_for_one_deal_are_found(tmp_path: Path) -> None:
-    """Two tables of one deal, of two games, each flawless, and the cards are not the same."""
+    """Two tables of one deal, of two games, each flawless, with different cards."""
 
     class Elsewhere(Table):
         """The same service offers another game."""
@@ -456,7 +456,7 @@ def test_an_interrupt_gives_what_there_is(tmp_path: Path, jobs: str) -> None:
 
 
 class _Endless:
-    """A stream that goes on for ever, and counts what was taken."""
+    """A stream that never ends, and counts what was read."""
 
     def __init__(self, start: bytes, line: bytes) -> None:
         self.start, self.line, self.given = start.splitlines(keepends=True), line, 0
@@ -491,7 +491,7 @@ def test_a_line_that_cannot_be_read_ends_only_its_own_log(tmp_path: Path) -> Non
 
 
 def test_an_entry_begins_a_log_by_its_own_number_alone() -> None:
-    """Openings, receipts and what others may add to a body have numbers as well."""
+    """Openings, receipts and extensions of a body have numbers as well."""
     for seed in range(12):
         text = whole_game(seed, ROAD if seed % 2 else ROW).text.encode()
         for start in (text, format_log(whole_game(seed).lines, receipts=False).encode()):
@@ -531,7 +531,7 @@ def test_evidence_whose_first_line_stands_there_twice_is_none(tmp_path: Path) ->
 
 
 class _Ended(_Endless):
-    """A stream of no more than its start."""
+    """A stream with only its start."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__(start, b"")

@@ -1,4 +1,4 @@
-"""`hkoji batch` in what it does once for many lines: the answers are those that each line would get alone."""
+"""`hkoji batch` shares some work between lines: the answers are those that each line would get alone."""
 
 from __future__ import annotations
 

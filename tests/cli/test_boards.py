@@ -1,4 +1,4 @@
-"""Boards of both games: never too wide, for anybody, in any language; what they tell to type can be played."""
+"""Boards of both games are never too wide, for any viewer, in any language; the moves they suggest can be played."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ both_games = pytest.mark.parametrize(
 @pytest.mark.parametrize("lang", LANGUAGES)
 @both_games
 def test_no_line_is_too_wide_whatever_happens(ruleset: Ruleset, lang: str) -> None:
-    """With names of 32 characters, at every entry of whole games, for both players and a spectator."""
+    """With names of 32 characters, at every entry of complete games, for both players and a spectator."""
     assert [len(name) for name in LONG] == [32, 32]
     assert WIDTH < 80
     dues = Counter[Due]()
@@ -45,7 +45,7 @@ def test_no_line_is_too_wide_whatever_happens(ruleset: Ruleset, lang: str) -> No
 
 @both_games
 def test_the_linear_form_has_no_drawing_in_it(ruleset: Ruleset) -> None:
-    """Whole sentences, one a line, in plain ASCII but for the half point, which is a word when read out."""
+    """Complete sentences, one a line, in plain ASCII except the half point, which is a word when read out."""
     for table in stages(ruleset, 1):
         for seat in OBSERVERS:
             text = board(position(table, seat), plain=True)
@@ -55,14 +55,14 @@ def test_the_linear_form_has_no_drawing_in_it(ruleset: Ruleset) -> None:
 
 
 def commands(text: str, seen: Position) -> list[str]:
-    """The moves that a drawn board tells to type, as a shell would pass them on."""
+    """The moves that a drawn board suggests, as a shell would pass them on."""
     found = re.findall(rf"hkoji move {seen.short} (.*?)(?:  .*)?$", text, re.MULTILINE)
     return [" ".join(shlex.split(command)) for command in found]
 
 
 @both_games
 def test_what_a_board_tells_to_type_can_be_played(ruleset: Ruleset) -> None:
-    """Every answer, order or choice is offered, and of each action left one example; to others, to wait."""
+    """Every answer, order or choice is offered, and one example of each remaining action; others are asked to wait."""
     for seed in SEEDS:
         for table in stages(ruleset, seed):
             for seat in SEATS:

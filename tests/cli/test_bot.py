@@ -1,4 +1,4 @@
-"""`hkoji bot`: bots and programs at correspondence games; what fails changes nothing; the document's examples."""
+"""`hkoji bot`: bots and programs at correspondence games; failures change nothing; the document's examples work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIRST = "import json; print(json.loads(input())['legal'][0])"
 
 @contextmanager
 def playing(service: MemoryService, player: Shell, game: str) -> Iterator[None]:
-    """While this lasts, the player moves whenever the service is asked for anything."""
+    """Makes the player move whenever the service is asked for anything, during the block."""
     busy = False
 
     def move(*_: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands: results on stdout, talk on stderr, exit codes, JSON shapes, and what errors say."""
+"""Commands: results on stdout, messages on stderr, exit codes, JSON shapes, and the texts of errors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def legal(player: Shell, game: str) -> list[str]:
 
 
 def play(alice: Shell, bob: Shell, game: str, seed: int = 3) -> Iterator[Done]:
-    """A whole random game; every answer to `move --json`."""
+    """A complete random game; every answer to `move --json`."""
     chance = random.Random(seed)
     while True:
         shown = [player("show", game, "--json").json for player in (alice, bob)]

@@ -1,4 +1,4 @@
-"""Decks: cards named by the suits of a generic deck, in and out, and never in what programs read."""
+"""Decks name cards by the suits of a generic deck, in input and output, and never in what programs read."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_deck_that_was_asked_for_has_to_suit_the_game(
         assert done.code == Exit.USAGE
         assert "geishas-road cannot be played with the deck 'everdeck'" in done.err
     assert alice("show", game).out == board
-    monkeypatch.setenv("HKOJI_DECK", "everdeck")  # which is settled on for games that can be played with it
+    monkeypatch.setenv("HKOJI_DECK", "everdeck")  # applies only to games that can be played with it
     assert alice("show", game).out == board
 
 

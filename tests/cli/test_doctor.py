@@ -1,4 +1,4 @@
-"""`hkoji doctor`: each thing that can be wrong is seen, nothing is changed, and no secret is shown."""
+"""`hkoji doctor` detects each possible fault, changes nothing, and shows no secret."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.inside import Inside, inside
 
-NOW = 1_795_176_000  # what the service's clock shows
+NOW = 1_795_176_000  # the time of the service's clock
 URL = "https://inside"
 
 
 class InsideTransport(Transport):
-    """Reaches a service in this process."""
+    """The transport to a service in this process."""
 
     def __init__(self, url: str, service: Inside) -> None:
         super().__init__(url)
@@ -51,7 +51,7 @@ class InsideTransport(Transport):
 
 
 class Player:
-    """A player who is registered and has a game, with what `doctor` finds."""
+    """A player who is registered and has a game, with the findings of `doctor`."""
 
     def __init__(self, home: Path, service: Inside) -> None:
         self.home = Home(home)
@@ -236,7 +236,7 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
     assert wrong() == {"backups": "warn"}
     assert wrong(backups=tmp_path / "none") == {"backups": "fail"}
     (tmp_path / "copies").mkdir()
-    (tmp_path / "copies" / ".hkoji.sqlite3.1.part").touch()  # what a copy leaves that was killed
+    (tmp_path / "copies" / ".hkoji.sqlite3.1.part").touch()  # the partial file of a killed copy
     assert wrong(backups=tmp_path / "copies") == {"backups": "fail"}
     assert wrong(now=NOW - 100) == {"backups": "warn", "clock": "fail"}
     (data / "hkoji.sqlite3").chmod(0o640)
@@ -253,7 +253,7 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
     assert wrong() == {"database": "fail"}
     assert {name: check.verdict for name, check in refereed(tmp_path / "nowhere").items()} == {"database": "fail"}
     monkeypatch.setattr(hosts, "_FILES", 10**9)
-    assert hosts._open_files().verdict in ("warn", "ok")  # without a limit it is well
+    assert hosts._open_files().verdict in ("warn", "ok")  # without a limit there is no finding
 
 
 def test_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from tests.support.service import HKOJI, Service, serving
 
 
 class Shell:
-    """The command in one player's home: as a program of its own, or forked, which is faster."""
+    """The command in one player's home: as a separate program, or forked, which is faster."""
 
     def __init__(self, home: Path, *, program: bool = False, **environment: str) -> None:
         self.home = home
@@ -82,7 +82,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 _IN_COMMANDS = 6
-"""Decisions that are a command each; no game is over then."""
+"""Decisions made by one command each; no game is over by then."""
 _NUMBER = iter(range(10**6))
 
 
@@ -111,7 +111,7 @@ def first_legal(seen: dict[str, Any]) -> str:  # Any: JSON
 
 
 def finish(host: Shell, guest: Shell, game: str, chooses: Chooses = first_legal) -> None:
-    """Plays what `chooses` takes of each position to the end: a little in commands, then in two batches."""
+    """Plays the choice of `chooses` in each position to the end: a little in commands, then in two batches."""
     seen = host.json("show", game)
     for _ in range(_IN_COMMANDS):
         mover = (host, guest)[seen["actor"]]
@@ -130,7 +130,7 @@ def finish(host: Shell, guest: Shell, game: str, chooses: Chooses = first_legal)
 
 
 def typed(action: str) -> list[str]:
-    """An action as one would type it in a shell: words for the signs that the shell takes for itself."""
+    """An action as a user would type it in a shell: words for the signs with a meaning in the shell."""
     match action[0]:
         case ">":
             return ["order", action[1:3], action[3:]]
@@ -182,7 +182,7 @@ def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path)
 
 
 def seeks_orders(seen: dict[str, Any]) -> str:  # Any: JSON
-    """An action after which the order of two cards is decided, or can be: they are rare in games at random."""
+    """An action after which the order of two cards is decided, or can be: they are rare in random games."""
     options = " ".join(f"{key}={seen['options'][key]}" for key in ("first", "markers"))
     *_, state = parse_transcript("\n".join([f'[Ruleset "geishas-road/1 {options}"]', *seen["rounds"]])).states()
     kind = DECISION_KINDS[state.due]

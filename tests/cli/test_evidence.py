@@ -1,4 +1,4 @@
-"""`hkoji evidence`, and `hkoji audit` of what it writes: a file, standard input, an archive, JSON."""
+"""`hkoji evidence`, and `hkoji audit` of its output: a file, standard input, an archive, JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def game(service: HostileService, alice: Shell, bob: Shell) -> str:
 
 
 def lied_to(service: HostileService, player: Shell, game: str) -> str:
-    """The player is shown another entry 4. What the command said."""
+    """Shows the player another entry 4. Returns the command's output."""
     with lying(service, instead_of(4, entry_kinds.Timeout(1, AT))):
         done = player("show", game)
     assert done.code == Exit.AUDIT
@@ -152,7 +152,7 @@ def test_a_log_that_the_service_has_lost_is_exported_as_it_was_kept(
     before = replace(service.games[game])
     assert alice("move", game, alice("show", game, "--json").json["legal"][0]).code == 0
     kept = format_log(service.games[game].lines)
-    service.games[game] = before  # as after the restoring of a backup
+    service.games[game] = before  # as after restoring a backup
     refused = alice("export", game)
     assert (refused.code, refused.out) == (Exit.AUDIT, "")
     found = alice("export", game[:8], "--kept")

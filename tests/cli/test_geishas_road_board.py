@@ -1,4 +1,4 @@
-"""The board of Geisha's Road says what the position is: read back from the drawing, at every moment of whole games."""
+"""The board of Geisha's Road shows the position: read back from the drawing, at every moment of complete games."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDERS = 41
 
 
 def cells(text: str, label: str) -> list[list[str]]:
-    """What stands under the five colours, in each row of that label, and beyond them."""
+    """The values under the five colours, in each row with that label, and beyond them."""
     found = [line for line in text.splitlines() if line.startswith(label)]
     return [[line[13 + 10 * n : 23 + 10 * n].strip() for n in range(5)] + line[63:].split() for line in found]
 
@@ -96,7 +96,7 @@ def test_every_geisha_stands_once_in_the_circle_where_her_way_has_brought_her() 
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_hands_and_intrigues_are_shown_to_their_owners_only(plain: bool) -> None:
-    """While the game lasts; when it is over, all that was face down is open."""
+    """While the game lasts; when it is over, everything face down is open."""
     shown = Counter[bool]()
     for table in stages(GeishasRoad(), ORDERS, NAMES):
         state = table.course.state
@@ -123,7 +123,7 @@ def test_hands_and_intrigues_are_shown_to_their_owners_only(plain: bool) -> None
 
 
 def test_an_order_names_both_cards_and_what_to_type_without_a_sign() -> None:
-    """A shell would take `>` for a file, so the board says `order`."""
+    """A shell would treat `>` as a redirection, so the board says `order`."""
     found = 0
     for table in stages(GeishasRoad(), ORDERS, NAMES):
         state, actor = table.course.state, table.course.actor
@@ -145,7 +145,7 @@ def test_an_order_names_both_cards_and_what_to_type_without_a_sign() -> None:
 
 
 def test_choices_are_written_in_words() -> None:
-    """`!` and `^` mean something to a shell too: `marker`, and `start` with who it is."""
+    """`!` and `^` have a meaning in a shell too: `marker`, and `start` with the player."""
     for table in stages(GeishasRoad(), ORDERS, NAMES):
         state, actor = table.course.state, table.course.actor
         if state.due is not Due.PICK or actor is None:

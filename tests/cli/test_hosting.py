@@ -1,4 +1,4 @@
-"""`hkoji admin` as a host types it: what is shown, as JSON too, and exit codes."""
+"""`hkoji admin` as an operator types it: its output, as JSON too, and exit codes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: 
 def test_the_doctor_of_a_database_that_is_not_named_in_the_command(
     served: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A URL with a password is only in the environment; whoever names backups has a service."""
+    """A URL with a password is only in the environment; `--backups` implies a service."""
     (tmp_path / "copies").mkdir()
     (tmp_path / "copies" / "copy").touch()
     monkeypatch.setenv("HKOJI_SERVER_DATA", str(served))

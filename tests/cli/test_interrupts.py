@@ -1,4 +1,4 @@
-"""Interrupts: they come between two steps and not into one."""
+"""Interrupts take effect between two steps, never within one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.table import new_game
 
 @pytest.fixture(autouse=True)
 def usual() -> Iterator[None]:
-    """Whoever runs the tests in the background has interrupts ignored."""
+    """Restores interrupts, which are ignored where the tests run in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

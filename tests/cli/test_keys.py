@@ -1,4 +1,4 @@
-"""`hkoji rekey`, `revoke`, `recover`, `trust` and `admin revoke`, as two players and a host give them."""
+"""`hkoji rekey`, `revoke`, `recover`, `trust` and `admin revoke`, as two players and an operator give them."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_errors_are_said_in_the_language_and_json_in_english(tmp_path: Path) -> 
 
 
 def test_the_catalogues_are_whole_and_up_to_date() -> None:
-    # In a process of its own: here a game made up for the tests may be among those that the help names.
+    # In a separate process: here the help may name a game made up for the tests.
     command = [sys.executable, "-m", "scripts.build.catalogues", "--check"]
     done = subprocess.run(command, cwd=catalogues.ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -262,7 +262,8 @@ def test_the_service_s_own_words_are_translated_where_they_are_known(alice: Shel
 
 
 def test_the_service_s_words_with_values_are_translated_too(alice: Shell, bob: Shell) -> None:
-    """What only the service can know, it says in parts; here that the game is open to somebody else."""
+    """The service sends facts that only it knows as data, to be translated; here that the game is open to somebody
+    else."""
     game = str(alice("new", "--invite", "carol", "--json").json["game"])
     assert "the game is open only to carol" in bob("join", game).err
     assert "la partita è aperta solo a carol" in bob("join", game, "--lang", "it").err

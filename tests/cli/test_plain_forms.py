@@ -1,4 +1,4 @@
-"""The parser of the simplest forms: its table is what the Typer commands declare, and both parse alike."""
+"""The parser of the simplest forms takes its table from the Typer commands, and both parse alike."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _lines() -> Iterator[tuple[str, ...]]:
 
 
 def _by_typer(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> PlainCommand | None:
-    """What Typer makes of a command line; None if it shows help or an error."""
+    """Typer's result for a command line; None if it shows help or an error."""
     found: list[PlainCommand] = []
 
     def note(name: str) -> Any:

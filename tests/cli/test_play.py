@@ -1,4 +1,4 @@
-"""`hkoji play`: sessions at a prompt: whole games, what can be typed, leaving and coming back."""
+"""`hkoji play`: sessions at a prompt: complete games, accepted input, leaving and coming back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def games() -> list[dict[str, object]]:
 
 
 def logged(home: Path, game: object) -> int:
-    """How many entries a game has."""
+    """The number of entries of a game."""
     return LocalGames(home / "local").course(str(game)).seq + 1
 
 
@@ -54,7 +54,7 @@ def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
     assert games()[0]["status"] == "finished"
     assert "\x1b" not in done.out
     assert "thinking" not in done.out
-    # The whole game in notation, in lines of a screen's width, is the one that the log holds.
+    # The complete game in notation, in lines of a screen's width, is the one in the log.
     shown = done.out.partition("The whole game, all cards open:\n\n")[2].partition("\n\n")[0]
     head = run("replay", file, "--notation").out
     assert " ".join(shown.split()) in " ".join(head.split())
@@ -76,7 +76,7 @@ def test_every_move_of_the_bot_is_told_in_words_and_notation(home: Path) -> None
     theirs = [entry["body"]["action"] for entry in moves if entry["kind"] == "move" and entry["by"] == "random-bot"]
     assert len(theirs) >= 6
     for action in theirs:
-        opened = action.replace("X", "[A-GX]")  # the last ones are told when the game is over and all is known
+        opened = action.replace("X", "[A-GX]")  # the last ones are shown when the game is over and everything is known
         assert re.search(rf"random-bot (played a|took) .*   {opened}$", done.out, re.M), action
 
 
@@ -142,7 +142,7 @@ def test_questions_and_mistakes_change_nothing(home: Path) -> None:
 
 
 def test_moves_are_taken_as_people_type_them(home: Path) -> None:
-    """In words, loosely, by a number in a short list, by how they begin if only one move does."""
+    """In words, loosely, by a number in a short list, or by a prefix that only one move has."""
     session("play", "--level", "beginner", types=lines())
     game = games()[0]["game"]
 
@@ -188,7 +188,7 @@ def test_a_number_chooses_from_a_short_list(home: Path) -> None:
 
 
 def test_the_only_move_that_begins_so_is_meant(home: Path) -> None:
-    """The last action of a round takes all the cards: unless it is a competition there is one way to play it."""
+    """The last action of a round uses all the cards: unless it is a competition there is one way to play it."""
 
     def types(said: str) -> str | None:
         if said.endswith(MORE):
@@ -246,7 +246,7 @@ def test_the_introduction_comes_once_a_game(home: Path) -> None:
 
 
 def test_which_game_goes_on(home: Path) -> None:
-    """The last one that is what was asked for; --new begins another, and any goes on by its id."""
+    """`play` continues the last unfinished game that fits the options; --new begins another, an id continues any."""
     wishes = [["--bot", "random"], ["--first", "guest"], ["--ruleset", "geishas-road"], ["--level", "beginner"]]
     for words in (*wishes[:3], [*wishes[3], "--new"]):
         assert session("play", *words, types=lines()).code == 0

@@ -1,4 +1,4 @@
-"""`hkoji play` as a process: through pipes and in terminals; keys that leave, several at once, and kill -9."""
+"""`hkoji play` as a process, through pipes and in terminals: keys that leave, several sessions at once, and kill -9."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Pipe:
         )
 
     def until(self, *ends: str) -> str:
-        """What it says up to one of these."""
+        """The output up to one of these texts."""
         said = b""
         assert self.process.stdout is not None
         while not any(said.endswith(end.encode()) for end in ends):
@@ -84,13 +84,13 @@ def legal(listed: str) -> list[str]:
 
 
 def test_killed_at_any_moment_nothing_acknowledged_is_lost(home: Path) -> None:
-    """The board that follows a move acknowledges it. Kills come anywhere between two boards."""
+    """The board after a move acknowledges it. Kills come anywhere between two boards."""
     chance = random.Random(4)
     acknowledged: list[str] = []
     for _ in range(5):
         playing = Pipe("--level", "beginner")
         said = playing.until(PROMPT, MORE)
-        if said.endswith(MORE):  # only the bot was left to move when the last one was killed
+        if said.endswith(MORE):  # only the bot had to move when the last one was killed
             playing.kill()
             break
         playing.type("moves")
@@ -130,7 +130,7 @@ def test_two_terminals_do_not_play_one_game(home: Path) -> None:
 
 @contextlib.contextmanager
 def terminal(*words: str) -> Iterator[tuple[int, int]]:
-    """`hkoji play` in a terminal of its own. The process and what is on the other side of its screen."""
+    """`hkoji play` in a separate terminal. Returns the process and the other side of its terminal."""
     pid, screen = pty.fork()
     if pid == 0:  # pragma: no cover
         os.environ["TERM"] = "xterm"
@@ -154,7 +154,7 @@ def read(screen: int, *ends: str) -> str:
 
 
 def asleep(pid: int) -> None:
-    """Waits until the process waits. Between the prompt and `select` readline would note Ctrl-C and sleep on it."""
+    """Waits until the process sleeps. Between the prompt and `select` readline would note Ctrl-C and sleep on."""
     deadline = time.monotonic() + 300
     while state(pid) != "S":
         assert time.monotonic() < deadline
@@ -162,7 +162,7 @@ def asleep(pid: int) -> None:
 
 
 def state(pid: int) -> str:
-    """R for a process that runs, S for one that sleeps until something comes."""
+    """R for a running process, S for one that sleeps until an event."""
     linux = Path(f"/proc/{pid}/stat")
     if linux.exists():
         return linux.read_text().rpartition(")")[2].split()[0]
@@ -170,7 +170,7 @@ def state(pid: int) -> str:
 
 
 def ended(pid: int, screen: int) -> int:
-    """The exit code; what it still says is read, for a terminal holds only so much."""
+    """The exit code; the remaining output is read, because a terminal buffers only a limited amount."""
     with contextlib.suppress(OSError):
         while True:
             assert select.select([screen], [], [], 300)[0]
@@ -208,7 +208,7 @@ def test_keys_that_leave(key: bytes, code: int, home: Path) -> None:
 
 
 def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a service that runs: the board comes back when the other has moved, and q leaves while they think."""
+    """Against a running service: the board returns when the other player has moved, and q leaves while they think."""
 
     def shell(name: str, *words: str) -> str:
         monkeypatch.setenv("HKOJI_HOME", str(tmp_path / name))
@@ -227,7 +227,7 @@ def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch:
             os.write(screen, b"moves\n")
             os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
             assert "bob's turn" in read(screen, "the game goes on when you do.\n")
-            move = json.loads(shell("bob", "show", game, "--json"))["legal"][0]  # a secret: nothing to be answered
+            move = json.loads(shell("bob", "show", game, "--json"))["legal"][0]  # a secret: no answer is due
             shell("bob", "move", game, move)
             assert f"bob played a secret   {move[0]}X" in read(screen, PROMPT)
             os.write(screen, b"moves\n")

@@ -1,4 +1,4 @@
-"""`hkoji replay`: step by step, through everybody's eyes, and what each of them must not show."""
+"""`hkoji replay`: step by step, through each viewer's eyes, without what that viewer must not see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules pages, editions, the list of a deck's cards, and the settings that are kept."""
+"""Rules pages, editions, the list of a deck's cards, and the saved settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hkoji stats`: files, folders and standard input, what is not counted and said so, charts and tables."""
+"""`hkoji stats`: files, folders and standard input, games left out and reported as such, charts and tables."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_charts_are_drawn(folder: Path, tmp_path: Path) -> None:
 
 
 def test_logs_are_read_one_after_the_other() -> None:
-    """An endless stream gives its first games: nothing waits for the end, and a line without one is given up."""
+    """An endless stream gives its first games: nothing waits for the end, and an overlong line is skipped."""
     text = whole_game(1, ROW).text.encode() + whole_game(2, ROW).text.encode()
 
     class Endless(io.RawIOBase):

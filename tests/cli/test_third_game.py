@@ -1,4 +1,4 @@
-"""A third game, added as docs/adding-a-game.md says and in no other way, is played through a real service."""
+"""A third game, added only as docs/adding-a-game.md says, is played through a real service."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_it_is_played_at_the_prompt(tmp_path: Path) -> None:
 
 
 def test_games_are_named_outside_their_packages_in_three_tables_only() -> None:
-    """Rules, show and bots; editions are publications, and options on the command line a comfort for some games."""
+    """Rules, show and bots; editions are publications, and options on the command line an extra for some games."""
     named = set()
     for source in (*ROOT.glob("hkoji/**/*.py"), *ROOT.glob("server/**/*.py")):
         path = source.relative_to(ROOT).as_posix()
@@ -154,7 +154,7 @@ def test_the_recipe_names_files_that_are_there() -> None:
     named = set(re.findall(r"`((?:hkoji|tests|scripts|docs)/[\w./-]+)`", recipe))
     assert len(named) >= 10
     assert {name for name in named if not (ROOT / name).exists()} == set()
-    # What the recipe tells to touch, and what both games of the rulebooks have of their own.
+    # The files that the recipe changes, and those specific to the two games of the rulebooks.
     for name in set(RULESETS) - {NAME}:
         package = name.replace("-", "_")
         assert (ROOT / "hkoji" / "rules" / package / "ruleset.py").is_file()

@@ -28,7 +28,7 @@ def watching(shell: Shell, *words: str) -> subprocess.Popen[str]:
 
 
 def told(stream: IO[str] | None, seq: int) -> list[dict[str, object]]:
-    """What has been told, up to the entry of that number."""
+    """The entries shown, up to that number."""
     assert stream
     found: list[dict[str, object]] = []
     while not found or found[-1]["seq"] != seq:
@@ -65,11 +65,11 @@ def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) ->
         assert [line["seq"] for line in lines] == list(range(8))
         log = [json.loads(json.loads(line)["entry"]) for line in alice.run("log", game).stdout.splitlines()]
         assert [(line["kind"], line["by"]) for line in lines] == [(entry["kind"], entry["by"]) for entry in log]
-        assert lines[5]["action"] == legal[0]  # with the cards that are hers
+        assert lines[5]["action"] == legal[0]  # with her own cards
         assert [line["mine"] for line in lines[4:]] == [True, False, False, False]
         assert {line["game"] for line in lines} == {game}
         assert said.count("trying again") <= 1
-        # Of all games every one is told from its beginning, until there is an interrupt.
+        # Of all games each is shown from its beginning, until an interrupt.
         assert [line["seq"] for line in told(everything.stdout, 7)] == list(range(8))
         everything.send_signal(signal.SIGINT)
         left, said = everything.communicate(timeout=PATIENCE)

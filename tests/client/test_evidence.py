@@ -1,4 +1,4 @@
-"""What a client keeps as evidence: every view that it has accepted, and what it has refused, within bounds."""
+"""A client keeps as evidence every view that it has accepted, and what it has refused, within bounds."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_what_nobody_has_signed_is_not_kept(service: HostileService, alice: Loca
 def test_a_confirmed_entry_must_be_in_the_log_that_follows(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer
 ) -> None:
-    """The answer brings bob a card, so he asks for his view; and there another entry stands in the place of his."""
+    """The answer brings bob a card, so he asks for his view; its lines have another entry in the place of his."""
     game = begin(alice, bob)
     alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
     answer = bob.position(game).legal[0]
@@ -160,7 +160,7 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(
 def test_a_receipt_is_the_same_in_the_log_that_follows(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer
 ) -> None:
-    """The same entries, and another time for one of them than the service has just given."""
+    """The same entries, with another time for one of them than the service has just given."""
     game = begin(alice, bob)
     alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
     answer = bob.position(game).legal[0]
@@ -182,7 +182,7 @@ def test_a_receipt_is_the_same_in_the_log_that_follows(
 def test_an_answer_that_is_better_the_second_time_is_kept_and_said(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer
 ) -> None:
-    """The end that a resignation brings comes with a receipt for another one; asked again the service is honest."""
+    """The end after a resignation has another entry's receipt; asked again the service is honest."""
     game = begin(alice, bob)
 
     def another_receipt(telling: Telling) -> None:
@@ -205,7 +205,7 @@ def test_what_is_sent_for_others_is_kept_too(service: HostileService, alice: Loc
     with lying(service, receipt_of(5, 4)), pytest.raises(TrustError, match="receipt does not hold"):
         alice.client.submit(submission)
     assert refused_by(alice)
-    assert proven(service, alice, game) == set()  # an old receipt is true of what it is for
+    assert proven(service, alice, game) == set()  # an old receipt is valid for its own entry
 
 
 def test_two_words_that_were_refused_at_different_times_convict_together(
@@ -231,7 +231,7 @@ def test_two_words_that_were_refused_at_different_times_convict_together(
 
 
 def test_nobody_can_fill_the_disk(tmp_path: Path) -> None:
-    """And what does not convict takes no room from what does."""
+    """Statements that convict nobody take no room from those that do."""
     kept = KeptEvidence(tmp_path)
     kept.refuse((view(seq) for seq in range(2 * DOUBTFUL.lines)), convicts=False)
     kept.refuse((view(seq) for seq in range(2 * DOUBTFUL.lines)), convicts=False)
@@ -289,7 +289,7 @@ class KilledError(Exception):
 
 @contextmanager
 def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
-    """The process of that player ends before its write number `at`; how many are left until then."""
+    """The process of that player ends before its write number `at`; counts the writes left until then."""
     left = [at]
 
     def write(path: Path, data: bytes) -> None:
@@ -307,7 +307,7 @@ def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
 
 
 def test_killed_while_it_keeps_what_it_refuses(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
-    """Either all of it is there, or the error was not raised; and the next command is as good as ever."""
+    """Either all of it is there, or the error was not raised; and the next command works as usual."""
     game = begin(alice, bob)
     forked = instead_of(4, entry_kinds.Timeout(1, AT))
     with lying(service, forked), killed_before(alice, 1), pytest.raises(KilledError):
@@ -322,7 +322,7 @@ def test_killed_while_it_keeps_what_it_refuses(service: HostileService, alice: L
 
 
 def test_killed_while_it_keeps_a_view(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
-    """Views are there before the log that they belong to; a second time they are not kept twice."""
+    """Views are written before the log that they belong to; a second time they are not kept twice."""
     count = 0
     game = begin(alice, bob)
     for at in (1, 2, 3) * 4:

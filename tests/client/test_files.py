@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, for their owner, one command at a time."""
+"""Files are written completely or not at all, for their owner alone, one command at a time."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def _pins(home: Home) -> Pins:
 def test_what_stands_in_a_file_and_is_not_what_was_written(
     tmp_path: Path, name: str, content: object, use: Callable[[Home], object]
 ) -> None:
-    """Nothing is taken for missing that is there: a key that cannot be read must not let the next be the first."""
+    """An existing file never counts as missing: if a key cannot be read, the next one must not count as the first."""
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(content))

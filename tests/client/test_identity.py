@@ -1,4 +1,4 @@
-"""Keys: made here, brought along, or held by a real ssh-agent."""
+"""Keys are made here, given by the user, or held by a real ssh-agent."""
 
 from __future__ import annotations
 

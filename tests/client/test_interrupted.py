@@ -1,6 +1,6 @@
-"""A command that breaks off at any request, before or after it arrived, and is then given again.
+"""A command that breaks off at any request, before or after it arrived, can be given again.
 
-Whatever happened, there is one entry, with one receipt, and it is the entry that was signed first.
+In every case there is one entry with one receipt, and it is the entry that was signed first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WRITE = files.write_file
 
 
 class KilledError(Exception):
-    """The process ends here: nothing of the client runs any more."""
+    """The process ends here: no code of the client runs any more."""
 
 
 class Breaker:
@@ -54,7 +54,7 @@ class Breaker:
 
 
 def breaks(service: MemoryService, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
-    """Every way in which `act` can break off, each on what `prepare` has made anew."""
+    """Every way in which `act` can break off, each on a new result of `prepare`."""
     for when in ("before", "after", "write"):
         for error in (KilledError, lambda: NetworkError(URL, "it broke")):
             at = 0
@@ -95,7 +95,7 @@ def test_new(alice: LocalPlayer, service: MemoryService) -> None:
         assert len(entries(service, game, "open")) == 1
         assert service.games[game].receipts == 1
         assert not _outbox(alice.folder(game))
-        assert alice.client.new(Hanamikoji()).course.setup.game != game  # the next one is another one
+        assert alice.client.new(Hanamikoji()).course.setup.game != game  # the next one differs
     assert count >= 16
 
 
@@ -142,7 +142,7 @@ def test_move(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, acti
             assert entries(service, game, "move") == [text]
             assert again is not None
             assert again.position.replay.steps[again.seq].entry.text == text
-        assert service.games[game].receipts == 5  # open, join, seed, seed, move: nothing was taken twice
+        assert service.games[game].receipts == 5  # open, join, seed, seed, move: nothing was accepted twice
         bob.move(game, bob.position(game).legal[0])
     assert count >= 10
 
@@ -192,7 +192,7 @@ def test_resigning_twice_is_once(alice: LocalPlayer, bob: LocalPlayer, service: 
 def test_a_refused_entry_is_remembered(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
 ) -> None:
-    """Two want to join: the slower one's entry was signed and exists, and its entropy is kept."""
+    """Two players try to join: the slower one's entry was signed and exists, and its entropy is kept."""
     carol = registered(service, "carol", tmp_path / "carol")
     game = alice.client.new(Hanamikoji()).course.setup.game
 
@@ -228,7 +228,7 @@ def test_after_a_refusal_another_entry_may_be_signed_and_it_is_said(
     with pytest.raises(HkojiError, match="no"):
         alice.move(game, legal[0])
     service.tamper = lambda _m, _p, answer: answer
-    real.refereed, real.lines = kept  # it was not taken
+    real.refereed, real.lines = kept  # it was not accepted
     alice.said.clear()
     alice.move(game, legal[-1])
     assert any("either of them may become part of the log" in remark for remark in alice.said)
@@ -291,7 +291,7 @@ def test_an_interrupted_reveal_is_sent_by_the_next_command(
 def test_a_service_that_is_gone_once_it_has_taken_a_move(
     ruleset: Ruleset, alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
 ) -> None:
-    """The command succeeds, or succeeds when it is given again: each move is made once, and is the one asked for."""
+    """The command succeeds, at once or when it is given again: each move is made once, and is the one asked for."""
     game = begin(alice, bob, ruleset)
     taken, broken, chance = 0, 0, random.Random(7)
 

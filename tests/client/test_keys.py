@@ -1,4 +1,4 @@
-"""Another key for a player, at the real service: every step may be the last one of a process, and the game goes on."""
+"""A player changes keys at the real service: the process may end at any step, and the game goes on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class KilledError(Exception):
 
 @pytest.fixture(autouse=True)
 def _time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two statements are made in the same second: one that is made anew is another one."""
+    """No two statements are made in the same second, so that one made anew differs."""
     seconds = count()
     monkeypatch.setattr(
         key_changes, "utc_now", lambda: f"2026-11-20T{(n := next(seconds)) // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"
@@ -92,8 +92,11 @@ def registered(hall: Hall, name: str) -> Any:  # Any: JSON
 
 
 def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
-    """Every way in which `act` can break off, each on what `prepare` has made anew: the process ends after a request
-    has arrived, or before a file is written; or the network fails before a request arrives."""
+    """Every way in which `act` can break off, each on a new result of `prepare`.
+
+    The process ends after a request has arrived, or before a file is written; or the network fails before a request
+    arrives.
+    """
     for when, error in (
         ("before", lambda: NetworkError(URL, "it broke")),
         ("after", KilledError),
@@ -173,7 +176,7 @@ def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
         if registered(hall, "alice")["key"] == begun.key_at(URL).text:
             alice.client.games()
             alice.position(game)
-        else:  # it arrived, and the client does not know: it says how to go on
+        else:  # it arrived, and the client does not know: the error says how to go on
             with pytest.raises(LoginError) as stopped:
                 alice.client.games()
             assert "hkoji rekey" in stopped.value.hint
@@ -181,7 +184,7 @@ def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
         identity_ = alice.client.keys.rekey(None)
         assert registered(hall, "alice")["key"] == identity_.key.text
         if begun.next is not None:
-            assert identity_.key == begun.next.public  # it was prepared, and is no other
+            assert identity_.key == begun.next.public  # it was prepared, and is the same one
         assert identity_.next is None
         alice.client.games()
         play((alice, bob), game, 1)
@@ -318,7 +321,7 @@ def test_who_knows_only_the_new_key_believes_old_games_where_that_key_has_signed
     hall.before = lambda _method, _path: None
     assert carol.position(old).course.setup.keys[0] == keys[0]
     assert set(carol.client.pins(URL)["alice"]) == set(keys)
-    assert carol.client.pins(URL)["alice"][0] == keys[2]  # which one counts has not changed
+    assert carol.client.pins(URL)["alice"][0] == keys[2]  # the key in force has not changed
 
 
 # --- a key that is lost -----------------------------------------------------------------------------------------------
@@ -367,7 +370,7 @@ def test_a_lost_machine_is_replaced_and_the_opponent_compares(
 
 
 def _spectated(player: Guest, game: str) -> None:
-    """A client that cannot log in any more still reads the public log: a new line is looked at."""
+    """A client that can no longer log in still reads the public log: a new line is verified."""
     client = player.client
     table = client._game(game)
     new = client.service().log(game, len(table.lines()) - 1)
@@ -383,7 +386,7 @@ def test_a_recovery_that_breaks_off_anywhere_is_finished_by_the_same_command(
     def prepare() -> None:
         nonlocal code
         code = admin.release(hall.service.data, "alice")
-        again.path = tmp_path / f"home{broken % 3}"  # a new home, or one of before with its keys
+        again.path = tmp_path / f"home{broken % 3}"  # a new home, or an earlier one with its keys
 
     for _ in breaks(hall, prepare, lambda: again.client.keys.recover("alice", URL, code, None)):
         broken += 1

@@ -1,4 +1,4 @@
-"""The program on the page of the library: two homes play a game with it, through a real service."""
+"""Two homes play a game with the program on the page of the library, through a real service."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def test_a_client_closes_its_connections_and_holds_a_game_once(alice: LocalPlaye
             pass
         client.service().close = lambda: closed.append(client.server)  # type: ignore[method-assign] # to see the call
     assert closed == [client.server]
-    with client.game(game) as held:  # a block that has ended holds nothing
+    with client.game(game) as held:  # after the block nothing is held
         held.resign()
     assert Client(Home(alice.path)).stored(game).over

@@ -1,4 +1,4 @@
-"""Signing without the service, sending from anywhere."""
+"""Entries can be signed without the service, and sent from anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two clients and an honest service: what is asked, what is kept, and that the game is the same everywhere."""
+"""Two clients and an honest service: requests, files, and the same game everywhere."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_files_are_for_their_owner_only(alice: LocalPlayer, bob: LocalPlayer) ->
 
 
 def test_everything_is_on_disk_before_it_is_sent(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
-    """At each entry's arrival its text, signature and openings, and the entropy, can be read from the files."""
+    """When each entry arrives, its text, signature and openings, and the entropy, can be read from the files."""
     seen: list[str] = []
 
     def look(player: LocalPlayer) -> None:
@@ -350,7 +350,7 @@ def test_without_a_player_or_a_service_one_is_asked_for(tmp_path: Path, service:
 
 
 def test_one_client_sees_what_another_process_has_done(alice: LocalPlayer, bob: LocalPlayer) -> None:
-    """What a client keeps in memory is not older than the files."""
+    """A client's memory is never older than the files."""
     game = begin(alice, bob)
     long_lived = alice.client
     first = current(long_lived, game)

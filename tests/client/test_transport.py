@@ -1,4 +1,4 @@
-"""The HTTP side on real sockets: kept connections, broken ones, limits, and addresses."""
+"""HTTP on real sockets: persistent connections, broken ones, limits, and addresses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 @contextmanager
 def listening(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that on each connection gives these answers, one a request, and closes. The URL, and what it got."""
+    """A server that on each connection gives these answers, one per request, and closes.
+
+    Returns the URL and the requests.
+    """
     got: list[bytes] = []
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -43,7 +46,7 @@ def listening(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def _request(connection: socket.socket) -> bytes:
-    """A whole request: head and body may come apart."""
+    """A complete request: head and body may arrive separately."""
     request = connection.recv(65536)
     announced = re.search(rb"Content-Length: ([0-9]+)\r\n", request)
     while request and len(request.partition(b"\r\n\r\n")[2]) < (int(announced[1]) if announced else 0):
@@ -199,7 +202,7 @@ def view_refused(answer: bytes) -> ServiceError:
 
 
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as taken:  # by who does not listen
+    with socket.socket() as taken:  # by a server that does not read
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(NetworkError, match="Connection refused"):

@@ -38,7 +38,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def refused(player: LocalPlayer, game: str, reason: str) -> TrustError:
-    """Showing the game fails, twice, with `reason`, and changes nothing here."""
+    """Checks that showing the game fails, twice, with `reason`, and changes nothing here."""
     before = files(player.folder(game))
     for _ in range(2):
         with pytest.raises(TrustError, match=reason) as refusal:
@@ -62,7 +62,7 @@ def on_view(service: MemoryService, change: Callable[[dict[str, Any]], None]) ->
 
 
 def signed_view(service: MemoryService, table: str, *, key: PrivateKey | None = None, **changes: Any) -> dict[str, str]:
-    """A signed view of the game `table` for its host, like the honest one but for `changes`."""
+    """A signed view of the game `table` for its host, like the honest one except for `changes`."""
     honest = referee.view(service.games[table].refereed, 0)
     fields = {name: getattr(honest, name) for name in ("dealt", "game", "head", "seat", "seq")}
     view = make_view(**{**fields, **changes})
@@ -74,7 +74,7 @@ def signed_view(service: MemoryService, table: str, *, key: PrivateKey | None = 
 
 @pytest.fixture
 def chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service offers games of which it alone chooses the cards, whatever it was asked for."""
+    """The service offers games whose cards it alone chooses, contrary to the request."""
     honest = referee.offer
 
     def offer(game: str, ruleset: Ruleset, seed: str, **more: Any) -> referee.Accepted:  # Any: as they are
@@ -310,7 +310,7 @@ def test_no_login_is_signed_for_another_service(alice: LocalPlayer, bob: LocalPl
 
 
 def test_a_service_that_calls_itself_like_another_gets_no_login(alice: LocalPlayer, service: MemoryService) -> None:
-    """It would have logins signed that are good at the other one."""
+    """It asks for signatures on logins that are valid at the other service."""
     impostor = MemoryService(9)
     impostor.origin = service.origin
     impostor_url = "http://127.0.0.1:10"
@@ -346,7 +346,7 @@ def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(
 
 
 def test_every_refusal_says_what_is_unchanged(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
-    """Also where the service gives a player whose files are lost other openings than the player's, or too few cards."""
+    """Also if the service gives a player whose files are lost other openings than the player's, or too few cards."""
     game = begin(alice, bob)
     secret = next(action for action in alice.position(game).legal if action[0] == "1")
     alice.move(game, secret)
@@ -412,7 +412,7 @@ def test_a_hand_that_changes_at_the_same_head_is_refused(
 def test_a_hand_that_the_seed_did_not_give_is_found_at_the_end(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
 ) -> None:
-    """A lie about the last card drawn, kept up until the game ends: the signed view and the seed convict."""
+    """A lie about the last card drawn, maintained until the game ends: the signed view and the seed convict."""
     game = begin(alice, bob)
     for name in ("view.json", "views.signed", "log.jsonl"):
         (alice.folder(game) / name).unlink()
@@ -481,7 +481,7 @@ def test_a_summary_cannot_write_to_the_terminal(alice: LocalPlayer, bob: LocalPl
 
 
 def _on_list(service: MemoryService, change: Callable[[dict[str, Any]], None]) -> list[str]:
-    """Changes each list of games on its way. The lists that are asked for, as they are."""
+    """Changes each list of games on its way. Returns the unchanged lists."""
     asked: list[str] = []
 
     def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
@@ -518,7 +518,7 @@ def test_a_game_that_begins_otherwise_than_asked_is_not_the_one(
     game = begin(alice, bob)
     carol = "abcd" if not game.startswith("abcd") else "dcba"
     shutil.rmtree(bob.folder(game))
-    # As a service may that does not look at the prefix.
+    # As a service could that ignores the prefix.
     asked = _on_list(service, lambda value: value.update(games=[{**_listed(service), "game": game}]))
     with pytest.raises(NotFoundError):
         bob.client.find(carol)

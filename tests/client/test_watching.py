@@ -1,4 +1,4 @@
-"""Watching and waiting: what is told is what the log has, each entry once and in order, whatever a service sends."""
+"""Watching and waiting show what the log has, each entry once and in order, whatever a service sends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hkoji.log.line import Line, format_line
 from tests.support.memory_service import LocalPlayer, LocalTransport, MemoryService, begin, play_on
 
 Lie = Callable[[list[bytes]], list[bytes]]
-"""What a service makes of the blocks of a stream."""
+"""The service's change to the blocks of a stream."""
 
 
 def block(line: Line) -> bytes:
@@ -47,7 +47,7 @@ LIES: dict[str, Lie] = {
 
 @dataclass
 class Stream:
-    """A service's streams: after each move a part of one, with what the service makes of it."""
+    """A service's streams: after each move a part of one, changed by the service."""
 
     service: MemoryService
     lie: Lie = LIES["none"]
@@ -86,7 +86,7 @@ def watching(seat: LocalPlayer, stream: Stream) -> Client:
 
 @pytest.fixture
 def goes_on(alice: LocalPlayer, bob: LocalPlayer, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[float]]:
-    """Has a game go on whenever a client pauses: two moves each time, and then its end. The pauses."""
+    """Lets a game go on whenever a client pauses: two moves each time, and then its end. Returns the pauses."""
 
     def begin_at(game: str, moves: int = 5) -> list[float]:
         pauses: list[float] = []
@@ -165,7 +165,7 @@ def test_a_lie_in_the_log_is_refused_as_ever(
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     found: list[int] = []
     happened = watch_game(watching(alice, Stream(service)), game)
-    with pytest.raises(TrustError):  # noqa: PT012 # what was told before counts too
+    with pytest.raises(TrustError):  # noqa: PT012 # earlier output counts too
         for each in happened:
             found.append(each.seq)
     assert found == []
@@ -196,7 +196,7 @@ def test_all_games_are_watched_and_new_ones_from_their_beginning(
 
     monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
     found: dict[str, list[int]] = {}
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # what was told before counts
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # earlier output counts too
         for each in watch_all(watching(alice, Stream(service, LIES["each twice"]))):
             found.setdefault(each.position.course.setup.game, []).append(each.seq)
     assert found == {
@@ -277,7 +277,7 @@ def test_what_is_no_stream_of_ours_is_refused(data: bytes) -> None:
 
 @contextmanager
 def speaking(said: bytes) -> Iterator[str]:
-    """A server that says this to whoever comes, and closes."""
+    """A server that sends this on every connection, and closes it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:

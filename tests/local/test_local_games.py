@@ -1,4 +1,4 @@
-"""Local games: whole ones, those that go on after a crash at any write, and those that somebody else is playing."""
+"""Local games: complete ones, those continued after a crash at any write, and those that somebody else is playing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=["hanamikoji", 
 def play(
     local_games: LocalGames, seats: LocalSeats, moves: int, made: list[str] | None = None, seed: int = 1
 ) -> list[str]:
-    """Random moves of the player, the bot in between. Notes in `made` those that were acknowledged."""
+    """Random moves of the player, with the bot's between. Notes the acknowledged ones in `made`."""
     chance, made = random.Random(seed), [] if made is None else made
     with closing(LocalGame(local_games, seats)) as local_game, local_game.taken():
         for _ in range(moves):
@@ -147,7 +147,7 @@ class Crash(BaseException):
 
 
 def crash_at(number: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Makes the `number`-th sync the last thing the process does. Returns how many there have been."""
+    """Ends the process at its `number`-th sync. Returns how many there have been."""
     real, count = os.fsync, 0
 
     def fsync(handle: int) -> None:
@@ -193,7 +193,7 @@ def test_a_crash_at_any_write_loses_nothing_acknowledged(tmp_path: Path, monkeyp
 
 
 def test_openings_of_an_entry_that_never_came_are_forgotten(tmp_path: Path) -> None:
-    """Secrets are written before the log: a crash between the two must not make the same salts used ones."""
+    """Secrets are written before the log: after a crash between the two the same salts must not count as used."""
     local_games = LocalGames(tmp_path)
     seats = local_games.begin(Hanamikoji(), "random")
     secret = next(move for move in LocalGame(local_games, seats).wait().legal if move[0] == "2")

@@ -1,4 +1,4 @@
-"""Errors made in these tests are looked at, all of them."""
+"""Checks every error made in these tests."""
 
 from tests.support.errors import errors_say_what_is_wrong
 

@@ -1,4 +1,4 @@
-"""What the tests of the log share: three fixed keys, a small log made with them, and arbitrary canonical values."""
+"""Samples for the tests of the log: three fixed keys, a small log made with them, and arbitrary canonical values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_line(entry: Entry) -> Line:
 
 
 def make_log() -> tuple[Line, ...]:
-    """A chain of five signed entries with receipts. It is no game: the log does not know what it carries."""
+    """A chain of five signed entries with receipts. It is no game: the log does not look at its content."""
     lines: list[Line] = []
     for seq, (by, kind, body) in enumerate(_BODIES):
         prev = lines[-1].entry.head if lines else GENESIS
@@ -81,7 +81,7 @@ def reason(error: InvalidError) -> str:
 
 
 def attempt(read: Callable[[], T]) -> T | None:
-    """What `read` returns; None if it refuses its input with a reason that a person can read. Nothing else passes."""
+    """The result of `read`; None if it refuses its input with a readable reason. Any other exception passes through."""
     try:
         return read()
     except InvalidError as error:

@@ -225,7 +225,7 @@ def test_brackets_in_strings_are_not_nesting() -> None:
 
 
 def test_little_stack_left_is_enough() -> None:
-    """Nesting is counted in the text, so what is malformed does not depend on how deep the caller is."""
+    """Nesting is counted in the text, so the verdict does not depend on how deep the caller's stack is."""
 
     def at_depth(left: int) -> JsonValue:
         return at_depth(left - 1) if left else decode(MOVE.text, "thing")

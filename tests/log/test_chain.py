@@ -1,4 +1,4 @@
-"""The chain: any change, loss, gain or exchange of entries shows."""
+"""The chain: any change, loss, insertion or exchange of entries is detected."""
 
 from __future__ import annotations
 

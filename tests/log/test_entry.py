@@ -84,7 +84,7 @@ def test_any_edit_of_an_entry_is_refused_or_another_entry(at: int, removed: int,
 
 
 def _says(entry: Entry) -> tuple[str, ...]:
-    # repr, because to == True is 1.
+    # repr, because True == 1
     return (entry.at, repr(entry.body), entry.by, entry.game, entry.kind, entry.prev, str(entry.seq))
 
 

@@ -1,4 +1,4 @@
-"""Forms: the patterns say what the words say, and reading the short way and the long way agree."""
+"""Forms: the patterns agree with their descriptions, and fast and slow reading agree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WHOLE: dict[str, JsonValue] = {"at": "2026-11-20T12:00:00Z", "n": 7, "of": {"a":
 
 
 def test_every_day_of_the_calendar_is_a_time() -> None:
-    """Against datetime: all of the years around a leap rule, and the first and last years there are."""
+    """Compared with datetime: all years around a leap rule, and the first and last years there are."""
     for year in (1, 4, 99, 100, 400, 1900, 1996, 2000, 2024, 2026, 2100, 2400, 9999):
         days = {f"{year:04}-{month:02}-{day:02}" for month in range(14) for day in range(33)}
         real = set()
@@ -202,7 +202,7 @@ def test_every_edit_has_the_form_or_is_refused() -> None:
     for text in edits(encode(WHOLE)):
         read = attempt(partial(FORM.read, text))
         value = attempt(partial(decode, text, "thing"))
-        # What is not canonical is refused, but for the inside of objects, which are the caller's to decode.
+        # Text that is not canonical is refused, except inside objects, which the caller decodes.
         if value is not None:
             assert (read is not None) == _is_whole(value)
         elif read is not None:
@@ -213,7 +213,7 @@ def test_every_edit_has_the_form_or_is_refused() -> None:
 
 @given(st.text(alphabet='{}[]",:ab1', max_size=20), st.text(alphabet='{}[]",:ab1', max_size=20))
 def test_a_text_is_divided_in_one_way(one: str, other: str) -> None:
-    """Whatever an object holds, the words after it are found where they are."""
+    """Whatever an object holds, the parts after it are found."""
     form = TextForm("thing", 1000, {"b": OBJECT, "n": NUMBER, "x": TEXT})
     inside = one + '"n":1,"v":1,"x":"' + other
     text = '{"b":{' + inside + '},"n":2,"v":1,"x":"y"}'

@@ -242,7 +242,7 @@ def test_a_key_file_with_one_bit_turned_is_refused_or_the_same_key() -> None:
             hints.add(error.hint)
         else:
             assert key.public == ALICE.public, (place, bit)
-    # The 32 private bytes are 43 characters of base64, and most bits of a character make another of its alphabet.
+    # The 32 private bytes are 43 characters of base64, and most changed bits give another character of the alphabet.
     assert refused["malformed key file: its private key and its public key do not go together"] > 200
     assert "restore the file from a backup" in hints
 

@@ -1,4 +1,4 @@
-"""Lines and logs: what is written is read again, and nothing else is."""
+"""Lines and logs: what is written can be read again, and no other text can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log is pure, and quick to import: cryptography is loaded when a key is used, and not before."""
+"""The log is pure and fast to import: cryptography is loaded only when a key is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SSHSIG: the same bytes as ssh-keygen and the sshsig package make and take, and nothing beside."""
+"""SSHSIG: the same bytes as ssh-keygen and the sshsig package make and accept, and no others."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def make_blob(
     after: bytes = b"",
     inside: bytes = b"",
 ) -> bytes:
-    """A blob with every part replaceable."""
+    """A blob in which every part can be replaced."""
     claims = (key, namespace, reserved, algorithm, _string(kind) + _string(signature) + inside)
     return magic + struct.pack(">I", version) + b"".join(map(_string, claims)) + after
 
@@ -148,7 +148,7 @@ def test_a_signature_fits_one_message_namespace_and_key(data: st.DataObject) -> 
         sshsig.verify(blob, BOB.public, namespace, message, "bob")
     assert error.value.signer == "bob"
     assert ALICE.public.fingerprint in error.value.reason
-    # Signed for one namespace and dressed up for another, or by one key and dressed up for another.
+    # Signed for one namespace and relabelled for another, or by one key and relabelled for another.
     assert not _is_accepted(sshsig.build(ALICE.public, other_namespace, blob[-64:]), message, other_namespace)
     assert not _is_accepted(
         sshsig.build(ALICE.public, namespace, BOB.sign(namespace, message)[-64:]), message, namespace
@@ -216,7 +216,7 @@ def test_a_weak_key_in_a_blob() -> None:
 
 @pytest.mark.parametrize("multiple", range(1, 16))
 def test_s_is_below_the_order_of_the_group(multiple: int) -> None:
-    """Adding the order to S gives a second signature that lenient implementations take."""
+    """Adding the order to S gives a second signature that lenient implementations accept."""
     s = int.from_bytes(BLOB[-32:], "little") + multiple * ORDER
     signature = BLOB[-64:-32] + s.to_bytes(32, "little")
     blob = make_blob(signature=signature)

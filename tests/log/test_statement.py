@@ -1,4 +1,4 @@
-"""Statements, those about keys among them, are their texts, and say nothing in another namespace."""
+"""Statements, including those about keys, round-trip as text, and are invalid in another namespace."""
 
 from __future__ import annotations
 

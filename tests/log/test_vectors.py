@@ -1,4 +1,4 @@
-"""The test vectors, which are made without this package, against this package."""
+"""The test vectors, made without this package, hold for this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hkoji admin` on a database: copies while moves go on, copies put back, the check of everything, room, figures."""
+"""`hkoji admin` on a database: copies during moves, restored copies, the complete check, free space, figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILE = "hkoji.sqlite3"
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A service's folder, stopped: one game over, one with both a card face down, one open, one only offered."""
+    """A stopped service's folder: one game over, one with both a card face down, one open, one only offered."""
     data = tmp_path_factory.mktemp("played") / "data"
     with inside(data, seed="admin") as service:
         alice = Player(service, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register()
@@ -146,11 +146,11 @@ def test_a_page_that_is_broken_is_found(data: Path) -> None:
     try:
         assert admin.check(data).count > 0
     except StorageError as error:
-        assert "cannot read" in str(error)  # noqa: PT017 # either will do
+        assert "cannot read" in str(error)  # noqa: PT017 # either error is allowed
 
 
 def test_several_processes_find_the_same(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads in place of processes, which take seconds to start; what goes between them is packed as for processes."""
+    """Threads in place of processes, which take seconds to start; their messages are pickled as for processes."""
 
     class Packing(ThreadPoolExecutor):
         def __init__(self, jobs: int, mp_context: object) -> None:
@@ -393,6 +393,6 @@ def test_a_copy_of_postgresql_is_its_own_programs(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("CODE", "1")
     with pytest.raises(
         StorageError, match="pg_dump failed: s3cret"
-    ):  # what it says itself, which is never the password
+    ):  # the program's own message, which never has the password
         admin.backup(tmp_path / "other", None, url)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "pg_dump"]

@@ -1,4 +1,4 @@
-"""The HTTP interface against its own document, and against input that means harm."""
+"""The HTTP interface agrees with its own document, and withstands malicious input."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _PHASES = [Phase.explicit, Phase.generate]
 
 
 def test_answers_are_as_documented(api: Any, players: tuple[Player, Player], game: str) -> None:
-    """Generated requests, half of them with a login, and half of the ids those of things that are there."""
+    """Generated requests, half of them with a login, and half of the ids existing ones."""
     operations = [found.ok() for found in api.get_all_operations()]
     assert len(operations) == 21
     called: dict[str, set[int]] = {}
@@ -85,7 +85,7 @@ def test_answers_are_as_documented(api: Any, players: tuple[Player, Player], gam
 
 
 def _explore(operation: Any, statuses: set[int], known: dict[str, str], token: str) -> None:
-    """Calls an operation with generated requests and checks each answer; `statuses` gets those that came."""
+    """Calls an operation with generated requests and checks each answer; `statuses` collects the statuses."""
 
     @settings(
         max_examples=40, derandomize=True, database=None, deadline=None, suppress_health_check=_HEALTH, phases=_PHASES
@@ -103,7 +103,7 @@ def _explore(operation: Any, statuses: set[int], known: dict[str, str], token: s
 
 
 def test_real_answers_are_as_documented(service: Service, players: tuple[Player, Player], game: str, api: Any) -> None:
-    """The good case of every endpoint, which generated requests seldom reach."""
+    """The successful case of every endpoint, which generated requests seldom reach."""
     host, guest = players
     course = host.course(game)
     assert course.actor is not None
@@ -156,7 +156,7 @@ def test_every_problem_document_is_the_documented_one(service: Service) -> None:
 
 
 def test_openings_are_a_list_or_left_out(service: Service, players: tuple[Player, Player], game: str) -> None:
-    """The document says so, and so it is."""
+    """The document says so, and the service does so."""
     document = service.ask("GET", "/openapi.json").json
     openings = document["components"]["schemas"]["SubmissionModel"]["properties"]["opening"]
     assert openings["type"] == "array"

@@ -1,4 +1,4 @@
-"""A connection takes so much of a request, and not more, however it is cut into pieces."""
+"""A connection reads a request up to the limit and no further, however the request is cut into pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY = b"".join(b"x-%05d: y\r\n" % number for number in range(LIMIT))
 
 
 class Line(asyncio.Transport):
-    """What a client reads."""
+    """The answer that a client reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Line(asyncio.Transport):
 
 
 def told(pieces: Sequence[bytes]) -> tuple[bytes, bool, list[int]]:
-    """What a client that sends these pieces is told, whether the connection is closed then, and the bodies' sizes."""
+    """The answer to a client that sends these pieces, whether the connection is closed then, and the bodies' sizes."""
     taken: list[int] = []
 
     async def app(_: Scope, receive: Receive, send: Send) -> None:

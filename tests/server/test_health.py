@@ -47,7 +47,7 @@ def change(service: Inside, statement: str) -> None:
 
 
 def not_ready(service: Inside) -> Answer:
-    """The answer of a service that lives and takes no moves."""
+    """The answer of a service that is alive and accepts no moves."""
     answer = service.ask("GET", "/readyz")
     assert answer.status == 503
     assert answer.headers["content-type"] == "application/problem+json"
@@ -62,7 +62,7 @@ def test_a_service_is_alive_and_ready(service: Inside) -> None:
 
 
 def test_head_says_the_same_without_a_body(tmp_path: Path) -> None:
-    """Over a real connection: load balancers ask like this, and go on to use the connection."""
+    """Over a real connection: load balancers ask like this, and keep using the connection."""
     with serving(tmp_path / "data", forked=True) as service:
         connection = HTTPConnection("127.0.0.1", service.port, timeout=300)
         try:
@@ -92,7 +92,7 @@ def test_a_database_that_cannot_be_written_is_not_ready(service: Inside) -> None
 
 
 def test_a_full_disk_is_not_ready(service: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the write-ahead log has room for a small write still, and none for a move."""
+    """Also if the write-ahead log has room for a small write but not for a move."""
     asked = []
     free = 1 << 20
 
@@ -110,7 +110,7 @@ def test_a_full_disk_is_not_ready(service: Inside, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_log_that_cannot_be_written_changes_no_answer(service: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on the disk that is full."""
+    """As on a full disk."""
     failed = []
 
     class Full(io.StringIO):
@@ -174,7 +174,7 @@ def test_a_service_reached_by_https_says_that_it_always_is(tmp_path: Path) -> No
         ((), "203.0.113.7", "127.0.0.1"),
         (("10.0.0.0/8",), "203.0.113.7", "127.0.0.1"),
         (("127.0.0.1",), "203.0.113.7", "203.0.113.7"),
-        (("127.0.0.0/8",), "198.51.100.1, 203.0.113.7", "203.0.113.7"),  # what the client itself has sent comes first
+        (("127.0.0.0/8",), "198.51.100.1, 203.0.113.7", "203.0.113.7"),  # the client's own headers come first
     ],
 )
 def test_only_a_trusted_proxy_says_who_asks(

@@ -1,4 +1,4 @@
-"""Another key at the service: by the old one's word, by nobody else's; and a revoked one that does nothing any more."""
+"""Changing keys at the service: only the old key's signature allows it, and a revoked key is useless."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def players(service: Inside) -> tuple[Player, Player]:
 
 
 def release(service: Inside, name: str) -> str:
-    """What the host does by hand."""
+    """The operator's part, done by hand."""
     return admin.release(None if service.database else service.data, name, database=service.database)
 
 
@@ -48,7 +48,7 @@ def shown(service: Inside, name: str = "alice") -> Any:  # Any: JSON
 
 
 def refused(service: Inside, answer: Answer, status: int, code: str, before: Any) -> None:
-    """It was refused, with what to do next or why, and the player is who they were."""
+    """Checks that it was refused, with a reason or the next step, and that the player is unchanged."""
     assert (answer.status, answer.json["code"]) == (status, code), answer
     assert answer.json["detail"]
     assert shown(service) == before
@@ -140,7 +140,7 @@ def test_running_games_go_on_with_the_old_key_until_it_gives_way_there(
     change = alice.entry(game, (course.seq, course.head), Rekey(NEW.public, old.public, alice.proof(course, NEW, old)))
     assert alice.send(change).status == 201
     repeat = alice.send(change)
-    assert (repeat.status, len(repeat.json["lines"])) == (200, 1)  # signed by a key that does not count any more
+    assert (repeat.status, len(repeat.json["lines"])) == (200, 1)  # signed by a key that is no longer in force
     move = alice.make_move(alice.course(game), alice.course(game).state.legal_actions()[0])
     assert alice.send(move).json["code"] == "bad-signature"
     alice.key = NEW
@@ -235,7 +235,7 @@ def test_the_hosts_code_brings_another_key_and_the_running_game(
         assert alice.ask(f"/v1/players/{name}/recovery", body).status in (403, 409)
         assert shown(service) == before
     sent = alice.recovering(NEW, code)
-    for _ in range(2):  # an answer that got lost is asked for again
+    for _ in range(2):  # a lost answer is requested again
         assert alice.ask("/v1/players/alice/recovery", sent).status == 200
     used = alice.ask("/v1/players/alice/recovery", alice.recovering(THIRD, code))
     refused(service, used, 403, "forbidden", shown(service))
@@ -282,7 +282,7 @@ def test_a_thief_who_was_quicker_loses_the_name_again_and_with_it_every_key(
     alice.login()
     proof = encode_base64(alice.proof(alice.course(game), NEW, old))
     assert alice.ask(f"/v1/games/{game}/recovery", {"proof": proof}, alice.token).status == 201
-    assert alice.lines(game)[-1].entry.body["revocation"] is None  # what the old key has signed is no revocation
+    assert alice.lines(game)[-1].entry.body["revocation"] is None  # the old key's signature is no revocation
     play(alice, bob, game)
 
 
@@ -299,7 +299,7 @@ def test_a_seat_is_taken_over_only_while_it_is_to_move_and_only_from_a_revoked_k
     refusal = bob.ask(f"/v1/games/{game}/recovery", {"proof": proof}, bob.token)
     assert (refusal.status, refusal.json["code"]) == (403, "forbidden")
     bob.key = old
-    assert bob.ask("/v1/players/bob/revocation", bob.revoking()).status == 200  # an earlier key, by its own word
+    assert bob.ask("/v1/players/bob/revocation", bob.revoking()).status == 200  # an earlier key, by its own revocation
     bob.key = NEW
     assert not shown(service, "bob")["revoked"]
     bob.login()
@@ -307,7 +307,7 @@ def test_a_seat_is_taken_over_only_while_it_is_to_move_and_only_from_a_revoked_k
     assert (refusal.status, refusal.json["code"]) == (422, "illegal")
     assert len(bob.lines(game)) == course.seq + 1
     move = alice.make_move(alice.course(game), alice.course(game).state.legal_actions()[0])
-    assert alice.send(move).status == 201  # it was signed before, and nothing has spoilt it
+    assert alice.send(move).status == 201  # it was signed before, and is still valid
 
 
 def test_a_code_is_good_for_a_week_and_the_last_one_counts(service: Inside, players: tuple[Player, Player]) -> None:

@@ -1,4 +1,4 @@
-"""What the benchmarks write into large databases is what the store writes."""
+"""The benchmarks' rows of large databases are those that the store writes."""
 
 from __future__ import annotations
 

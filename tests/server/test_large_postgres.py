@@ -1,4 +1,4 @@
-"""What the benchmarks write into large PostgreSQL databases is what they write into SQLite files, which see."""
+"""The benchmarks' rows of large PostgreSQL databases are those that they write into SQLite files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: by route and never by path. Of several workers: test_processes."""
+"""Metrics for Prometheus are counted by route and never by path. For several workers see test_processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_figures_of_a_service(tmp_path: Path) -> None:
         assert [alice.send(again).status for _ in range(2)] == [201, 200]
         assert bob.send(bob.entry(game, (1, "0" * 64), entry_kinds.Resign())).status == 409
         assert service.ask("GET", "/wp-admin/alice").status == 404
-        assert service.ask("GET", "/metrics").status == 404  # nothing of it where players are
+        assert service.ask("GET", "/metrics").status == 404  # not on the players' address
         figures = read(port)
     hide()
     entries = 'hkoji_requests_total{method="POST",route="/v1/games/{game}/entries",status="%s"}'

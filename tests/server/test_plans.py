@@ -1,4 +1,4 @@
-"""Every statement of the stores finds what it wants in an index: none goes through a table, however large it is."""
+"""Every statement of the stores uses an index: none scans a table, however large it is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NEWEST = "the list of all games, of which the newest are taken"
 
 
 async def every_method(store: Store) -> None:
-    """Calls whatever the contract has, so that each statement is used."""
+    """Calls every method of the contract, so that each statement is used."""
     table = Table(seed=3).begin().play(4)
     one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
     await store.add_identity("key", "http://one")
@@ -93,7 +93,7 @@ def test_every_method_is_called() -> None:
 
 @contextmanager
 def noted(said: list[str]) -> Iterator[None]:
-    """Notes what SQLite is asked, with its values."""
+    """Records SQLite's statements with their values."""
     configure = module._configure
 
     def noting(connection: sqlite3.Connection, record: object) -> None:
@@ -105,7 +105,7 @@ def noted(said: list[str]) -> Iterator[None]:
 
 
 def _scanned(plan: list[str], unlimited: bool) -> list[str]:
-    """What of a plan goes through a table. What comes out of a subquery is small, and may be gone through."""
+    """The table scans in a plan. A subquery's result is small, and may be scanned."""
     tables = "service|player|retired|recovery|challenge|token|game|secret|entry|opening"
     found = [step for step in plan if re.match(rf"SCAN ({tables})\b", step)]
     return [step for step in found if unlimited or step != "SCAN game USING INDEX game_shown"]
@@ -113,7 +113,7 @@ def _scanned(plan: list[str], unlimited: bool) -> list[str]:
 
 @pytest.fixture(scope="module")
 def asked_of_sqlite(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What SQLite is asked, and how it goes about it."""
+    """SQLite's statements with their plans."""
     path = tmp_path_factory.mktemp("plans") / "hkoji.sqlite3"
     SqliteStore(path).close()  # without migrations
     said: list[str] = []
@@ -143,7 +143,7 @@ def test_sqlite_scans_no_table(asked_of_sqlite: dict[str, list[str]]) -> None:
 
 
 def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) -> None:
-    """By id, or put together of a page for each seat and status."""
+    """By id, or combined from a page for each seat and status."""
     for statement, plan in asked_of_sqlite.items():
         if "USE TEMP B-TREE FOR ORDER BY" in plan:
             few = any(step.startswith(("SEARCH game USING PRIMARY KEY", "MERGE (UNION ALL)")) for step in plan)
@@ -179,7 +179,7 @@ def test_lists_walk_in_the_index_that_finds_least(tmp_path: Path, query: Query, 
 
 
 def test_sqlite_reads_no_more_of_a_players_games_than_it_returns(asked_of_sqlite: dict[str, list[str]]) -> None:
-    """By status or by their end, never through all that a player has ever played."""
+    """By status or by their end, never through all games that a player has ever played."""
     used = set()
     for statement, plan in asked_of_sqlite.items():
         for step in plan:
@@ -199,7 +199,7 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:  # Any: JSON
 
 
 def test_postgres_scans_no_table(postgres: str) -> None:
-    """With few rows it would scan for good reasons, so it is told not to; where it cannot help it, it still does."""
+    """With few rows PostgreSQL would rightly scan, so scans are discouraged; where it has no index it still scans."""
     said: dict[str, Any] = {}
     real_async, real = psycopg.AsyncCursor.execute, psycopg.Cursor.execute
 

@@ -1,4 +1,4 @@
-"""The store on PostgreSQL: the contract, on a real server, and what is PostgreSQL's own."""
+"""The store on PostgreSQL: the contract, on a real server, and PostgreSQL's own cases."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_is_safe_and_what_is_not() -> None:
 
 
 def test_a_connection_that_has_become_unsafe_is_not_used(postgres: str) -> None:
-    """Settings may be changed while the service runs; connections that come later have the new ones."""
+    """Settings may be changed while the service runs; later connections have the new ones."""
     name = str(parse_location(postgres).database)
     with opened_at(postgres) as store, with_game(store) as table:
         with connected(postgres) as server:
@@ -299,7 +299,7 @@ def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgre
         run(store.add_player(Player("alice", key, AT, "text", "sig")))
         append = append_of(table, 0, (table.lines[1],), key=key)
         values = said.append_values(append)
-        slow = connected(postgres)  # another process, in the midst of an append
+        slow = connected(postgres)  # another process, during an append
         slow.execute("BEGIN")
         slow.execute(said.HOLD, values)
         assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
@@ -408,8 +408,9 @@ def test_connections_that_were_lost_while_idle_are_replaced(postgres: str) -> No
         assert run(store.lines(table.game)) == tuple(table.lines[:2])
 
 
-def test_the_last_words_of_a_connection_are_its_end(postgres: str) -> None:
-    """They come before the connection is seen to be closed; what was under way then may have been done."""
+def test_a_fatal_error_ends_the_connection(postgres: str) -> None:
+    """A FATAL error arrives before the closing of the connection is seen; the statement under way may have been
+    executed."""
     severities = {"FATAL": LostError, "PANIC": LostError, "ERROR": StorageError}
     with opened_at(postgres) as store, with_game(store) as table:
         for severity, expected in severities.items():
@@ -426,7 +427,7 @@ def test_the_last_words_of_a_connection_are_its_end(postgres: str) -> None:
 
 
 class _Losing:
-    """Loses the connection of the next append before or after it is done, and lets another go first then."""
+    """Loses the connection of the next append before or after it is done; then first lets another append go ahead."""
 
     def __init__(self, store: PostgresStore, *, done: bool, first: Any = None) -> None:  # Any: a coroutine
         self.store, self.done, self.first = store, done, first
@@ -486,7 +487,7 @@ def test_a_new_game_whose_connection_is_lost_is_there_once(postgres: str) -> Non
 
 
 def test_an_answer_that_came_before_the_commit_is_not_believed(postgres: str) -> None:
-    """The statement's own result comes earlier than the end of its transaction."""
+    """The statement's own result comes before the end of its transaction."""
     with opened_at(postgres) as store:
 
         async def unfinished(connection: Any) -> None:  # Any: a connection

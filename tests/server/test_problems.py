@@ -1,4 +1,4 @@
-"""Errors as problem documents: one table, all classes, nothing left out and nothing said too much."""
+"""Errors as problem documents: one table, all classes, nothing left out and nothing confidential."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
     (errors.BusyError(5), 503, {"code": "too-busy", "retry_after": 5}),
     (errors.StorageError("the disk is full"), 503, {"code": "storage"}),
 ]
-# What only ever happens on a player's side.
+# Errors that occur only on a player's side.
 ELSEWHERE = {
     errors.NotShownError,
     errors.TrustError,

@@ -1,4 +1,4 @@
-"""`hkoji serve` as one process and as several: workers that die, stops, slow and too many clients, and its log."""
+"""`hkoji serve` as one process and as several: dying workers, stops, slow clients and too many, and its log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PATIENCE = 200
 
 
 def until(seen: Callable[[], bool]) -> None:
-    """Waits for what must come."""
+    """Waits until a condition is true."""
     end = time.monotonic() + PATIENCE
     while not seen():
         assert time.monotonic() < end
@@ -84,7 +84,7 @@ def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -
     until(lambda: sum(pair.accepted for pair in pairs) >= before + 20)
     living = {f'hkoji_resident_bytes{{pid="{pid}"}}' for pid in workers(service) if alive(pid)}
     until(lambda: {name for name in read(port) if name.startswith("hkoji_resident_bytes")} == living)
-    figures = read(port)  # of all three, the one that has died included
+    figures = read(port)  # of all three, including the one that has died
     accepted = 'hkoji_requests_total{method="POST",route="/v1/games/{game}/entries",status="201"}'
     taken = figures['hkoji_appends_total{outcome="taken"}']
     assert taken >= 40
@@ -97,7 +97,7 @@ def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -
     assert not any(alive(pid) for pid in workers(service))
     assert [each.name for each in service.data.iterdir()] == ["hkoji.sqlite3"]
     log = service.log.read_text()
-    known = {player.token for pair in pairs for player in pair.players if player.token}  # who was held up has none
+    known = {player.token for pair in pairs for player in pair.players if player.token}  # a player held up has none
     assert [each for each in known | secrets_of(service.data) if each in log] == []
     dump = dumped(service.data / "hkoji.sqlite3")
     assert sum(fact.table == "entry" for fact in ledger.facts) >= 40
@@ -114,7 +114,7 @@ def test_a_worker_ends_when_its_supervisor_has_gone() -> None:
     thread.start()
     time.sleep(0.05)
     assert not server.should_exit
-    lifeline.close()  # as the system does when a process ends, however it ends
+    lifeline.close()  # as the system does when a process ends, for any reason
     thread.join(PATIENCE)
     assert server.should_exit
 
@@ -122,7 +122,7 @@ def test_a_worker_ends_when_its_supervisor_has_gone() -> None:
 def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[str]) -> None:
     ready: list[bool] = []
     listener = bind_listener("127.0.0.1", 0)
-    broken: Any = sys.exit  # which fails, given what a worker is given
+    broken: Any = sys.exit  # it fails with a worker's arguments
     with pytest.raises(StorageError, match="a worker could not start; its exit code is 1"):
         Workers(2, broken, listener, lambda _: None).run(lambda: ready.append(True))
     assert ready == []
@@ -135,14 +135,14 @@ def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[
 
 
 def test_a_service_without_a_name_has_its_address_or_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two friends' services that listen everywhere are not one to their players."""
+    """Two friends' services that listen on all addresses are not the same to their players."""
     monkeypatch.setattr(socket, "gethostname", lambda: "alices-machine")
     with closing(bind_listener("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert default_origin(listener, "127.0.0.1") == f"http://127.0.0.1:{port}"
         assert default_origin(listener, "0.0.0.0") == f"http://alices-machine:{port}"
         assert default_origin(listener, "::") == f"http://alices-machine:{port}"
-        monkeypatch.setattr(socket, "gethostname", lambda: "alice's machine")  # what no statement could hold
+        monkeypatch.setattr(socket, "gethostname", lambda: "alice's machine")  # no statement could contain it
         assert default_origin(listener, "0.0.0.0") == f"http://0.0.0.0:{port}"
 
 
@@ -182,7 +182,7 @@ def connected(service: Service) -> socket.socket:
 
 
 def raw(service: Service, *parts: bytes) -> bytes:
-    """What is answered to bytes as they are, until the service closes."""
+    """The answer to raw bytes, until the service closes."""
     with connected(service) as sock:
         for part in parts:
             sock.sendall(part)
@@ -222,7 +222,7 @@ def test_a_request_that_does_not_come_whole_is_ended_and_a_quiet_connection_is_k
             assert (b"HTTP/1.1 200 " in answer) == (name == "half a second"), name
             assert b"HTTP/1.1 408 " in answer, name
             assert b'"code": "too-slow"' in answer, name
-        assert healthy(socks["quiet"])  # its time has been longer than a request's
+        assert healthy(socks["quiet"])  # longer than a request's time limit
 
 
 def test_one_connection_too_many_is_refused_and_no_other(strict: Service) -> None:
@@ -253,7 +253,7 @@ def test_the_largest_body_is_a_setting(strict: Service) -> None:
 
 
 def secrets_of(data: Path) -> set[str]:
-    """All that the database holds and nobody may read in a log."""
+    """All confidential values in the database, which no log may contain."""
     with closing(sqlite3.connect(data / "hkoji.sqlite3")) as database:
         key = database.execute("SELECT private_key FROM service").fetchone()[0].splitlines()[1:-1]
         seeds = [row[0] for row in database.execute("SELECT seed FROM secret")]
@@ -273,7 +273,7 @@ def test_the_most_talkative_log_holds_no_secrets(strict: Service) -> None:
         held: Any = course.state.to_json()["hands"]
         hands.add(held[player is bob])
         assert player.send(player.make_move(course, f"1{held[player is bob][0]}")).status == 201
-    # And what goes wrong: not legal, signed by another, not understood, no token, a false one, too large.
+    # Also failures: illegal, signed by another, not understood, no token, a false one, too large.
     assert alice.send(alice.make_move(alice.course(game), "1A")).status == 422
     bob.key, kept = PrivateKey.from_seed(b"x" * 32), bob.key
     assert bob.send(bob.make_move(bob.course(game), "1A")).status in (403, 409)

@@ -1,4 +1,4 @@
-"""Rate limits: one law for both storages, held by all processes together; and what clients are told."""
+"""Rate limits: one law for both storages, shared by all processes; and the answers to clients."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Open = Callable[[], Rates]
 
 
 class RatesContract:
-    """What every storage does. `opened` opens it as one more process would."""
+    """The laws of every storage. `opened` opens it as another process would."""
 
     @pytest.fixture
     def clock(self) -> Time:
@@ -183,7 +183,7 @@ def test_a_player_who_moves_too_often_waits_and_nobody_else(tmp_path: Path) -> N
         other = bob.new()
         bob.join(game)
         before = service.ask("GET", f"/v1/games/{game}/log").body
-        # What somebody else signs in alice's name is not counted for alice, however often it comes.
+        # Requests that somebody else signs in alice's name never count for alice.
         forged = Player(service, "alice")
         for _ in range(9):
             assert forged.send(forged.entry(other, forged.head(other), entry_kinds.Resign())).status == 403

@@ -1,4 +1,4 @@
-"""Views, logs and entries over plain routes; views are kept while they are current, each for its own viewer."""
+"""Views, logs and entries over plain routes; views are cached while they are current, each for its own viewer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
 
 
 def whole(answer: Answer) -> tuple[int, dict[str, str], bytes]:
-    """All of an answer but the request's own number, which is in no body of these."""
+    """All of an answer except the request's own number, which is in no body of these."""
     headers = dict(answer.headers)
     assert headers.pop("x-request-id").encode() not in answer.body
     return answer.status, headers, answer.body
@@ -125,7 +125,7 @@ def test_plain_routes_judge_requests_as_fastapi_would(room: Tables) -> None:
     for method, path in requests:
         try:
             expected = reference.ask(method, path)
-        except ResponseValidationError:  # it was accepted, and then there is nothing behind the documentation
+        except ResponseValidationError:  # accepted: the reference application has no result to return
             expected = Answer(200, {}, b"")
         found = room.one.ask(method, path, token=room.alice.token)
         if expected.status < 300:
@@ -142,7 +142,7 @@ def test_plain_routes_judge_requests_as_fastapi_would(room: Tables) -> None:
 def test_a_query_is_split_as_the_standard_library_does(parts: list[str]) -> None:
     text = "".join(parts)
     found = plain_routes.parse_query(text)
-    found.pop("", None)  # what stands before a "=" alone is no parameter's name
+    found.pop("", None)  # text before a lone "=" is no parameter's name
     expected = dict(parse_qsl(text, keep_blank_values=True))
     expected.pop("", None)
     assert found == expected
@@ -162,7 +162,7 @@ def test_answers_of_a_view_and_a_log(room: Tables) -> None:
 
 
 def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
-    """What stands in the rows is what reading it and writing it again gives, for every form that a line can have."""
+    """The text in the rows is what reading and writing it again gives, for every form that a line can have."""
     logs = [parse_log(path.read_bytes()) for path in sorted(VECTORS.glob("games/**/*.jsonl"))]
     logs += [tuple(Table(ruleset(), seed=7).begin().play().lines) for ruleset in RULESETS.values()]
     lines = [line for log in logs for line in log if line.receipt is not None]
@@ -209,7 +209,7 @@ def test_a_view_is_made_once_for_each_head_and_seat(room: Tables) -> None:
 
 
 def test_nothing_stale_is_shown_whoever_has_moved(tmp_path: Path) -> None:
-    """Each process keeps views, and each sees at once what the other has taken."""
+    """Each process caches views, and each sees at once what the other has accepted."""
     with tables(tmp_path) as room:
         for number in range(6):
             for player, process in product((room.alice, room.bob), (room.one, room.two)):
@@ -228,7 +228,7 @@ def test_nothing_stale_is_shown_whoever_has_moved(tmp_path: Path) -> None:
 
 
 def test_a_kept_view_is_for_no_other_eyes(room: Tables) -> None:
-    """Whatever is kept, and in whichever order it is asked for."""
+    """Regardless of what is cached, and of the order of requests."""
     own: dict[str, bytes] = {}
     for player in (room.alice, room.bob, room.alice, room.bob):
         shown = room.view(player)

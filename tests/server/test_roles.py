@@ -1,4 +1,5 @@
-"""Who gets what: the table in roles.txt, each cell of it asked, and every endpoint of the API's document in it."""
+"""Access rights: every cell of the table in roles.txt is tested, and the table has every endpoint of the API's
+document."""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ from tests.support.service import Answer, Player, begin
 TABLE: Final = Path(__file__).with_name("roles.txt")
 HOLDS: Final = ("public", "hand", "problem", "token", "nothing")
 UNDOCUMENTED: Final = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
-"""What the application answers besides its API: the API's documentation."""
+"""The application's answers besides its API: the API's documentation."""
 
 
 class Cell(NamedTuple):
-    """What a role gets of an endpoint."""
+    """The result for a role at an endpoint."""
 
     method: str
     path: str
@@ -56,12 +57,12 @@ def cells(text: str) -> list[Cell]:
 CELLS: Final = cells(TABLE.read_text())
 ROLES: Final = tuple(dict.fromkeys(cell.role for cell in CELLS))
 REVEALED: Final = {"owner": "host", "opponent": "guest", "expired": "host", "left": "host", "revoked": "host"}
-"""Whose cards a role may be shown where it says `hand`."""
+"""The players whose cards a role may be shown where the table says `hand`."""
 
 
 @dataclass
 class Hall:
-    """A service with its players, and what each of them has to hide."""
+    """A service with its players, and the secrets of each."""
 
     service: Inside
     games: int = 0
@@ -72,7 +73,7 @@ class Hall:
         return Player(self.service, name, key, name.encode().hex().ljust(64, "0")).register()
 
     def seat(self) -> tuple[Player, Player, str]:
-        """A game of its own, in which both have a card face down and the host is to move."""
+        """A new game in which both have a card face down and the host must move."""
         self.games += 1
         host, guest = self.player(f"host{self.games}"), self.player(f"guest{self.games}")
         game = begin(host, guest, Hanamikoji())
@@ -90,7 +91,7 @@ def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
 
 @dataclass
 class Visit:
-    """A role in a game of its own: who asks with what token, and what there is to hide."""
+    """A role in a new game: who asks with which token, and the secrets."""
 
     hall: Hall
     role: str
@@ -118,7 +119,7 @@ class Visit:
         """The request of a cell."""
         address = path.format(name=self.host.name, game=self.game)
         if path.endswith("/events"):
-            address += "?wait=0"  # what there is already, and no more
+            address += "?wait=0"  # only past events
         if method == "GET":
             return self.hall.service.ask("GET", address, token=self.token)
         body: Any = None
@@ -139,7 +140,7 @@ class Visit:
             case "/v1/offers":
                 body = {"ruleset": Hanamikoji().to_json()}
             case "/v1/games/{game}/entries":
-                # Who owes the move hides cards with it; the others try what hides none.
+                # The seat that owes the move hides cards with it; the others try one that hides none.
                 legal = self.course.state.legal_actions()
                 hiding = [action for action in legal if self.course.setup.ruleset.hidden(action)]
                 action = hiding[0] if self.me is self.host else next(each for each in legal if each not in hiding)
@@ -156,7 +157,7 @@ class Visit:
         return {"text": statement.text, "sig": self.me.signed(statement.text, sshsig.REGISTER)}
 
     def secrets(self) -> dict[str, set[str]]:
-        """Everything that somebody has to hide, by whose it is."""
+        """All secrets, by their owner."""
         store = SqliteStore(self.hall.service.data / "hkoji.sqlite3")
         try:
             history, identity = asyncio.run(store.history(self.game)), asyncio.run(store.identity())
@@ -177,7 +178,7 @@ class Visit:
 
 
 def held(text: str, secrets: dict[str, set[str]]) -> set[str]:
-    """Whose secrets stand in a text."""
+    """The owners of the secrets in a text."""
     return {whose for whose, them in secrets.items() if any(each in text for each in them)}
 
 
@@ -214,7 +215,7 @@ def _paths(routes: Iterable[Any], prefix: str = "") -> Iterator[str]:
 
 
 def test_a_table_that_lacks_something_is_found() -> None:
-    """Of the check above: a new endpoint, or a new method of an old one, is not in the table."""
+    """The check above fails if a new endpoint, or a new method of an old one, is missing in the table."""
     rows = {(cell.method, cell.path) for cell in CELLS}
     paths: dict[str, dict[str, object]] = {}
     for method, path in rows:
@@ -244,12 +245,12 @@ def test_everybody_gets_what_the_table_says(hall: Hall, role: str) -> None:
             assert answer.headers["content-type"] == "application/problem+json"
             assert answer.json["status"] == cell.status
         if cell.holds == "token":
-            # Nobody's old one, and it logs in who asked for it.
+            # Nobody's old login, and it logs the asker in.
             mine = hall.service.ask("GET", "/v1/me/games", token=answer.json["token"])
             assert mine.status == 200
             assert [game["game"] for game in mine.json["games"]] == ([visit.game] if role != "stranger" else [])
         if cell.holds == "nothing":
             assert answer.body == b""
             assert hall.service.ask("GET", "/v1/me/games", token=visit.token).status == 401
-        if cell.method == "POST":  # it may have changed what is asked about
+        if cell.method == "POST":  # the request may have changed it
             visit = None

@@ -1,4 +1,4 @@
-"""The service over real HTTP: whole games, refusals that change nothing, races, restarts, and silence about secrets."""
+"""The service over real HTTP: complete games, refusals that change nothing, races, restarts, and secrecy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def players(service: Service) -> tuple[Player, Player]:
 
 
 def dump(service: Service) -> list[str]:
-    """All that the database holds."""
+    """The contents of all tables."""
     return everything(service.database or service.data / "hkoji.sqlite3")
 
 
@@ -305,7 +305,7 @@ def test_of_two_racing_moves_one_is_accepted(service: Service, players: tuple[Pl
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest) -> str | None:
-    """Where services started on `data` keep their games."""
+    """The database of services started on `data`."""
     return str(request.getfixturevalue("postgres")) if request.param == "postgres" else None
 
 

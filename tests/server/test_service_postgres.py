@@ -1,4 +1,4 @@
-"""The service over real HTTP on PostgreSQL: what it promises on SQLite, by the same tests."""
+"""The service over real HTTP on PostgreSQL keeps the promises that it keeps on SQLite, by the same tests."""
 
 from __future__ import annotations
 

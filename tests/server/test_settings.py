@@ -1,4 +1,4 @@
-"""Settings: an argument counts before the environment, that before the file; what is wrong is named and not quoted."""
+"""Settings: arguments override the environment, which overrides the file; errors name a setting and never quote it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hkoji.errors import StorageError, UsageError
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HKOJI_SERVER_CONFIG", "")  # taken back after the test, whatever `load` makes of it
+    monkeypatch.setenv("HKOJI_SERVER_CONFIG", "")  # the fixture restores it after the test, even if `load` changes it
     path = tmp_path / "service.toml"
     path.write_text('port = 1\nworkers = 3\nlog_level = "info"\ntrusted_proxy = ["10.0.0.0/8", "::1"]\n')
     return path
@@ -24,7 +24,7 @@ def test_argument_before_environment_before_file_before_default(file: Path, monk
     found = load(file, port=5, workers=None)
     assert (found.port, found.workers, found.log_level, found.max_body) == (5, 4, "info", 16_384)
     assert found.trusted_proxy == ("10.0.0.0/8", "::1")
-    assert load(None).workers == 4  # the file is found again by processes that are started from here
+    assert load(None).workers == 4  # `load` has set the variable with the file's path, for processes started from here
 
 
 def test_a_list_in_the_environment_is_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_a_list_in_the_environment_is_separated_by_commas(monkeypatch: pytest.Mo
         ({"limit_address": "10/day"}, "limit_address: a rate is like 600/minute"),
         ({"limit_player": "0/minute"}, "limit_player: a rate is like 600/minute"),
         ({"metrics": "9464"}, "metrics: an address has the form HOST:PORT"),
-        # What no statement can hold: a service of that name would start, and nobody could register or log in.
+        # No statement can contain it: a service of that name would start, and nobody could register or log in.
         ({"origin": "https://hanamikoji example"}, "origin: an origin is"),
         ({"origin": 'https://a"b.example'}, "origin: an origin is"),
         ({"origin": "https://caffè.example"}, "origin: an origin is"),

@@ -1,8 +1,8 @@
-"""What others see does not depend on what they cannot know.
+"""Answers to others do not depend on what they cannot know.
 
-Two services are given the same randomness and the same time, and two games are played on them by the same keys; they
-differ in one face-down card only. All that the other player, a spectator and the public are told must be the same
-bytes, but for what a commitment, and the hashes and signatures over it, make different.
+Two services get the same randomness and the same time, and the same keys play two games on them, which differ in one
+face-down card only. All answers to the other player, a spectator and the public must be the same bytes, except for
+commitments and the hashes and signatures over them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tables(tmp_path: Path) -> Iterator[list[tuple[Inside, Player, Player, str]]]
 
 
 def others(service: Inside, guest: Player, game: str) -> bytes:
-    """All that anyone but the host is told of a game."""
+    """All answers about a game to anyone but the host."""
     asked = [
         service.ask("GET", f"/v1/games/{game}/view", token=guest.token),
         service.ask("GET", f"/v1/games/{game}"),
@@ -69,7 +69,7 @@ def test_a_face_down_card_changes_nothing_that_others_are_told(
         answer = host.send(host.make_move(host.course(game), f"1{card}"))
         assert answer.status == 201
         answers.append(answer.body)
-        # What the guest does next is the same too, and so is what is said when it is wrong.
+        # The guest's next steps get the same answers too, including the errors.
         wrong = guest.send(guest.make_move(guest.course(game), "1" + lacking(guest, game)))
         assert wrong.status == 422
         right = guest.send(guest.make_move(guest.course(game), f"1{sorted(hands(guest, game)[1])[0]}"))

@@ -1,4 +1,4 @@
-"""The store on SQLite: the contract, and what is SQLite's own."""
+"""The store on SQLite: the contract, and SQLite's own cases."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_only_the_owner_may_read_the_files(path: Path) -> None:
 
 
 def test_new_folders_are_synced_into_those_that_hold_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a power cut takes away the folder, and all that was acknowledged with it."""
+    """Otherwise a power cut takes away the folder, with everything acknowledged in it."""
     synced: list[int] = []
     fsync = os.fsync
 
@@ -167,7 +167,7 @@ def test_a_commit_that_fails_fails_all_that_waited_for_it(path: Path) -> None:
 
 @pytest.mark.parametrize("spoiled", ["BEGIN", "ROLLBACK"])
 def test_a_read_that_fails_is_the_only_one(path: Path, spoiled: str) -> None:
-    """Left in a transaction, the connection would fail for ever, or show for ever what was there when it began."""
+    """A connection left in a transaction would fail for ever, or show the old state for ever."""
 
     class Once:
         armed = False
@@ -234,7 +234,7 @@ ENDED = (  # another game, which is over
 
 
 def assert_ended_is_found(store: Store) -> None:
-    """As one that was over at its last change."""
+    """As a finished game at its last change."""
     for player in ("alice", "carol"):
         (over,) = run(store.games(Query(player=player, status="finished")))
         assert over.game.startswith("ffff")
@@ -243,7 +243,7 @@ def assert_ended_is_found(store: Store) -> None:
 
 
 def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_it(path: Path) -> None:
-    """tests/data/databases/v0001.sql is what a service of that time had on its disk: two players and a running game."""
+    """tests/data/databases/v0001.sql is the database of an early service: two players and a running game."""
     path.parent.mkdir()
     with sqlite3.connect(path) as old:
         old.executescript((DATABASES / "v0001.sql").read_text())

@@ -1,4 +1,4 @@
-"""Waiting: every entry is told once and in order, whatever is lost; and thousands who wait cost little."""
+"""Waiting clients get every entry once and in order, whatever is lost; and thousands of them cost little."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEAF = 0.0
 
 
 def hub_at(room: Room, **options: Any) -> WaitingHub:  # Any: options by name
-    return WaitingHub(room, **{"most": 10_000, "pace": QUICK, **options})  # type: ignore[arg-type] # all it needs of a store
+    return WaitingHub(room, **{"most": 10_000, "pace": QUICK, **options})  # type: ignore[arg-type] # all it needs
 
 
 def named(number: int) -> str:
@@ -38,7 +38,7 @@ def named(number: int) -> str:
 @pytest.mark.parametrize("heard", [1.0, 0.5, DEAF])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_entry_is_told_once_and_in_order(seed: int, heard: float) -> None:
-    """Readers of one game and of all of a player's, at two hubs, broken off again and again, at any byte."""
+    """Readers of one game and of all of a player's, at two hubs, cut off again and again, at any byte."""
     chance = random.Random(seed)
     room = Room(chance, heard)
 
@@ -47,7 +47,7 @@ def test_every_entry_is_told_once_and_in_order(seed: int, heard: float) -> None:
         room.write(named(0), "alice")
         ears = [Ear(room, named(0)) for _ in range(4)] + [Ear(room, player="alice") for _ in range(3)]
         early = asyncio.Event()
-        for ear in ears[4:]:  # they begin before there is anything but the first entry
+        for ear in ears[4:]:  # they begin when there is only the first entry
             early.set()
             await ear.listen(hubs[0], early, wait=0)
         over = asyncio.Event()
@@ -79,7 +79,7 @@ def test_every_entry_is_told_once_and_in_order(seed: int, heard: float) -> None:
 
 
 def test_whoever_waits_is_woken_without_any_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some hundred of them, on as many games: looked for together, and by no task of their own."""
+    """Some hundred of them, on as many games: looked up together, without a task each."""
     room = Room(random.Random(1), DEAF)
 
     async def work() -> None:
@@ -212,7 +212,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
 
 
 def test_a_client_may_ask_for_what_it_likes(server: Inside) -> None:
-    """Absurd places and times are refused, or mean nothing; never a 500, and nobody is left waiting."""
+    """Absurd places and times are refused or ignored; never a 500, and nobody is left waiting."""
     alice = Player(server, "alice").register()
     game = alice.new()
     head = alice.head(game)[0]
@@ -277,8 +277,8 @@ def test_a_move_at_one_process_wakes_who_waits_at_the_other_and_a_stop_lets_go(t
             for where, service in (("here", one), ("there", two))
             for name, path in (("game", events), ("all", "/v1/events"))
         ]
-        # Those who come later than the move are told of it too, so nothing here depends on who was first; but for
-        # the streams of all games, which begin when they begin.
+        # Clients that come later than the move get it too, so the order does not matter here; except the streams of all
+        # games, which begin at the present.
         time.sleep(0.5)
         course = alice.course(game)
         assert course.actor is not None

@@ -25,7 +25,7 @@ AT = "2026-11-20T12:00:00Z"
 
 @dataclass
 class Room:
-    """A store for a hub: what it needs of one. Reads take a turn of the loop or several; some hints are lost."""
+    """A store with what a hub needs. Reads take one or several turns of the event loop; some hints are lost."""
 
     chance: random.Random
     heard: float = 1.0
@@ -89,7 +89,7 @@ class Room:
 
 @dataclass
 class Ear:
-    """One who reads a game, or all of a player's, in one stream after another; `told` is what they were told."""
+    """A reader of one game, or of all of a player's, in one stream after another; `told` are the entries received."""
 
     room: Room
     game: str | None = None
@@ -107,7 +107,7 @@ class Ear:
         return PlayerFollower(self.player, cursor, hub, store, sources)  # type: ignore[arg-type] # all it needs
 
     async def listen(self, hub: WaitingHub, gone: asyncio.Event, *, wait: int = 3600, cut: bool = False) -> None:
-        """One stream, until it ends or the reader is gone; `cut`: the last that was sent does not arrive."""
+        """One stream, until it ends or the reader is gone; `cut`: the last block does not arrive completely."""
         said = bytearray()
 
         async def receive() -> dict[str, str]:
@@ -129,7 +129,7 @@ class Ear:
         self._read(bytes(said))
 
     def _read(self, said: bytes) -> None:
-        """What a client makes of it: an event counts when it has come whole."""
+        """The client's reading: an event counts when it has arrived completely."""
         lines = (line for line in said.splitlines(keepends=True) if line.endswith(b"\n"))
         for event in read_events(line for line in lines):
             if event is None:
@@ -142,14 +142,14 @@ class Ear:
 
 
 async def until(what: Callable[[], bool], patience: float = 120.0) -> None:
-    """Waits for something that must come; for long, on a machine that is busy."""
+    """Waits for something that must come; long, because the machine may be busy."""
     async with asyncio.timeout(patience):
         while not what():
             await asyncio.sleep(0.01)
 
 
 async def visits(ear: Ear, hubs: list[WaitingHub], over: asyncio.Event) -> None:
-    """One stream after another, at any of the hubs, each broken off after a moment, until `over`."""
+    """One stream after another, at any of the hubs, each cut off after a moment, until `over`."""
     chance = ear.room.chance
     while not over.is_set():
         gone = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Boards and sentences made from arguments alone, as a service makes them for several people at once."""
+"""Boards and sentences depend on arguments alone, so that a service can make them for several people at once."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_cards_can_be_those_of_another_deck() -> None:
 
 @every_game
 def test_styles_are_those_of_the_reader(ruleset: Ruleset) -> None:
-    """A board names its styles; without the marks that the reader puts round them it is the same text."""
+    """A board names its styles; without the reader's marks it is the same text."""
     seen = to_answer(ruleset, 0)
 
     def marked(text: str, *styles: str) -> str:

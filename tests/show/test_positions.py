@@ -1,4 +1,4 @@
-"""Drawings of positions: well-formed, within their edges, with every card once, and blind to what eyes cannot see."""
+"""Drawings of positions: well-formed, within their edges, with each card once, and without what a viewer cannot see."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_every_card_of_the_pack_is_drawn_once(ruleset: Ruleset, seed: int, data:
     eyes = data.draw(st.sampled_from(EVERY))
     stop = data.draw(st.sampled_from(stops(see(full, eyes))))
     found = Counter(drawn_cards(draw(stop, eyes)))
-    # A round that is over leaves the removed card of Hanamikoji in the box.
+    # After a round the removed card of Hanamikoji stays in the box.
     away = int(stop.step.course.state.deck == "" and ruleset.name == "hanamikoji")
     assert found.total() == ruleset.pack.size - away
     copies = dict(zip(ruleset.pack.kinds, ruleset.pack.copies, strict=True))

@@ -1,4 +1,4 @@
-"""SVG as text: escaping, numbers, groups; and charts that are as long as their shares."""
+"""SVG as text: escaping, numbers, groups; and charts whose bars have the lengths of their shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eyes: a seat's are what that seat had seen at the time, for every game; nothing hidden shows through them."""
+"""Eyes: a seat's show what that seat had seen at the time, for every game, and nothing hidden."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: f"{r.
 @every_ruleset
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_seat_sees_afterwards_what_it_saw_then(ruleset: Ruleset, seat: int) -> None:
-    """At every entry of a game that is over: the position that the player's own client showed at that time."""
+    """At every entry of a finished game: the position that the player's own client showed at that time."""
     table = new_game(7, ruleset)
     then = {}
     while table.course.status == "playing":
@@ -113,7 +113,7 @@ def test_a_sealed_game_keeps_its_hands_until_the_unseal(ruleset: Ruleset) -> Non
     spectator = see(sealed, SPECTATOR)
     table.unseal()
     full = replay(table.lines)
-    # What the end has opened since was face down for a spectator of the time.
+    # Cards opened at the end were face down for a spectator of the time.
     assert see(full, SPECTATOR).events == spectator.events
     for eyes in (HOST, GUEST):
         assert see(full, eyes).steps[-2].course.state == full.steps[-2].course.state.project(eyes.seat)

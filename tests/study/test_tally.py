@@ -1,4 +1,4 @@
-"""Counts over games against counts made another way: from the games' transcripts, as text."""
+"""Counts over games agree with counts made from the games' transcripts, as text."""
 
 from __future__ import annotations
 

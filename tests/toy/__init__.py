@@ -1,6 +1,6 @@
-"""Showdown, a game made up for the tests: what docs/adding-a-game.md asks for, and nothing else.
+"""Showdown, a game made up for the tests: everything that docs/adding-a-game.md asks for, and nothing else.
 
-It is added to the registries by `register`, which stands for the lines that the recipe adds to them.
+`register` adds it to the registries, in place of the lines that the recipe adds to them.
 """
 
 from __future__ import annotations

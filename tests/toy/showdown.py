@@ -1,4 +1,4 @@
-"""The rules of Showdown, whole.
+"""The complete rules of Showdown.
 
 Twelve cards, two each of A (1) to F (6). Two are removed, three dealt to each seat; two turns each: draw a card, then
 hide one (`HC`: face down, it counts) or offer one (`OC`: the other seat takes it, `-T`, or leaves it, `-L`), each once.
