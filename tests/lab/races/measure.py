@@ -232,7 +232,7 @@ def main() -> int:
     for what, count in sorted(counts.items()):
         print(f"  {what:36} {count:12,}")
     wrong = done.wrong
-    print(f"{len(wrong)} wrong;  {time.monotonic() - began:,.0f} s in all")
+    print(f"{len(wrong)} wrong; {time.monotonic() - began:,.0f} s in all")
     for complaint in wrong[:_SHOWN]:
         print(f"  {complaint}")
     return 1 if wrong else 0
