@@ -111,7 +111,7 @@ def _receive(pipe: Connection) -> PlayedGame | SeatedBotError:
 
 def _died() -> HkojiError:
     return HkojiError(
-        tell("a process of the match has died"), hint=tell("with --jobs 1 everything happens in this one")
+        tell("a process of the match has died"), hint=tell("with --jobs 1 everything runs in this process")
     )
 
 

@@ -174,13 +174,13 @@ class ProgramBot:
         """Describes what a kept program has done since its last answer."""
         said = os.read(_pipe(process.stdout).fileno(), _MOST_BYTES).decode("utf-8", "replace").strip()
         if said:
-            return tell("it spoke without being asked: {text}", text=repr(shorten(said)))
+            return tell("it wrote a line before it was asked: {text}", text=repr(shorten(said)))
         return _ending(process.wait())
 
     def _one_line(self, said: bytes) -> str:
         lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
         if not lines:
-            raise self._failed(tell("it said nothing"))
+            raise self._failed(tell("it wrote nothing"))
         if len(lines) > 1:
             raise self._failed(tell("it said more than one line, beginning with {text}", text=repr(shorten(lines[0]))))
         return lines[0]

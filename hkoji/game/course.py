@@ -196,13 +196,13 @@ class Course(NamedTuple):
     def _check_author(self, entry: Entry, body: EntryBody) -> None:
         by_server, author = entry.by == SERVER_NAME, body.AUTHOR
         if by_server != (author in _BY_SERVICE):
-            raise ForbiddenError(tell("a {kind} is not for {by} to write", kind=entry.kind, by=entry.by))
+            raise ForbiddenError(tell("{by} may not write a {kind}", kind=entry.kind, by=entry.by))
         owed = self.server_owes()
         if by_server:
             in_turn = author is Author.SERVICE_ANY_TURN and self.actor is not None and owed is None
             after_end = author is Author.SERVICE_AFTER_END and self.stage is Stage.UNSEAL
             if not in_turn and not after_end and entry.kind != owed:
-                raise IllegalError(tell("the service has no {kind} to write now", kind=entry.kind))
+                raise IllegalError(tell("the service owes no {kind} now", kind=entry.kind))
             return
         if owed is not None:
             raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)

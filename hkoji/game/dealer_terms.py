@@ -133,7 +133,7 @@ def parse_terms(value: JsonValue) -> Terms:
 def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
     """Checks the seed that entry `seq` of a game publishes. Raises `CommitmentError`."""
     if terms.commitment(game, seed) != terms.seed_commit:
-        raise CommitmentError(tell("the seed does not give its commitment"), seq=seq, part=0)
+        raise CommitmentError(tell("the seed does not match its commitment"), seq=seq, part=0)
 
 
 def verify_end(terms: Terms, game: str, seq: int, seed: str | None) -> None:

@@ -95,13 +95,13 @@ def parse_openings(value: JsonValue) -> tuple[Opening, ...]:
 def verify_entropy(game: str, seat: int, entropy: str, commit: str | None, seq: int) -> None:
     """Checks the entropy (64 hex digits) that a seat reveals at entry `seq`. Raises `CommitmentError`."""
     if entropy_commit(game, seat, entropy) != commit:
-        raise CommitmentError(tell("the entropy does not give its commitment"), seq=seq, part=0)
+        raise CommitmentError(tell("the entropy does not match its commitment"), seq=seq, part=0)
 
 
 def verify_opening(game: str, opening: Opening, commit: str | None) -> None:
     """Checks that an opening matches its commitment (None: the log has none there). Raises `CommitmentError`."""
     if opening.commitment(game) != commit:
-        raise CommitmentError(tell("it does not give its commitment"), seq=opening.seq, part=opening.part)
+        raise CommitmentError(tell("it does not match its commitment"), seq=opening.seq, part=opening.part)
 
 
 def verify_openings(game: str, openings: Iterable[Opening], commits: Iterable[str]) -> None:

@@ -161,8 +161,8 @@ def test_standard_error_passes_through(written: type[Program], capfd: pytest.Cap
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "it said nothing"),
-        ("print()", "it said nothing"),
+        ("", "it wrote nothing"),
+        ("print()", "it wrote nothing"),
         ("print('1G'); print('really')", "more than one line, beginning with '1G'"),
         ("print('pass')", "'pass' is not a move"),
         ("import sys; sys.stdout.buffer.write(bytes(range(128, 256)))", "is not a move"),
@@ -242,7 +242,7 @@ def test_a_kept_program_that_speaks_out_of_turn(written: type[Program], tmp_path
     assert bot.decide(opening()) == "1G"
     file.write_text("now")
     until(lambda: not file.read_text())
-    with pytest.raises(BotError, match="without being asked: '1F'"):
+    with pytest.raises(BotError, match="before it was asked: '1F'"):
         bot.decide(opening())
 
 

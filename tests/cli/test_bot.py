@@ -143,7 +143,7 @@ def test_the_same_seed_plays_the_same(alice: Shell, game: str, service: MemorySe
         ("print('pass')", "'pass' is not a move"),
         ("print('1AA')", "is not a move"),
         ("print('-A')", "-A is not legal"),
-        ("", "it said nothing"),
+        ("", "it wrote nothing"),
         ("raise SystemExit(1)", "exit code 1"),
         ("import time; time.sleep(3600)", "not answered within 0.4 s"),
     ],

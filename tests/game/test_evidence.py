@@ -259,8 +259,8 @@ def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
     for body, reason in (
         (entry_kinds.Timeout(1 - actor, AT), "does not owe an entry"),
         (entry_kinds.Timeout(actor, EARLIER), "the timeout counts from"),
-        (entry_kinds.End((), Outcome("resign", 0), table.refereed.seed), "the service has no end to write now"),
-        (entry_kinds.RevealBody(table.refereed.openings), "the service has no reveal to write now"),
+        (entry_kinds.End((), Outcome("resign", 0), table.refereed.seed), "the service owes no end now"),
+        (entry_kinds.RevealBody(table.refereed.openings), "the service owes no reveal now"),
     ):
         line = follow(table.server, table.lines[-1], body)
         for refused in (line, line._replace(receipt=None)):

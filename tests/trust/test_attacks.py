@@ -559,7 +559,7 @@ def _after_a_secret() -> Table:
 def test_no_reveal_where_one_is_due(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The service cannot write the timeout of another seat in the meantime either."""
     game, number = revealed(service, alice, bob)
-    reason = f"entry {number} of the log does not hold: the service has no timeout to write now"
+    reason = f"entry {number} of the log does not hold: the service owes no timeout now"
     lie = instead_of(number, entry_kinds.Timeout(0, AT))
     caught(service, alice, lambda: alice.position(game), reason, lie)
     assert proven(service, alice, game) == {"server"}
@@ -578,7 +578,7 @@ def test_other_cards_in_a_reveal(service: HostileService, alice: LocalPlayer, bo
     assert isinstance(reveal, entry_kinds.RevealBody)
     one, *rest = reveal.openings
     forged = one._replace(cards="A" if one.cards != "A" else "B")
-    reason = f"entry {number} of the log does not hold: .* does not give its commitment"
+    reason = f"entry {number} of the log does not hold: .* does not match its commitment"
     lie = instead_of(number, entry_kinds.RevealBody((forged, *rest)))
     caught(service, alice, lambda: alice.position(game), reason, lie)
     assert proven(service, alice, game) == {"server"}

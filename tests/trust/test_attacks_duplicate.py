@@ -62,7 +62,7 @@ def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) ->
     table = unsealed(ruleset)
     number = len(table.lines) - 1 - left
     forged = goes_on(table, number, (entry_kinds.Unseal(DEAL[1]), "server"))
-    reason = f"entry {number} of the log does not hold: the service has no unseal to write now"
+    reason = f"entry {number} of the log does not hold: the service owes no unseal now"
     refuted(tmp_path / "x", table, forged, (AuditStep.REPLAY, number, "server"), reason)
 
 

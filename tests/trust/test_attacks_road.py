@@ -108,7 +108,7 @@ def test_intrigues_commitments_exchanged_and_taken(tmp_path: Path) -> None:
     assert isinstance(commits, list)
     forged = rewritten(table, changed_body(table, number, commit=commits[::-1]))
     found = (AuditStep.COMMITMENTS, reveal, "server")
-    refuted(tmp_path / "x", table, forged, found, f"entry {reveal} of the log does not hold: .* not give its commit")
+    refuted(tmp_path / "x", table, forged, found, f"entry {reveal} of the log does not hold: .* not match its commit")
 
 
 @attack("Intrigue's discarded card opened for the kept one", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
@@ -310,7 +310,7 @@ def test_a_round_too_few_or_too_many(tmp_path: Path, ruleset: Ruleset, seed: int
     for number, winner in enumerate((0, 1)):
         over = entry_kinds.End(closed, Outcome(outcome.reason, winner), table.refereed.seed)
         forged = goes_on(table, early, (over, "server"))
-        reason = f"entry {early} of the log does not hold: the service has no end to write now"
+        reason = f"entry {early} of the log does not hold: the service owes no end now"
         refuted(tmp_path / str(number), table, forged, (AuditStep.RESULT, early, "server"), reason)
     more = entry_kinds.Move("^0" if ruleset == ROAD else "-A")
     forged = goes_on(table, end, (more, "bob"))

@@ -105,7 +105,7 @@ class Open(_OpenFields, EntryBody):
         """Seats the host."""
         course.expect(self.KIND, Stage.OPEN)
         if self.invite and self.invite.name == entry.by:
-            raise IllegalError(tell("nobody can invite themselves"))
+            raise IllegalError(tell("a player cannot invite themselves"))
         setup = course.setup._replace(
             names=(entry.by, None),
             keys=(self.key, None),
@@ -233,7 +233,7 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
         """Applies the decision to the position, and deals."""
         decided = {name for name in ("first", "markers") if getattr(self, name) is not None}
         if decided != set(course.setup.ruleset.chance()):
-            raise IllegalError(tell("it decides something else than chance has to"))
+            raise IllegalError(tell("it does not decide what chance must decide"))
         self.verify(course, knowledge)
         event = Chance(self.first, self.markers)
         return course._replace(stage=Stage.PLAY, state=course.state.apply(event)).advance(knowledge, (event,))
