@@ -173,8 +173,8 @@ def test_a_program_that_fails_changes_nothing(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "a name or a program"),
-        (["--bot", "random", "--", "./mybot"], "a name or a program"),
+        ([], "the name of a bot or a program"),
+        (["--bot", "random", "--", "./mybot"], "the name of a bot or a program"),
         (["--bot", "random", "--keep"], "are for programs"),
         (["--bot", "random", "--timeout", "3"], "are for programs"),
         (["--bot", "nobody"], "there is no bot"),
