@@ -1,4 +1,4 @@
-"""All error classes of the project.
+"""All error classes of the project, in one module because they are one tree.
 
 Every exception that the project raises on purpose is a `HkojiError` and carries its data as attributes. This module
 knows no HTTP status and no exit code: the routes and the command line map classes to those, each in one table.

@@ -1,4 +1,7 @@
-"""The board of Geisha's Road: the circle with the geisha, lanterns, both tableaus with their influence, hand."""
+"""The board of Geisha's Road: the circle with the geisha, lanterns, both tableaus with their influence, hand.
+
+The module is longer than most: the table and the sentences say the same of a position, and are read side by side.
+"""
 
 from __future__ import annotations
 
