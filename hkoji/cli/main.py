@@ -25,7 +25,13 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal whose encoding has no arrows still shows the board
     out.json = "--json" in sys.argv[1:]
-    sys.exit(_guarded(_command))
+    code = _guarded(_command)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        # What could not be written stays in the buffer. At exit Python would try once more, and replace the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    sys.exit(code)
 
 
 def _command() -> int | None:
