@@ -17,7 +17,7 @@ from hkoji.audit.checks import require_receipt, verify_new_salt, verify_signatur
 from hkoji.errors import ConflictError, GameOverError, MalformedError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer_terms import ServerTerms, Terms, verify_seed
+from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.knowledge import FullKnowledge
@@ -25,9 +25,8 @@ from hkoji.game.openings import Opening, verify_openings
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, sign_entry
+from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
 from hkoji.log.private_key import Signer
-from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, View, make_view
 from hkoji.messages.text import tell
 from hkoji.rules.events import Event, Seat

@@ -8,13 +8,13 @@ text is the finding. To add a rule, add a function here and call it in the step 
 and which moves are legal. They cannot import this module, which stands above them. So the rules that they share with
 the audit stand below it, also once each:
 
-    Canonical text, Files     hkoji/log/canonical.py, text_form.py, line.py
+    Canonical text, Files     hkoji/log/canonical.py, line.py
     Entries (the chain)       hkoji/log/entry.py
     Keys (weak keys)          hkoji/log/public_key.py
     Signatures (their form)   hkoji/log/sshsig.py
     Kinds (bodies)            hkoji/game/entry_kinds/
-    Other keys (`old`)        hkoji/game/setup.py
-    Commitments               hkoji/game/openings.py (entropy, cards), hkoji/game/dealer_terms.py (seed)
+    Other keys (`old`)        hkoji/game/course.py
+    Commitments               hkoji/game/openings.py (entropy, cards), hkoji/game/dealer.py (seed)
     Deal (chance)             hkoji/game/entry_kinds/setting_up.py, `ChanceBody.verify`
 """
 
@@ -29,9 +29,8 @@ from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed
 from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.line import Line, SignedReceipt, entry_namespace
+from hkoji.log.line import Line, Receipt, SignedReceipt, entry_namespace
 from hkoji.log.public_key import PublicKey
-from hkoji.log.receipt import Receipt
 from hkoji.messages.text import any_of, tell
 
 # --- keys ---------------------------------------------------------------------------------------------------------

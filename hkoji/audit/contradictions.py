@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from hkoji.audit.log_audit import Audit
 from hkoji.game import entry_kinds
-from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log.entry import SERVER_NAME
 from hkoji.messages.text import tell

@@ -18,9 +18,8 @@ from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.line import Line, SignedReceipt
+from hkoji.log.line import Line, Receipt, SignedReceipt
 from hkoji.log.public_key import PublicKey
-from hkoji.log.receipt import Receipt
 from hkoji.messages.text import tell
 
 

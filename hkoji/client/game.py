@@ -10,10 +10,9 @@ from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
-from hkoji.client.incremental_check import verify_head
 from hkoji.client.service import Service, utc_now
 from hkoji.client.vault import Vault
-from hkoji.client.verified_log import KnownGame, VerifiedLog
+from hkoji.client.verified_log import KnownGame, VerifiedLog, verify_head
 from hkoji.errors import (
     ConflictError,
     ForbiddenError,
@@ -28,14 +27,13 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer_terms import SERVER_V1
-from hkoji.game.draft import draft_entry, draft_move
+from hkoji.game.dealer import SERVER_V1
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position, action_of
-from hkoji.game.submission import Submission
-from hkoji.log.key_statements import proof_message
+from hkoji.game.submission import Submission, draft_entry, draft_move
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import proof_message
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 

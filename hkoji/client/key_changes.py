@@ -18,8 +18,8 @@ from hkoji.client.pins import registered
 from hkoji.client.service import Service, utc_now
 from hkoji.errors import ExistsError, HkojiError, LoginError, UsageError
 from hkoji.log.canonical import encode_base64
-from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation, parse_revocation
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import make_new_key, make_recovery, make_revocation, parse_revocation
 from hkoji.messages.text import tell
 
 

@@ -31,15 +31,14 @@ from hkoji.client.answers import (
 from hkoji.client.events import ServerSentEvent, read_events
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
-from hkoji.client.known_keys import KnownKeys
-from hkoji.client.pins import Pins
+from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
 from hkoji.errors import ForbiddenError, HkojiError, LoginError, NotFoundError, TrustError
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.key_statements import NewKey, parse_new_key
 from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import NewKey, parse_new_key
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 

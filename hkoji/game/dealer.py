@@ -4,7 +4,9 @@ docs/spec/log.md, "Deal". In `server/v1` the server's seed and both players' ent
 before any of them is revealed, so one honest party is enough for a fair deck. In `duplicate/v1` only the seed and the
 deal id make it, so that several tables get the same deals; the person who chose the seed could have chosen the deck.
 
-A dealer decides a game's decks and public chance. It knows no rules except how the ruleset cuts a deck.
+A dealer decides a game's decks and public chance. It knows no rules except how the ruleset cuts a deck. Its terms are
+the public part of an offer that names it and binds it to a seed before play begins. A new dealer is one more class of
+each, and a line in `parse_terms`.
 """
 
 from __future__ import annotations
@@ -12,8 +14,13 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
+from hkoji.game.openings import duplicate_seed_commit, seed_commit
+from hkoji.log.canonical import JsonValue
+from hkoji.log.entry import exactly, read_hex
+from hkoji.messages.text import tell
 from hkoji.rules.events import Chance, Deal
 from hkoji.rules.protocol import Ruleset
 
@@ -100,3 +107,137 @@ def _chance(ruleset: Ruleset, deck_key: bytes) -> Chance | None:
 def _hmac(key: bytes, *lines: str | int) -> bytes:
     text = "".join(f"{line}\n" for line in lines)
     return hmac.digest(key, text.encode(), "sha256")
+
+
+SERVER_V1: Final = "server/v1"
+DUPLICATE_V1: Final = "duplicate/v1"
+
+Entropy: TypeAlias = tuple[str | None, str | None]
+"""The entropy that host and guest have revealed, 64 hex digits each; None before that."""
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+
+
+class Terms(Protocol):
+    """The interface of a dealer's terms."""
+
+    @property
+    def name(self) -> str:
+        """The dealer's name."""
+
+    @property
+    def seed_commit(self) -> str:
+        """The commitment to the seed, 64 hex digits."""
+
+    @property
+    def seals(self) -> bool:
+        """Whether the seed stays sealed until an `unseal`; if not, the `end` publishes it."""
+
+    def commitment(self, game: str, seed: str) -> str:
+        """Returns the value that `seed_commit` must have for that seed."""
+
+    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
+        """Returns the dealer, or None while an input is missing."""
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the `dealer` object of the offer."""
+
+
+class ServerTerms(NamedTuple):
+    """Terms of `server/v1`: for one table, with a seed and both players' entropy; the `end` publishes the seed."""
+
+    seed_commit: str
+
+    @staticmethod
+    def bind(game: str, seed: str) -> ServerTerms:
+        """Makes terms bound to a seed of 64 hex digits, for the game with that id only."""
+        return ServerTerms(seed_commit(game, seed))
+
+    @property
+    def name(self) -> str:
+        """`server/v1`."""
+        return SERVER_V1
+
+    @property
+    def seals(self) -> bool:
+        """False."""
+        return False
+
+    def commitment(self, game: str, seed: str) -> str:
+        """Returns the commitment, which binds the seed to the game's id."""
+        return seed_commit(game, seed)
+
+    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:
+        """Returns the dealer once both players' entropy is known, else None."""
+        host, guest = entropy
+        return None if host is None or guest is None else ServerDealer(game, ruleset, seed, host, guest)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns name and commitment."""
+        return {"name": self.name, "seed_commit": self.seed_commit}
+
+
+class DuplicateTerms(NamedTuple):
+    """Terms of `duplicate/v1`: the same deals at every table with this deal id (32 hex digits) and seed."""
+
+    deal: str
+    seed_commit: str
+
+    @staticmethod
+    def bind(deal: str, seed: str) -> DuplicateTerms:
+        """Makes terms bound to a seed of 64 hex digits, for all tables of the deal with that id."""
+        return DuplicateTerms(deal, duplicate_seed_commit(deal, seed))
+
+    @property
+    def name(self) -> str:
+        """`duplicate/v1`."""
+        return DUPLICATE_V1
+
+    @property
+    def seals(self) -> bool:
+        """True: the same cards may still be in play at other tables."""
+        return True
+
+    def commitment(self, game: str, seed: str) -> str:  # noqa: ARG002
+        """Returns the commitment, which binds the seed to the deal's id and not to the game's."""
+        return duplicate_seed_commit(self.deal, seed)
+
+    def dealer(self, game: str, ruleset: Ruleset, seed: str, entropy: Entropy) -> Dealer | None:  # noqa: ARG002
+        """Returns the dealer, which does not depend on the table."""
+        return DuplicateDealer(self.deal, ruleset, seed)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns name, deal and commitment."""
+        return {"deal": self.deal, "name": self.name, "seed_commit": self.seed_commit}
+
+
+def parse_terms(value: JsonValue) -> Terms:
+    """Reads the `dealer` object of an offer. Raises `MalformedError`, or `NotUnderstoodError` for a later dealer."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise MalformedError(tell("dealer"), tell("it is not an object with a name"))
+    name = value["name"]
+    if name == SERVER_V1:
+        dealer = exactly(value, "dealer", ("name", "seed_commit"))
+        return ServerTerms(read_hex(dealer["seed_commit"], "seed_commit"))
+    if name == DUPLICATE_V1:
+        dealer = exactly(value, "dealer", ("deal", "name", "seed_commit"))
+        return DuplicateTerms(read_hex(dealer["deal"], "deal", 32), read_hex(dealer["seed_commit"], "seed_commit"))
+    raise NotUnderstoodError(tell("dealer"), str(name))
+
+
+def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
+    """Checks the seed that entry `seq` of a game publishes. Raises `CommitmentError`."""
+    if terms.commitment(game, seed) != terms.seed_commit:
+        raise CommitmentError(tell("the seed does not match its commitment"), seq=seq, part=0)
+
+
+def verify_end(terms: Terms, game: str, seq: int, seed: str | None) -> None:
+    """Checks the seed of the `end` at entry `seq` (None: it stays sealed). Raises `CommitmentError`."""
+    if seed is None:
+        if not terms.seals:
+            raise CommitmentError(tell("the end does not publish the seed"), seq=seq, part=0)
+        return
+    if terms.seals:
+        raise CommitmentError(tell("the end publishes a seed that stays sealed until the unseal"), seq=seq, part=0)
+    verify_seed(terms, game, seq, seed)

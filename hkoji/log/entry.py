@@ -1,7 +1,8 @@
 """Entries: the links of the chain, as exact text. Each names its game, its place and the head before it.
 
 docs/spec/log.md, "Entries". Here a body is any canonical object. The kinds and their bodies are in `hkoji.game`.
-Signatures are not part of the chain, because a signer can make many for one text.
+Signatures are not part of the chain, because a signer can make many for one text. The readers at the end serve the
+classes of bodies.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.errors import MalformedError
+from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.log.canonical import (
     GAME,
     HASH,
@@ -24,10 +25,12 @@ from hkoji.log.canonical import (
     TextForm,
     decode,
     encode,
+    is_hex,
     is_name,
     is_time,
     message,
 )
+from hkoji.log.private_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
 
 __all__ = [
@@ -123,3 +126,52 @@ def verify_link(entry: Entry, seq: int, head: str, game: str) -> None:
         raise MalformedError(
             tell("chain"), tell("prev of entry {seq} is not the hash of entry {before}", seq=entry.seq, before=seq)
         )
+
+
+# --- reading bodies ---------------------------------------------------------------------------------------------------
+
+# docs/spec/log.md, "Kinds" and "Growing": readers ignore only this one object.
+_EXT: Final = "ext"
+
+
+def read_fields(
+    body: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> dict[str, JsonValue]:
+    """Reads a body that has exactly `keys`, perhaps some of `optional`, and perhaps `ext`, which is ignored.
+
+    Raises `MalformedError` or `NotUnderstoodError`.
+    """
+    fields = exactly(body, what, keys, (*optional, _EXT))
+    if not isinstance(fields.get(_EXT, {}), dict):
+        raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
+    return fields
+
+
+def exactly(value: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
+    """Reads an object that has exactly `keys` and perhaps some of `optional`.
+
+    Raises `MalformedError` or `NotUnderstoodError`.
+    """
+    if not isinstance(value, dict):
+        raise MalformedError(what, tell("it is not an object"))
+    for key in value:
+        if key not in keys and key not in optional:
+            raise NotUnderstoodError(tell("{what} key", what=what), key)
+    for key in keys:
+        if key not in value:
+            raise MalformedError(what, tell("{key} is missing", key=key))
+    return value
+
+
+def read_hex(value: JsonValue, what: str, digits: int = 64) -> str:
+    """Reads a value of `digits` lower case hex digits. Raises `MalformedError`."""
+    if not isinstance(value, str) or not is_hex(value, digits):
+        raise MalformedError(what, tell("it is not {digits} lower case hex digits", digits=digits))
+    return value
+
+
+def read_key(value: JsonValue, what: str) -> PublicKey:
+    """Reads a public key. Raises `MalformedError` or `WeakKeyError`."""
+    if not isinstance(value, str):
+        raise MalformedError(what, tell("it is not a key"))
+    return parse_public_key(value)

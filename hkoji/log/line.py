@@ -1,6 +1,8 @@
-"""Lines of a log file: an entry's exact text with its signature and, in exports, its receipt.
+"""Lines of a log file: an entry's exact text with its signature and, in exports, its receipt. Receipts themselves.
 
-docs/spec/log.md, "Files". A line is canonical like an entry, except that its strings may hold quotes, written `\\"`.
+docs/spec/log.md, "Receipts" and "Files". A receipt is the service's signed statement that an entry is on disk and in
+the chain. Its time is the time of record; an entry's own time is a claim. A line is canonical like an entry, except
+that its strings may hold quotes, written `\\"`.
 """
 
 from __future__ import annotations
@@ -13,11 +15,54 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, fields, message
+from hkoji.log.canonical import (
+    GAME,
+    HASH,
+    NUMBER,
+    TIME,
+    VERSION,
+    JsonValue,
+    TextForm,
+    decode_base64,
+    encode_base64,
+    fields,
+    message,
+)
 from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
 from hkoji.log.private_key import Signer
-from hkoji.log.receipt import Receipt, parse_receipt
 from hkoji.messages.text import tell
+
+MAX_RECEIPT_BYTES: Final = 1024
+
+_FORM: Final = TextForm("receipt", MAX_RECEIPT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER})
+
+
+class Receipt(NamedTuple):
+    """The statement that entry `seq`, with that `head`, was stored in `game` at `at`. `text` is its exact line."""
+
+    at: str
+    game: str
+    head: str
+    seq: int
+    text: str
+
+    @property
+    def message(self) -> bytes:
+        """The signed bytes, in namespace `hkoji.receipt.v1`."""
+        return message(self.text)
+
+
+def parse_receipt(text: str) -> Receipt:
+    """Reads a receipt's exact text. Raises `MalformedError`, or `NotUnderstoodError` for another version."""
+    at, game, head, seq = _FORM.read(text)
+    return Receipt(at, game, head, _FORM.number(seq), text)
+
+
+def make_receipt(*, at: str, game: str, head: str, seq: int) -> Receipt:
+    """A receipt from its fields. Raises what `parse_receipt` raises."""
+    # The text needs no encoder: parsing refuses anything but the canonical text of a receipt.
+    return parse_receipt(f'{{"at":"{at}","game":"{game}","head":"{head}","seq":{seq},"v":{VERSION}}}')
+
 
 MAX_LINE_BYTES: Final = 2 * MAX_ENTRY_BYTES + 8192
 """The limit: an entry, a backslash for each of its quotes, two signatures and a receipt."""

@@ -10,8 +10,7 @@ from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedErr
 from hkoji.game.entry_kinds import Timeout
 from hkoji.game.openings import Opening
 from hkoji.log import sshsig
-from hkoji.log.line import Line
-from hkoji.log.receipt import Receipt, make_receipt
+from hkoji.log.line import Line, Receipt, make_receipt
 from tests.log.samples import ALICE, AT, BOB, GAME, LOG, MOVE, SERVER
 
 LATER = "2026-11-20T12:00:01Z"

@@ -17,8 +17,7 @@ from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
 from hkoji.cli.log_files import LogBytes, UnreadableLog, split
 from hkoji.log import sshsig
-from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log
-from hkoji.log.receipt import make_receipt
+from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.forgery import later_receipt

@@ -16,9 +16,8 @@ from hkoji.client.kept_evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
 from hkoji.errors import NotFoundError, StorageError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig
-from hkoji.log.line import SignedEntry, SignedReceipt
+from hkoji.log.line import SignedEntry, SignedReceipt, make_receipt
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.events import Outcome
 from tests.support.adversary import (

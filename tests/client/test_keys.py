@@ -16,8 +16,7 @@ from hkoji_server import admin
 from hkoji.audit.log_audit import audit
 from hkoji.client import Home, files, identity, key_changes, vault
 from hkoji.client.identity import load
-from hkoji.client.known_keys import KnownKeys
-from hkoji.client.pins import Pins
+from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.service import Service
 from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds

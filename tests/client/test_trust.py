@@ -17,13 +17,12 @@ from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import HkojiError, LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
 from hkoji.game import entry_kinds
-from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
-from hkoji.log.line import Line, SignedReceipt, line_to_json, sign_entry
+from hkoji.log.line import Line, SignedReceipt, line_to_json, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

@@ -12,9 +12,8 @@ from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.openings import Opening, seed_commit
 from hkoji.log import sshsig
-from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
+from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.receipt import make_receipt
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.adversary import reopened

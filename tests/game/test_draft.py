@@ -8,9 +8,9 @@ import pytest
 
 from hkoji.errors import IllegalActionError, NotYourTurnError
 from hkoji.game import entry_kinds
-from hkoji.game.draft import draft_entry, draft_move
 from hkoji.game.position import Position
 from hkoji.game.replay import replay
+from hkoji.game.submission import draft_entry, draft_move
 from hkoji.log.line import parse_log
 from tests.support.table import new_game
 

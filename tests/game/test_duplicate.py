@@ -13,7 +13,7 @@ from hkoji import errors, referee
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
-from hkoji.game.dealer_terms import DuplicateTerms, ServerTerms
+from hkoji.game.dealer import DuplicateTerms, ServerTerms
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.openings import duplicate_seed_commit
 from hkoji.game.replay import replay

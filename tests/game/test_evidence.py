@@ -12,8 +12,7 @@ from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig
-from hkoji.log.line import SignedReceipt, format_log, parse_log
-from hkoji.log.receipt import make_receipt
+from hkoji.log.line import SignedReceipt, format_log, make_receipt, parse_log
 from hkoji.log.statement import Dealt
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -19,9 +19,9 @@ from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.key_statements import proof_message
 from hkoji.log.line import Line, format_log, parse_log, sign_entry
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.statement import proof_message
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

@@ -11,9 +11,8 @@ from hkoji.errors import InvalidError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_INTEGER, JsonValue
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, sign_entry
+from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.receipt import make_receipt
 
 T = TypeVar("T")
 

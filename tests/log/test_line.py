@@ -15,6 +15,7 @@ from hkoji.log.canonical import MAX_DEPTH, JsonValue, encode_base64
 from hkoji.log.entry import MAX_ENTRY_BYTES, make_entry
 from hkoji.log.line import (
     MAX_LINE_BYTES,
+    MAX_RECEIPT_BYTES,
     Line,
     SignedEntry,
     entry_namespace,
@@ -28,7 +29,6 @@ from hkoji.log.line import (
     read_signed,
     read_signed_receipt,
 )
-from hkoji.log.receipt import MAX_RECEIPT_BYTES
 from tests.log.samples import AT, GAME, LOG, MOVE, attempt, edits, make_line, node_id, reason, texts, values
 from tests.support.docs import DOCS
 

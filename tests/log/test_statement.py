@@ -13,30 +13,28 @@ from hypothesis import strategies as st
 from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_DEPTH, JsonValue, decode, encode, encode_base64
-from hkoji.log.key_statements import (
-    NewKey,
-    Recovery,
-    Revocation,
-    make_new_key,
-    make_recovery,
-    make_revocation,
-    parse_new_key,
-    parse_recovery,
-    parse_revocation,
-    proof_message,
-)
 from hkoji.log.statement import (
     MAX_STATEMENT_BYTES,
     Dealt,
     Login,
+    NewKey,
+    Recovery,
     Registration,
+    Revocation,
     View,
     make_login,
+    make_new_key,
+    make_recovery,
     make_registration,
+    make_revocation,
     make_view,
     parse_login,
+    parse_new_key,
+    parse_recovery,
     parse_registration,
+    parse_revocation,
     parse_view,
+    proof_message,
 )
 from tests.log.samples import ALICE, AT, BOB, GAME, MOVE, SERVER, attempt, edits, reason
 from tests.support.curve import NEUTRAL, encode_point

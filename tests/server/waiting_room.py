@@ -17,8 +17,7 @@ from hkoji_server.store.contract import GamePlace, Hint, Notice
 
 from hkoji.client.events import read_events
 from hkoji.log.entry import make_entry
-from hkoji.log.line import StoredLine, parse_line
-from hkoji.log.receipt import make_receipt
+from hkoji.log.line import StoredLine, make_receipt, parse_line
 
 AT = "2026-11-20T12:00:00Z"
 

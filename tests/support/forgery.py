@@ -6,9 +6,8 @@ from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, format_log, sign_entry
+from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry
 from hkoji.log.private_key import PublicKey
-from hkoji.log.receipt import make_receipt
 from tests.support.table import AT, Table
 
 

@@ -19,9 +19,8 @@ from hkoji.game.course import Stage
 from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log
+from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log, make_receipt
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.receipt import make_receipt
 from hkoji.log.statement import Dealt, View, make_view
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -23,10 +23,17 @@ from hkoji.game.view import replay_own
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
-from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation, proof_message
 from hkoji.log.line import Line, parse_log, sign_entry
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.statement import make_registration, parse_login, parse_view
+from hkoji.log.statement import (
+    make_new_key,
+    make_recovery,
+    make_registration,
+    make_revocation,
+    parse_login,
+    parse_view,
+    proof_message,
+)
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from tests.support.forked import ForkedProcess

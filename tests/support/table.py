@@ -14,15 +14,15 @@ import pytest
 from hkoji import errors, referee
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer_terms import DuplicateTerms
+from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke, Revoked
 from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
-from hkoji.log.key_statements import make_revocation, proof_message
 from hkoji.log.line import Line, format_log, sign_entry
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.statement import make_revocation, proof_message
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 

@@ -13,9 +13,9 @@ from hkoji.game import entry_kinds
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.key_statements import proof_message
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.statement import proof_message
 from tests.support.adversary import HostileService, added, attack, caught, follow, instead_of, key_of
 from tests.support.curve import encode_point, small_order
 from tests.support.forgery import only, pins

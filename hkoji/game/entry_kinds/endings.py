@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
-from hkoji.game import dealer_terms
-from hkoji.game.body_fields import exactly, read_fields, read_hex
+from hkoji.game import dealer
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.openings import Opening, parse_openings
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import Entry, is_time
+from hkoji.log.entry import Entry, exactly, is_time, read_fields, read_hex
 from hkoji.messages.text import tell
 from hkoji.rules.events import Outcome
 from hkoji.rules.registry import reasons
@@ -133,7 +132,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
         """Publishes the hidden cards. If the seed stays sealed, the game waits for an `unseal`."""
         if self.result != course.state.outcome:
             raise IllegalError(tell("the result is not the one that the game has come to"))
-        dealer_terms.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        dealer.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
         course.open_cards(self.openings)
         return course._replace(stage=Stage.OVER if self.seed else Stage.UNSEAL, face_down=()), ()
 
@@ -157,5 +156,5 @@ class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Publishes the seed."""
-        dealer_terms.verify_seed(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        dealer.verify_seed(course.setup.terms, course.setup.game, entry.seq, self.seed)
         return course._replace(stage=Stage.OVER), ()

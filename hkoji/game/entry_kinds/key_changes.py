@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from hkoji.errors import IllegalError, MalformedError, WeakKeyError
-from hkoji.game.body_fields import exactly, read_fields, read_key
-from hkoji.game.course import Applied, Author, Course, EntryBody
+from hkoji.game.course import Applied, Author, Course, EntryBody, Replaced
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, is_origin
-from hkoji.log.entry import Entry, is_name, is_time
-from hkoji.log.key_statements import Proof, make_revocation, proof_message
+from hkoji.log.entry import Entry, exactly, is_name, is_time, read_fields, read_key
 from hkoji.log.private_key import PublicKey
+from hkoji.log.statement import Proof, make_revocation, proof_message
 from hkoji.messages.text import tell
 
 

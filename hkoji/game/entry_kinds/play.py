@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalActionError, IllegalError, MalformedError
-from hkoji.game.body_fields import read_fields, read_hex
-from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.openings import Opening, parse_openings
-from hkoji.game.setup import FaceDown
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import Entry
+from hkoji.log.entry import Entry, read_fields, read_hex
 from hkoji.messages.text import tell
 from hkoji.rules.events import Event, Reveal
 from hkoji.rules.protocol import DECISION_KINDS, Due

@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
-from hkoji.game.body_fields import exactly, read_fields, read_hex, read_key
-from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.dealer_terms import Terms, parse_terms
+from hkoji.game.course import Applied, Author, Course, EntryBody, Invite, Setup, Stage
+from hkoji.game.dealer import Terms, parse_terms
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.openings import verify_entropy
-from hkoji.game.setup import Invite, Setup
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import SERVER_NAME, Entry, is_name, verify_start
+from hkoji.log.entry import SERVER_NAME, Entry, exactly, is_name, read_fields, read_hex, read_key, verify_start
 from hkoji.log.private_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Chance

@@ -12,7 +12,7 @@ from hashlib import sha256
 from hkoji.errors import ForbiddenError, MalformedError, NotFoundError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.key_statements import parse_new_key, parse_recovery, parse_revocation
+from hkoji.log.statement import parse_new_key, parse_recovery, parse_revocation
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.store.contract import Player, RetiredKey, Store

@@ -24,9 +24,9 @@ from hkoji.game.openings import Opening, entropy_commit, hidden_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
-from hkoji.log.key_statements import proof_message
 from hkoji.log.line import sign_entry
 from hkoji.log.private_key import PrivateKey, parse_public_key
+from hkoji.log.statement import proof_message
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from tests.lab.agreement.readers import play_on

@@ -15,7 +15,7 @@ from hkoji import errors
 from hkoji import referee as host
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
-from hkoji.client.incremental_check import verify_game, verify_lines
+from hkoji.client.verified_log import verify_game, verify_lines
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import parse_body

@@ -24,9 +24,8 @@ from hkoji.game.openings import entropy_commit, parse_opening
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode
-from hkoji.log.key_statements import proof_message
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.statement import make_registration
+from hkoji.log.statement import make_registration, proof_message
 from tests.support.service import Answer, Player, Service
 
 CONFIG: Final = "HKOJI_FUZZ_API"

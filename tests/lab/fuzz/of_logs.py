@@ -11,23 +11,29 @@ from hkoji.game.entry_kinds import KINDS, parse_body
 from hkoji.game.submission import format_submission, parse_submission
 from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import Entry, make_entry, parse_entry
-from hkoji.log.key_statements import (
-    make_new_key,
-    make_recovery,
-    make_revocation,
-    parse_new_key,
-    parse_recovery,
-    parse_revocation,
+from hkoji.log.line import (
+    Line,
+    format_line,
+    format_log,
+    make_receipt,
+    parse_line,
+    parse_lines,
+    parse_log,
+    parse_receipt,
 )
-from hkoji.log.line import Line, format_line, format_log, parse_line, parse_lines, parse_log
 from hkoji.log.private_key import PublicKey, parse_public_key
-from hkoji.log.receipt import make_receipt, parse_receipt
 from hkoji.log.statement import (
     make_login,
+    make_new_key,
+    make_recovery,
     make_registration,
+    make_revocation,
     make_view,
     parse_login,
+    parse_new_key,
+    parse_recovery,
     parse_registration,
+    parse_revocation,
     parse_view,
 )
 from tests.lab.fuzz.target import DATA, Target, chosen, refusals, split_off, text

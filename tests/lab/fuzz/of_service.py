@@ -17,9 +17,8 @@ from hkoji_server.process.log_lines import configure_logging
 from hkoji.game.submission import format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.statement import make_login, make_registration
+from hkoji.log.statement import make_login, make_new_key, make_recovery, make_registration, make_revocation
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.fuzz.of_keys import folder

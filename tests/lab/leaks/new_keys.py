@@ -14,8 +14,8 @@ from hkoji_server.service.player_keys import PlayerKeys
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation, proof_message
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.statement import make_new_key, make_recovery, make_revocation, proof_message
 from hkoji.rules.events import Seat
 from tests.lab.leaks.telling import Person, Telling, chosen, log_in
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request

@@ -19,9 +19,9 @@ from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
-from hkoji.log.key_statements import make_new_key, make_recovery, make_revocation
 from hkoji.log.line import sign_entry
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.statement import make_new_key, make_recovery, make_revocation
 from hkoji.rules.events import Outcome, Seat
 from hkoji.rules.protocol import Hidden, Ruleset
 from tests.lab.leaks.stories import SEATS_OF

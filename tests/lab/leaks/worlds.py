@@ -25,9 +25,8 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
-from hkoji.log.line import entry_namespace
+from hkoji.log.line import entry_namespace, make_receipt
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.receipt import make_receipt
 from tests.support.inside import Clock
 
 TRUTH: Final = "truth"

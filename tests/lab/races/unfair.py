@@ -19,8 +19,7 @@ from hkoji_server.store.sqlite import append
 
 from hkoji.errors import ConflictError
 from hkoji.log import sshsig
-from hkoji.log.line import Line, SignedReceipt
-from hkoji.log.receipt import make_receipt
+from hkoji.log.line import Line, SignedReceipt, make_receipt
 
 
 def _no_compare_and_swap() -> None:
