@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji.arena.figures import MatchTally
-from hkoji.arena.logging_referee import bot_key, service_key
 from hkoji.arena.match import MatchGame, PlayedGame
 from hkoji.arena.plan import MatchPlan, seated
+from hkoji.arena.referees import bot_key, service_key
 from hkoji.errors import StorageError
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import parse_log

@@ -13,12 +13,10 @@ from pathlib import PurePath
 from traceback import extract_tb
 from typing import NamedTuple
 
-from hkoji.arena.logging_referee import LoggingReferee
 from hkoji.arena.plan import TABLES, MatchPlan, seated
-from hkoji.arena.referees import MatchReferee, RulesReferee
-from hkoji.bots.protocol import Bot
+from hkoji.arena.referees import LoggingReferee, MatchReferee, RulesReferee
+from hkoji.bots.protocol import Bot, Watcher
 from hkoji.bots.registry import make_bot
-from hkoji.bots.watcher import Watcher
 from hkoji.errors import BotError, HkojiError, SeatedBotError
 from hkoji.messages.text import tell
 from hkoji.rules.events import SEATS, Draw, Event, Seat

@@ -14,8 +14,7 @@ from itertools import islice
 from typing import Final
 
 from hkoji.audit.checks import verify_since
-from hkoji.audit.entry_tree import EntryTree
-from hkoji.audit.evidence_file import EvidenceFile, SignedView, is_evidence, parse_evidence
+from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
 from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding, MapChecks, audit
 from hkoji.audit.service_statements import ServiceStatements

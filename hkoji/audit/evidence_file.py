@@ -1,18 +1,20 @@
 """A file of evidence: one game's log, the service's signed views, and the statements that a client has refused.
 
-docs/spec/evidence.md. Reading is strict: a file in any other form is refused. This module checks no signatures
-and draws no conclusions; `hkoji.audit.evidence_audit` does. The keys in a file are those that its maker had pinned, and
-no proof.
+docs/spec/evidence.md. Reading is strict: a file in any other form is refused. This module checks no signatures and
+draws no conclusions, not even whether an entry may stand where it does; `hkoji.audit.evidence_audit` does. The keys in
+a file are those that its maker had pinned, and no proof.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError
+from hkoji.game.entry_kinds import EntryBody, parse_body
 from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, encode_base64, is_hex, is_name
+from hkoji.log.entry import GENESIS, Entry
 from hkoji.log.line import Line, SignedEntry, format_line, parse_line
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import View, parse_view
@@ -159,3 +161,54 @@ def _parse_keys(name: str, known: JsonValue) -> tuple[PublicKey, ...]:
 def of_game(statements: Iterable[SignedStatement], game: str) -> tuple[SignedStatement, ...]:
     """The statements that are about `game`."""
     return tuple(each for each in statements if (each.entry.game if isinstance(each, Line) else each.view.game) == game)
+
+
+# --- the entries of one game ------------------------------------------------------------------------------------------
+
+
+class EntryTree:
+    """The entries of one game in a file, as a tree. `lines` are in the order of the file."""
+
+    def __init__(self, game: str, lines: Iterable[Line]) -> None:
+        self._lines: Final[dict[str, list[Line]]] = {}
+        self._parents: Final[set[str]] = set()
+        self._bodies: Final[dict[str, EntryBody | None]] = {}
+        for line in lines:
+            if line.entry.game == game:
+                self._lines.setdefault(line.entry.head, []).append(line)
+                self._parents.add(line.entry.prev)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (lines[0].entry for lines in self._lines.values())
+
+    def find(self, head: str) -> Entry | None:
+        """The entry with that head."""
+        lines = self._lines.get(head)
+        return lines[0].entry if lines else None
+
+    def body(self, entry: Entry) -> EntryBody | None:
+        """The parsed body of an entry; None if it is not understood."""
+        if entry.head not in self._bodies:
+            try:
+                self._bodies[entry.head] = parse_body(entry.kind, entry.body)
+            except HkojiError:
+                self._bodies[entry.head] = None
+        return self._bodies[entry.head]
+
+    def lines(self, head: str) -> list[Line]:
+        """All lines that hold an entry, each with a signature and perhaps a receipt."""
+        return self._lines[head]
+
+    def ends(self) -> Iterator[str]:
+        """The heads of the entries that no other entry follows."""
+        return (head for head in self._lines if head not in self._parents)
+
+    def path(self, head: str) -> tuple[str, ...] | None:
+        """The heads from an offer to `head`; None if an entry between them is missing."""
+        path: list[str] = []
+        while (entry := self.find(head)) is not None and len(path) <= len(self._lines):
+            path.append(head)
+            if entry.prev == GENESIS:
+                return tuple(reversed(path)) if entry.seq == 0 else None
+            head = entry.prev
+        return None

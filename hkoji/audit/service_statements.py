@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import verify_receipt_time, verify_same_receipt
-from hkoji.audit.entry_tree import EntryTree
-from hkoji.audit.evidence_file import SignedView
+from hkoji.audit.evidence_file import EntryTree, SignedView
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from hkoji.audit.entry_tree import EntryTree
+from hkoji.audit.evidence_file import EntryTree
 from hkoji.audit.service_statements import StatementFault
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds

@@ -2,11 +2,15 @@
 
 There is one process for each decision, or one process that is kept and asked line by line. Its standard error is that
 of this process. Anything but a legal move in time is a `BotError`; hkoji never guesses a move for the program.
+
+An interface says how a decision is put to a program, usually as one line of JSON. In every interface the answer is one
+line: a move in any notation that people may type.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import selectors
@@ -15,12 +19,39 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
-from hkoji.bots.interface import JSON_LINE, Interface
 from hkoji.bots.protocol import Seen
 from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError
 from hkoji.messages.text import shorten, tell
+from hkoji.rules.information import information_json
+
+
+class Interface(Protocol):
+    """A way to put a decision to a program."""
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the command to run for a bot that was given as `words`."""
+
+    def question(self, seen: Seen) -> str:
+        """Returns the text that the program reads: complete lines. Raises `UsageError` if it does not know the game."""
+
+
+class JsonLine:
+    """One JSON object on one line: the fields of `hkoji show --json` that come from the rules. docs/cli.md, "JSON"."""
+
+    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the command unchanged."""
+        return words
+
+    def question(self, seen: Seen) -> str:
+        """Returns the information state."""
+        value = information_json(seen.view, seen.seat, seen.events, seen.view.legal_actions())
+        return json.dumps(value, sort_keys=True) + "\n"
+
+
+JSON_LINE: Final = JsonLine()
+
 
 TIMEOUT: Final = 60.0
 """The default time for a decision, in seconds."""

@@ -38,3 +38,20 @@ def see(ruleset: Ruleset, events: Iterable[Event], seat: Seat) -> Seen:
     for event in seen:
         view = view.apply(event)
     return Seen(seat, seen, view)
+
+
+class Watcher:
+    """Watches a game from `seat`. At any time, `seen` equals what `hkoji.bots.protocol.see` returns for all events."""
+
+    def __init__(self, ruleset: Ruleset, seat: Seat) -> None:
+        self._hide = ruleset.public
+        self.seen = Seen(seat, (), ruleset.initial())
+
+    def watch(self, events: Iterable[Event]) -> None:
+        """Adds the referee's `events`, as the seat sees them. Raises what `State.apply` raises."""
+        seat, before, view = self.seen
+        state: State = view
+        seen = tuple(project(event, seat, self._hide) for event in events)
+        for event in seen:
+            state = state.apply(event)
+        self.seen = Seen(seat, before + seen, state)

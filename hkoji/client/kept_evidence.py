@@ -149,8 +149,8 @@ class Refusals:
 
     def _keep(self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None) -> ProofStrength | None:
         """Returns how much the kept statements prove; None if there was nothing to keep."""
-        from hkoji.audit.entry_tree import EntryTree
         from hkoji.audit.evidence_audit import audit_file
+        from hkoji.audit.evidence_file import EntryTree
         from hkoji.audit.service_statements import ServiceStatements
 
         game, key = self._vault.game, self._pins.server_key

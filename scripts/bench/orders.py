@@ -15,8 +15,8 @@ from typing import Final
 
 from hkoji.arena.plan import TABLES, MatchPlan
 from hkoji.arena.referees import RulesReferee
+from hkoji.bots.protocol import Watcher
 from hkoji.bots.registry import make_bot
-from hkoji.bots.watcher import Watcher
 from hkoji.rules.events import SEATS
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.geishas_road.state import GeishasRoadState

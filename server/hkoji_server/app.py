@@ -24,10 +24,9 @@ from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
 from hkoji.messages.text import tell
-from hkoji_server.process.listener import bind_listener, default_origin, url_of
 from hkoji_server.process.log_lines import configure_logging
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
-from hkoji_server.process.server import run, tell_systemd
+from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
 from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.event_streams import make_events_router

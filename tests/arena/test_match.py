@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.arena.logging_referee import LoggingReferee
 from hkoji.arena.match import PlayedGame, play_deal
 from hkoji.arena.plan import TABLES, MatchPlan, seated
 from hkoji.arena.pool import play
-from hkoji.arena.referees import RulesReferee
+from hkoji.arena.referees import LoggingReferee, RulesReferee
 from hkoji.bots import registry
-from hkoji.bots.chance import RandomBot
 from hkoji.bots.protocol import Seen
+from hkoji.bots.random_bot import RandomBot
 from hkoji.errors import HkojiError, SeatedBotError
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log

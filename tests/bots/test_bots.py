@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from hkoji.bots.by_game import BRAINS
 from hkoji.bots.protocol import Bot, Seen, see
-from hkoji.bots.registry import BOTS, make_bot
+from hkoji.bots.registry import BOTS, BRAINS, make_bot
 from hkoji.errors import UsageError
 from hkoji.rules.events import SEATS, Event
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
@@ -73,7 +72,7 @@ def test_a_decision_depends_only_on_what_is_seen(name: str, game: Game) -> None:
 def test_naming_the_bots_loads_none_of_their_brains() -> None:
     code = "import sys, hkoji.bots.registry as r; r.make_bot('search', 1); print(sorted(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "hkoji.bots.by_game" in modules
+    assert "hkoji.bots.registry" in modules
     assert "hkoji.bots.hanamikoji" not in modules
     assert "hkoji.bots.geishas_road" not in modules
 

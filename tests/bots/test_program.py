@@ -16,11 +16,10 @@ from pathlib import Path
 import pytest
 
 from hkoji.bots import program
-from hkoji.bots.command import make_program
 from hkoji.bots.hanamikoji.referee_interface import REFEREE
-from hkoji.bots.interface import JSON_LINE
+from hkoji.bots.program import JSON_LINE
 from hkoji.bots.protocol import Bot, Seen, see
-from hkoji.bots.registry import make_bot
+from hkoji.bots.registry import make_bot, make_program
 from hkoji.errors import BotError, UsageError
 from hkoji.rules.events import Deal, Draw, Event
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

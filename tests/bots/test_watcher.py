@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.bots.protocol import see
-from hkoji.bots.watcher import Watcher
+from hkoji.bots.protocol import Watcher, see
 from tests.support.rules import Game, Played, every_game, fewer, played
 
 

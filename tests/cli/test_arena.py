@@ -149,9 +149,9 @@ def test_usage(words: tuple[str, ...], said: str) -> None:
 
 
 def test_a_bot_that_does_not_play_the_game_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hkoji.bots import by_game
+    from hkoji.bots import registry
 
-    monkeypatch.delitem(by_game.BRAINS, ("greedy", "geishas-road"), raising=False)
+    monkeypatch.delitem(registry.BRAINS, ("greedy", "geishas-road"), raising=False)
     done = run("arena", "greedy", "random", "--ruleset", "geishas-road", "--json")
     assert done.code == Exit.USAGE
     assert "the bot 'greedy' does not play geishas-road" in done.error["message"]

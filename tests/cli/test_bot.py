@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.bots.interface import JSON_LINE
-from hkoji.bots.levels import LEVELS
+from hkoji.bots.program import JSON_LINE
 from hkoji.bots.protocol import see
-from hkoji.bots.registry import BOTS
+from hkoji.bots.registry import BOTS, LEVELS
 from hkoji.rules.events import Deal, Draw
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.registry import RULESETS

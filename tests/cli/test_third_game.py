@@ -145,7 +145,7 @@ def test_games_are_named_outside_their_packages_in_three_tables_only() -> None:
         "hkoji/rules/registry.py",
         "hkoji/rules/editions.py",
         "hkoji/show/games.py",
-        "hkoji/bots/by_game.py",
+        "hkoji/bots/registry.py",
     }
 
 

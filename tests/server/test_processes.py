@@ -22,8 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hkoji_server.process.listener import bind_listener, default_origin
-from hkoji_server.process.server import _watch
+from hkoji_server.process.server import _watch, bind_listener, default_origin
 from hkoji_server.process.workers import Workers
 
 from hkoji.errors import StorageError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.service.stream_cursor import MOST_GAMES, format_cursor, parse_cursor
+from hkoji_server.service.followers import MOST_GAMES, format_cursor, parse_cursor
 from hkoji_server.service.waiting_hub import Pace, Waiter, WaitingHub
 
 from hkoji.errors import BusyError, MalformedError

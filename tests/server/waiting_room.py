@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from hkoji_server.routes.event_streams import EventStream
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower
-from hkoji_server.service.stream_cursor import parse_cursor
+from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.store.contract import GamePlace, Hint, Notice
 

@@ -12,8 +12,7 @@ from hkoji.arena.export import Export
 from hkoji.arena.figures import Interval, MatchFigures, MatchSide, MatchTally
 from hkoji.arena.plan import MatchPlan
 from hkoji.arena.pool import play
-from hkoji.bots.levels import plays
-from hkoji.bots.registry import BOTS, make_bot
+from hkoji.bots.registry import BOTS, make_bot, plays
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n

@@ -6,10 +6,8 @@ import contextlib
 import secrets
 from collections.abc import Sequence
 
-from hkoji.bots.command import make_program
-from hkoji.bots.levels import LEVELS, plays
 from hkoji.bots.protocol import Bot
-from hkoji.bots.registry import BOTS, make_bot
+from hkoji.bots.registry import BOTS, LEVELS, make_bot, make_program, plays
 from hkoji.cli.games.show import show_position
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, watching

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from hkoji.audit.log_audit import audit
-from hkoji.bots.levels import USUAL, bot_of_level
-from hkoji.bots.registry import make_bot
+from hkoji.bots.registry import USUAL, bot_of_level, make_bot
 from hkoji.cli.exits import Exit
 from hkoji.cli.games.rulesets import make_ruleset
 from hkoji.cli.language import _, translate

@@ -22,9 +22,8 @@ from hkoji_server.routes import models
 from hkoji_server.routes.players import logged_in
 from hkoji_server.routes.problems import problem, problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower
+from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
 from hkoji_server.service.players import Players
-from hkoji_server.service.stream_cursor import parse_cursor
 from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub
 from hkoji_server.store.contract import Store
 

@@ -3,22 +3,73 @@
 A client keeps its position as a text and sends it back. Then no entry is sent twice and none is left out, whatever has
 happened in between. The cursor keeps a game for a while after its end, because games with unsent entries are found by
 the time of their end. A clock that is wrong by less than this margin does no harm.
+
+Games have no common order or number, so a position in all of them is a position in each. The cursor packs them all: for
+each game the beginning of its id and the number of the last entry sent. The service stores no position. A forged cursor
+only gives its sender fewer or more entries, which are public anyway.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from hkoji.errors import ConflictError, NotFoundError
+from hkoji.errors import ConflictError, MalformedError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.stream_cursor import MOST_GAMES, StreamCursor, format_cursor
 from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub, news_of
 from hkoji_server.store.contract import Store
+
+MOST_GAMES: Final = 500
+_MOST_CHARACTERS: Final = 40 * MOST_GAMES
+_ID_BYTES: Final = 8
+_SEQ_BYTES: Final = 3
+_ITEM: Final = _ID_BYTES + _SEQ_BYTES
+_FORM: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)~([A-Za-z0-9_-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCursor:
+    """`seen` has for each game the number of the last entry sent. Games that ended before `since` are left out."""
+
+    since: str
+    seen: Mapping[bytes, int]
+
+    def of(self, game: str) -> int | None:
+        """Returns the number of the last entry sent of a game; None if none was sent."""
+        return self.seen.get(bytes.fromhex(game)[:_ID_BYTES])
+
+
+def format_cursor(since: str, seen: Mapping[str, int]) -> str:
+    """Returns the text of a position in games, by their ids, without games of which no entry was sent yet."""
+    items = sorted(
+        bytes.fromhex(game)[:_ID_BYTES] + seq.to_bytes(_SEQ_BYTES, "big") for game, seq in seen.items() if seq >= 0
+    )
+    return f"{since}~{urlsafe_b64encode(b''.join(items)).decode().rstrip('=')}"
+
+
+def parse_cursor(text: str) -> StreamCursor:
+    """Parses such a text in its canonical form. Raises `MalformedError`."""
+    match = _FORM.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
+    if match is None:
+        raise MalformedError("Last-Event-ID", tell("this service has not sent such an id"))
+    since, packed = match.groups()
+    data = b"" if len(packed) % 4 == 1 else urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+    items = [data[start : start + _ITEM] for start in range(0, len(data), _ITEM)]
+    seen = {item[:_ID_BYTES]: int.from_bytes(item[_ID_BYTES:], "big") for item in items}
+    cursor = StreamCursor(since, seen)
+    if format_cursor(since, {name.hex(): seq for name, seq in seen.items()}) != text:
+        raise MalformedError("Last-Event-ID", tell("this service has not sent such an id"))
+    return cursor
+
+
+# --- followers --------------------------------------------------------------------------------------------------------
 
 _MARGIN: Final = 600
 """The seconds by which clocks may be wrong, or that a write may take."""

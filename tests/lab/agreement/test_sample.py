@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hkoji import errors
-from hkoji.arena.logging_referee import LoggingReferee
 from hkoji.arena.plan import MatchPlan
+from hkoji.arena.referees import LoggingReferee
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
