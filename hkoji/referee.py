@@ -16,12 +16,12 @@ from typing import NamedTuple
 from hkoji.audit.checks import require_receipt, verify_new_salt, verify_signatures
 from hkoji.errors import ConflictError, GameOverError, MalformedError
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.knowledge import FullKnowledge
-from hkoji.game.openings import Opening, verify_openings
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry

@@ -14,7 +14,7 @@ the audit stand below it, also once each:
     Signatures (their form)   hkoji/log/sshsig.py
     Kinds (bodies)            hkoji/game/entry_kinds/
     Other keys (`old`)        hkoji/game/course.py
-    Commitments               hkoji/game/openings.py (entropy, cards), hkoji/game/dealer.py (seed)
+    Commitments               hkoji/game/commitments.py (entropy, cards), hkoji/game/dealer.py (seed)
     Deal (chance)             hkoji/game/entry_kinds/setting_up.py, `ChanceBody.verify`
 """
 
@@ -24,9 +24,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
+from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Timeout
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
-from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.line import Line, Receipt, SignedReceipt, entry_namespace
@@ -108,7 +108,7 @@ class SignatureCheck(NamedTuple):
         sshsig.verify(self.sig, self.key, self.namespace, self.message, self.signer)
 
 
-def signatures(entry: Entry, sig: bytes, key: PublicKey, body: object) -> tuple[SignatureCheck, ...]:
+def signature_checks(entry: Entry, sig: bytes, key: PublicKey, body: object) -> tuple[SignatureCheck, ...]:
     """The signatures of an entry: by its author, and by the keys that a change of keys names.
 
     `key` is the one that counts for the author there, `body` what the entry says. "Signatures" and "Other keys".
@@ -123,7 +123,7 @@ def signatures(entry: Entry, sig: bytes, key: PublicKey, body: object) -> tuple[
 
 def verify_signatures(entry: Entry, sig: bytes, key: PublicKey, body: object) -> None:
     """Verifies all signatures of an entry, as `signatures` lists them. Raises `SignatureError`."""
-    for check in signatures(entry, sig, key, body):
+    for check in signature_checks(entry, sig, key, body):
         check.verify()
 
 

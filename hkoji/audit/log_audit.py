@@ -16,20 +16,20 @@ from typing import Final, ParamSpec
 from hkoji.audit.checks import (
     SignatureCheck,
     receipt_signature,
-    signatures,
+    signature_checks,
     verify_key_named,
     verify_receipt_entry,
     verify_receipt_time,
     verify_receipts_complete,
     verify_since,
 )
-from hkoji.audit.commitments import Commitments
 from hkoji.audit.keyring import ExpectedKeys, Keyring, Party
+from hkoji.audit.open_commitments import Commitments
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
-from hkoji.game.replay import revealed
+from hkoji.game.replay import public_knowledge
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link, verify_start
 from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import plural, tell
@@ -247,7 +247,7 @@ def _signatures(work: _Work, map_checks: MapChecks) -> None:
             party = work.keyring.party(line.entry.by, number)
             if party is None:
                 return
-            for check in signatures(line.entry, line.sig, party.key, body):
+            for check in signature_checks(line.entry, line.sig, party.key, body):
                 places.append(number)
                 yield check
 
@@ -336,7 +336,7 @@ def _replay(work: _Work) -> Course | None:
     lines = tuple(work.lines)
     if not lines:
         return None
-    knowledge = revealed(lines)
+    knowledge = public_knowledge(lines)
     course: Course | None = None
     moves = 0
     for number, (line, body) in enumerate(zip(lines, tuple(work.bodies), strict=True)):

@@ -65,7 +65,7 @@ def _root(
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    # `settings.take` removes these two from every command line before Typer sees it. They are declared for the help.
+    # `settings.split_options` removes these two from every command line before Typer sees it; the help needs them here.
     _lang: Annotated[
         str | None,
         typer.Option("--lang", help="The language: en or it. Allowed anywhere in any command.", show_default=False),

@@ -83,8 +83,8 @@ def _split(line: str) -> list[str]:
 
 
 def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as above
-    words, chosen = settings.take(words)
-    settings.use(chosen, once=True)
+    words, chosen = settings.split_options(words)
+    settings.apply(chosen, once=True)
     if not words or words[0] in _NOT_HERE:
         raise UsageError(tell("this command does not work in a batch"), hint=tell("any other command works"))
     call = plain_forms.read(words)

@@ -56,7 +56,7 @@ def find(app: typer.Typer) -> tuple[HelpText, ...]:
 
 
 @contextlib.contextmanager
-def spoken(app: typer.Typer) -> Iterator[None]:
+def translated_help(app: typer.Typer) -> Iterator[None]:
     """Puts a program's help into the language in use for the time of the block."""
     if language.current() == ENGLISH:
         yield

@@ -35,8 +35,8 @@ def main() -> None:
 
 
 def _command() -> int | None:
-    words, chosen = settings.take(sys.argv[1:])
-    settings.use(chosen)
+    words, chosen = settings.split_options(sys.argv[1:])
+    settings.apply(chosen)
     call = plain_forms.read(words)
     if call is None:
         return _typer(words)
@@ -49,10 +49,10 @@ def _typer(words: list[str]) -> int | None:
     from typer.exceptions import TyperException
 
     from hkoji.cli.app import app
-    from hkoji.cli.help import spoken
+    from hkoji.cli.help import translated_help
 
     try:
-        with spoken(app):
+        with translated_help(app):
             code: int | None = app(words, standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error

@@ -15,7 +15,7 @@ Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 
 
-def spread(
+def map_in_processes(
     groups: Iterable[Batch], work: Callable[[Batch], list[Result]], jobs: int, *, here: Callable[[Batch], bool]
 ) -> Iterator[Result]:
     """Yields the results of `work` for every group, in the order of the groups, from `jobs` processes.

@@ -24,7 +24,7 @@ _SETTINGS: Final = tell("settings: {keys}", keys=", ".join(KEYS))
 _MOST_BYTES: Final = 16_384
 
 
-def take(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+def split_options(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """Splits off the options that every command has; returns the other words, and their values. Raises `UsageError`.
 
     They may stand anywhere before a `--`. If one is given twice, the last counts.
@@ -53,7 +53,7 @@ class _Settled:
     used: Mapping[str, str] | None = None
 
 
-def use(chosen: Mapping[str, str], *, once: bool = False) -> None:
+def apply(chosen: Mapping[str, str], *, once: bool = False) -> None:
     """Applies the chosen settings, else those of environment and file. Raises `UsageError`, `StorageError`.
 
     `once` is for a line of a batch: its settings override those of the batch, for that line.

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from hkoji import errors
 from hkoji.client.transport import HttpAnswer
-from hkoji.game.openings import Opening, parse_opening
+from hkoji.game.commitments import Opening, parse_opening
 from hkoji.log.canonical import is_hex
 from hkoji.log.line import Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key

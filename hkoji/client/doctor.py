@@ -21,8 +21,8 @@ from hkoji.client.identity import load
 from hkoji.client.pins import Pins
 from hkoji.client.transport import Transport
 from hkoji.client.vault import Vault
+from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
-from hkoji.health_check import HealthCheck
 from hkoji.messages.text import shorten, tell
 
 _SKEW: Final = 120
@@ -33,7 +33,7 @@ _MOST_SHOWN: Final = 5
 
 def examine(
     home: Home, connect: Callable[[str], Transport] = Transport, clock: Callable[[], float] = time.time
-) -> Iterator[HealthCheck]:
+) -> Iterator[DoctorCheck]:
     """Yields the checks, one after another, as they are made."""
     config = _config(home)
     yield config
@@ -45,47 +45,47 @@ def examine(
     yield _unsent(home)
     url = str(home.config().get("server") or "")
     if not url:
-        yield HealthCheck(
+        yield DoctorCheck(
             "service", "warn", tell("you are not registered at a service"), tell("hkoji register --server URL")
         )
         return
     yield from _service(home, url, connect, clock)
 
 
-def _config(home: Home) -> HealthCheck:
+def _config(home: Home) -> DoctorCheck:
     try:
         name = home.config()["name"]
     except HkojiError as error:
-        return HealthCheck("player", "fail", error.message, error.hint)
-    return HealthCheck("player", "ok", tell("you are {name}, in {folder}", name=name, folder=home.path))
+        return DoctorCheck("player", "fail", error.message, error.hint)
+    return DoctorCheck("player", "ok", tell("you are {name}, in {folder}", name=name, folder=home.path))
 
 
-def _room(folder: Path) -> HealthCheck:
+def _room(folder: Path) -> DoctorCheck:
     there = next((each for each in (folder, *folder.parents) if each.exists()), Path("/"))
     free = shutil.disk_usage(there).free
     shown = tell("{megabytes} MB are free for {folder}", megabytes=free // 1_000_000, folder=folder)
     hint = tell("make room: nothing is sent that cannot be saved first")
     if not os.access(there, os.W_OK):
-        return HealthCheck(
+        return DoctorCheck(
             "disk", "fail", tell("{folder} is not writable", folder=there), tell("check its owner: ls -ld")
         )
-    return HealthCheck(
+    return DoctorCheck(
         "disk", "fail" if free < _LEAST else "warn" if free < _LITTLE else "ok", shown, hint * (free < _LITTLE)
     )
 
 
-def _key(home: Home) -> HealthCheck:
+def _key(home: Home) -> DoctorCheck:
     try:
         identity = load(home)
         identity.signer.sign("hkoji.doctor.v1", b"\n")
     except HkojiError as error:
-        return HealthCheck("key", "fail", error.message, error.hint)
-    return HealthCheck("key", "ok", tell("the key {fingerprint} signs", fingerprint=identity.key.fingerprint))
+        return DoctorCheck("key", "fail", error.message, error.hint)
+    return DoctorCheck("key", "ok", tell("the key {fingerprint} signs", fingerprint=identity.key.fingerprint))
 
 
-def _permissions(home: Home) -> HealthCheck:
+def _permissions(home: Home) -> DoctorCheck:
     if os.name == "nt":
-        return HealthCheck("permissions", "ok", tell("not checked on this system"))
+        return DoctorCheck("permissions", "ok", tell("not checked on this system"))
     secret = [home.path, *home.path.glob("*.json"), *home.path.glob("id_ed25519*")]
     with suppress(HkojiError):
         secret.append(load(home).file)
@@ -95,25 +95,25 @@ def _permissions(home: Home) -> HealthCheck:
         if file.suffix != ".pub" and file.exists() and file.stat().st_mode & 0o077
     ]
     if not open_:
-        return HealthCheck("permissions", "ok", tell("no other user can read your files"))
+        return DoctorCheck("permissions", "ok", tell("no other user can read your files"))
     named = " ".join(str(file) for file in open_[:_MOST_SHOWN])
-    return HealthCheck(
+    return DoctorCheck(
         "permissions", "warn", tell("others on this machine can read {files}", files=named), f"chmod go-rwx {named}"
     )
 
 
-def _unsent(home: Home) -> HealthCheck:
+def _unsent(home: Home) -> DoctorCheck:
     waiting: list[str] = []
     for game in home.games():
         try:
             if Vault(home.game_folder(game)).outbox() is not None:
                 waiting.append(game[:8])
         except HkojiError as error:
-            return HealthCheck("unsent", "fail", error.message, error.hint)
+            return DoctorCheck("unsent", "fail", error.message, error.hint)
     if not waiting:
-        return HealthCheck("unsent", "ok", tell("no signed move waits to be sent"))
+        return DoctorCheck("unsent", "ok", tell("no signed move waits to be sent"))
     shown = " ".join(waiting[:_MOST_SHOWN])
-    return HealthCheck(
+    return DoctorCheck(
         "unsent",
         "warn",
         tell("signed, but not confirmed by the service, in: {games}", games=shown),
@@ -123,14 +123,14 @@ def _unsent(home: Home) -> HealthCheck:
 
 def _service(
     home: Home, url: str, connect: Callable[[str], Transport], clock: Callable[[], float]
-) -> Iterator[HealthCheck]:
+) -> Iterator[DoctorCheck]:
     transport = connect(url)
     try:
         before = clock()
         answer = transport.request("GET", "/v1/service")
         after = clock()
     except HkojiError as error:
-        yield HealthCheck(
+        yield DoctorCheck(
             "service", "fail", error.message, tell("is the address right, and are you online? Then ask its operator")
         )
         return
@@ -138,24 +138,24 @@ def _service(
         transport.close()
     found = answer.json()
     if answer.status != 200 or not isinstance(found, dict):
-        yield HealthCheck("service", "fail", problem(answer).message, tell("ask its operator"))
+        yield DoctorCheck("service", "fail", problem(answer).message, tell("ask its operator"))
         return
     if transport.exposed:
-        yield HealthCheck(
+        yield DoctorCheck(
             "service",
             "warn",
             tell("{url} answers without TLS: others can read your cards on the way", url=url),
             tell("ask its operator for an address with https"),
         )
     else:
-        yield HealthCheck("service", "ok", tell("{url} answers", url=url))
+        yield DoctorCheck("service", "ok", tell("{url} answers", url=url))
     yield _pin(home, url, str(found.get("key")))
     yield _clock(str(found.get("time")), before, after)
     version = shorten(str(found.get("version")), 20)
     if version == __version__:
-        yield HealthCheck("version", "ok", tell("{version}, like the service's", version=version))
+        yield DoctorCheck("version", "ok", tell("{version}, like the service's", version=version))
     else:
-        yield HealthCheck(
+        yield DoctorCheck(
             "version",
             "warn",
             tell("the service has version {theirs}, this program {own}", theirs=version, own=__version__),
@@ -163,36 +163,36 @@ def _service(
         )
 
 
-def _pin(home: Home, url: str, key: str) -> HealthCheck:
+def _pin(home: Home, url: str, key: str) -> DoctorCheck:
     try:
         pinned = Pins(home, url, lambda _: None).server_key
     except HkojiError as error:
-        return HealthCheck("pins", "fail", error.message, error.hint)
+        return DoctorCheck("pins", "fail", error.message, error.hint)
     if pinned is None:
-        return HealthCheck(
+        return DoctorCheck(
             "pins", "warn", tell("the service's key is not pinned yet"), f"hkoji register --server {url}"
         )
     if pinned.text != key:
-        return HealthCheck(
+        return DoctorCheck(
             "pins",
             "fail",
             tell("the service shows another key than the pinned {fingerprint}", fingerprint=pinned.fingerprint),
             tell("stop here; ask its operator over another channel"),
         )
-    return HealthCheck(
+    return DoctorCheck(
         "pins", "ok", tell("the service's key is the pinned {fingerprint}", fingerprint=pinned.fingerprint)
     )
 
 
-def _clock(text: str, before: float, after: float) -> HealthCheck:
+def _clock(text: str, before: float, after: float) -> DoctorCheck:
     try:
         theirs = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return HealthCheck("clock", "warn", tell("the service does not give its time"))
+        return DoctorCheck("clock", "warn", tell("the service does not give its time"))
     apart = int(max(theirs - after, before - theirs - 1, 0))
     if apart <= _SKEW:
-        return HealthCheck("clock", "ok", tell("it agrees with the service's"))
-    return HealthCheck(
+        return DoctorCheck("clock", "ok", tell("it agrees with the service's"))
+    return DoctorCheck(
         "clock",
         "warn",
         tell("it differs from the service's by {seconds} s", seconds=apart),

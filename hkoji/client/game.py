@@ -271,7 +271,7 @@ class ClientGame:
         return self._player().key_at(self.service.url)
 
     def _commit_entropy(self, seat: Seat) -> str:
-        from hkoji.game.openings import entropy_commit
+        from hkoji.game.commitments import entropy_commit
 
         entropy = self._entropy(32).hex()
         self.vault.begin(self.service.url)

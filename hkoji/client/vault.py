@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.client.files import intact, locked, read_json, remove_file, text_or_none, write_file, write_json
 from hkoji.errors import HkojiError, StorageError
-from hkoji.game.openings import Opening, entropy_commit, parse_opening
+from hkoji.game.commitments import Opening, entropy_commit, parse_opening
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, SignedEntry, format_log, parse_lines, parse_log, read_signed

@@ -26,12 +26,12 @@ from hkoji.client.kept_evidence import Refusals
 from hkoji.client.service import Service
 from hkoji.client.vault import Vault, VaultStamp
 from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
-from hkoji.game.openings import Opening
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import Replay, replay
-from hkoji.game.view import KEEP_FOLDER, continue_own, find_seat, replay_own, sound, verify_growth, verify_view
+from hkoji.game.view import KEEP_FOLDER, continue_own, find_seat, replay_own, require_whole, verify_growth, verify_view
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import View
@@ -255,7 +255,7 @@ class VerifiedLog:
             return continue_own(known.replay, fresh, seat, view, openings)
         if seat is not None:
             return replay_own(lines, seat, view, openings)
-        return sound(replay(lines))
+        return require_whole(replay(lines))
 
     # --- what is on disk ------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from enum import Enum, StrEnum, auto
 from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from hkoji.errors import ForbiddenError, GameOverError, IllegalError, NotYourTurnError
+from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.dealer import Dealer, Terms
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.openings import Opening, verify_openings
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link
 from hkoji.log.private_key import PublicKey

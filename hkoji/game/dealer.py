@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
-from hkoji.game.openings import duplicate_seed_commit, seed_commit
+from hkoji.game.commitments import duplicate_seed_commit, seed_commit
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import exactly, read_hex
 from hkoji.messages.text import tell

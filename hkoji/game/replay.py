@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SpectatorKnowledge
-from hkoji.game.openings import Opening
 from hkoji.log.entry import Entry
 from hkoji.log.line import Line
 from hkoji.rules.events import Event
@@ -48,7 +48,7 @@ class Replay(NamedTuple):
 def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
     """Replays `lines` with `knowledge`, by default with all that the log itself reveals."""
     lines = tuple(lines)
-    known = knowledge or revealed(lines)
+    known = knowledge or public_knowledge(lines)
     steps: list[Step] = []
     course: Course | None = None
     try:
@@ -65,7 +65,7 @@ def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
     return Replay(tuple(steps))
 
 
-def revealed(lines: Iterable[Line]) -> Knowledge:
+def public_knowledge(lines: Iterable[Line]) -> Knowledge:
     """Returns the knowledge that a log itself reveals: only public cards before its `end`, then also face-down cards.
 
     The seed, which the `end` or an `unseal` publishes, reveals all cards. Openings published during a game are events

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.errors import MalformedError, NotUnderstoodError, TooLargeError
+from hkoji.game.commitments import SALT_BYTES, Opening, parse_openings
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds.play import Move
-from hkoji.game.openings import SALT_BYTES, Opening, parse_openings
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.entry import Entry, make_entry, parse_entry
 from hkoji.messages.text import tell

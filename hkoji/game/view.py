@@ -10,11 +10,11 @@ from typing import Final
 
 from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustError
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
-from hkoji.game.openings import Opening
-from hkoji.game.replay import Replay, Step, replay, revealed
+from hkoji.game.replay import Replay, Step, public_knowledge, replay
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import View
@@ -67,9 +67,9 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
     `openings` may include those of moves that were signed but not sent: only those that open a commitment in the log
     count. Raises `TrustError` if the log contradicts what the service has shown.
     """
-    known = revealed(lines)
+    known = public_knowledge(lines)
     if not isinstance(known, FullKnowledge):
-        return sound(replay(lines, player_knowledge(lines, seat, view, openings)))
+        return require_whole(replay(lines, player_knowledge(lines, seat, view, openings)))
     result = replay(lines, known)
     if result.stop is not None:
         # A false opening in the end can make an earlier entry fail, even the player's own. A replay with only the
@@ -77,14 +77,14 @@ def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: I
         stepwise = replay(lines, player_knowledge(lines, seat, view, openings))
         if stepwise.stop is not None and not isinstance(stepwise.stop, TrustError):
             result = stepwise
-    result = sound(result)
+    result = require_whole(result)
     course = result.course
     if course is not None and course.stage is Stage.OVER and view is not None:
         _verify_shown(course, seat, view)
     return result
 
 
-def sound(result: Replay) -> Replay:
+def require_whole(result: Replay) -> Replay:
     """Returns `result` if it reaches the end of the log.
 
     Otherwise raises `TrustError` with the entry that is not valid, or `NotUnderstoodError`.
@@ -111,7 +111,7 @@ def continue_own(
         raise ValueError("there is nothing to continue")
     ruleset = before.steps[-1].course.setup.ruleset
     known = SpectatorKnowledge() if seat is None else player_knowledge(lines, seat, view, openings, ruleset)
-    return sound(_continued(before, lines, known))
+    return require_whole(_continued(before, lines, known))
 
 
 def player_knowledge(

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from hkoji import referee
 from hkoji.client.files import locked, read_json, write_file, write_json
 from hkoji.errors import HkojiError, StorageError
-from hkoji.game.openings import parse_opening
+from hkoji.game.commitments import parse_opening
 from hkoji.log.line import Line, format_log, parse_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.messages.text import tell

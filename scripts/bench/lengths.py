@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from hkoji_server.routes.plain_routes import log_answer, view_answer
+from hkoji_server.routes.game_log import log_answer, view_answer
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import summarise
 from hkoji_server.service.games import Games

@@ -17,8 +17,8 @@ from typing import Any
 
 from sqlalchemy import URL
 
+from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
-from hkoji.health_check import HealthCheck
 from hkoji.log.private_key import PrivateKey, PublicKey
 from hkoji.messages.text import tell
 from hkoji_server.doctor import examine_service
@@ -34,7 +34,7 @@ from hkoji_server.store.sqlite import backup as sqlite_backup
 _RANGES = tuple(f"{number:02x}" for number in range(256))
 
 
-def release(data: Path | None, name: str, *, database: str | None = None) -> str:
+def revoke_keys(data: Path | None, name: str, *, database: str | None = None) -> str:
     """Revokes the keys of a player, and returns a code with which the player gets a new one.
 
     Raises `NotFoundError` if there is no such player, or no service in the folder `data`; `StorageError`.
@@ -48,7 +48,7 @@ def release(data: Path | None, name: str, *, database: str | None = None) -> str
     async def work() -> str:
         async with open_store(location) as store:
             keys = PlayerKeys(store, ClockAndEntropy(), origin="", code_lifetime=settings.code_lifetime)
-            return await keys.release(name)
+            return await keys.revoke_keys(name)
 
     return asyncio.run(work())
 
@@ -133,7 +133,7 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
     }
 
 
-def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[HealthCheck]:
+def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[DoctorCheck]:
     """Checks the database and the machine."""
     return examine_service(data, database, backups=backups)
 

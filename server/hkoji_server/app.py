@@ -24,18 +24,18 @@ from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
 from hkoji.messages.text import tell
-from hkoji_server.process.log_lines import configure_logging
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
+from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.event_streams import make_events_router
+from hkoji_server.routes.game_log import make_log_routes
 from hkoji_server.routes.games import make_games_router
 from hkoji_server.routes.health import Readiness, add_health_routes
-from hkoji_server.routes.plain_routes import make_plain_routes
 from hkoji_server.routes.players import make_players_router
+from hkoji_server.routes.request_frame import RequestFrame
 from hkoji_server.routes.request_limits import AddressLimit, BodyLimit
-from hkoji_server.routes.request_log import RequestLog
 from hkoji_server.routes.route_metrics import RouteMetrics
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
@@ -149,7 +149,7 @@ class Application:
             keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
             games = Games(store, sources, key, cached=settings.cached_games, limits=limits)
             hub = self._hub = WaitingHub(store, most=settings.max_waiting)
-            self.router.routes = make_plain_routes(players, games, hub, store)
+            self.router.routes = make_log_routes(players, games, hub, store)
             add_health_routes(self.api, Readiness(store))
             for router in (
                 make_players_router(players, keys, store),
@@ -178,7 +178,7 @@ class Application:
         if self._metrics is not None:
             app = RouteMetrics(app, self._metrics.request, lambda: self.api.openapi()["paths"])
         logged = settings.log_level in ("debug", "info")
-        app = RequestLog(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
+        app = RequestFrame(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
         if settings.trusted_proxy:
             app = ProxyHeadersMiddleware(app, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
         return app

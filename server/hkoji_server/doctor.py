@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
-from hkoji.health_check import HealthCheck
 from hkoji.messages.text import tell
 from hkoji_server.settings import load
 from hkoji_server.store.location import Location, show_location
@@ -36,17 +36,17 @@ def examine_service(
     *,
     backups: Path | None = None,
     clock: Callable[[], float] = time.time,
-) -> Iterator[HealthCheck]:
+) -> Iterator[DoctorCheck]:
     """Makes the checks, and yields the result of each at once."""
     location = location_of(load(data=data, database=database))
     try:
         maintenance = Maintenance(location)
     except HkojiError as error:
-        yield HealthCheck("database", "fail", error.message, error.hint)
+        yield DoctorCheck("database", "fail", error.message, error.hint)
         return
     try:
-        yield HealthCheck("database", "ok", show_location(location))
-        yield HealthCheck("schema", "ok", tell("{schema}, the schema of this program", schema=newest_schema()))
+        yield DoctorCheck("database", "ok", show_location(location))
+        yield DoctorCheck("schema", "ok", tell("{schema}, the schema of this program", schema=newest_schema()))
         yield _durable(maintenance, location)
         if isinstance(location, Path):
             yield _permissions(location)
@@ -59,12 +59,12 @@ def examine_service(
     yield _open_files()
 
 
-def _durable(maintenance: Maintenance, location: Location) -> HealthCheck:
+def _durable(maintenance: Maintenance, location: Location) -> DoctorCheck:
     settings = maintenance.settings()
     wrong = {name: value for name, value in settings.items() if name in _SAFE and value not in _SAFE[name]}
     shown = ", ".join(f"{name}={value}" for name, value in settings.items())
     if wrong:
-        return HealthCheck(
+        return DoctorCheck(
             "durability",
             "fail",
             tell("acknowledged moves are not safe: {settings}", settings=shown),
@@ -72,21 +72,21 @@ def _durable(maintenance: Maintenance, location: Location) -> HealthCheck:
         )
     if isinstance(location, Path):
         shown = f"{shown}, synchronous=FULL"  # the service sets it on each connection, and reads it back
-    return HealthCheck("durability", "ok", shown)
+    return DoctorCheck("durability", "ok", shown)
 
 
-def _permissions(file: Path) -> HealthCheck:
+def _permissions(file: Path) -> DoctorCheck:
     if os.name == "nt":
-        return HealthCheck("permissions", "ok", tell("not checked on this system"))
+        return DoctorCheck("permissions", "ok", tell("not checked on this system"))
     parts = [file.parent, *(path for path in file.parent.glob("hkoji*.sqlite3*"))]
     open_ = [path for path in parts if path.stat().st_mode & 0o077]
     files = [path for path in open_ if path.is_file()]
     if not open_:
-        return HealthCheck(
+        return DoctorCheck(
             "permissions", "ok", tell("only its owner can read the database, which contains the private key")
         )
     named = " ".join(map(str, open_))
-    return HealthCheck(
+    return DoctorCheck(
         "permissions",
         "fail" if files and file.parent in open_ else "warn",
         tell("others on this machine can read {files}", files=named),
@@ -94,38 +94,38 @@ def _permissions(file: Path) -> HealthCheck:
     )
 
 
-def _room(file: Path) -> HealthCheck:
+def _room(file: Path) -> DoctorCheck:
     free, size = shutil.disk_usage(file.parent).free, file.stat().st_size
     shown = tell("{megabytes} MB are free, the database has {size} MB", megabytes=free // 10**6, size=size // 10**6)
     if free < 100 * 10**6:
-        return HealthCheck("disk", "fail", shown, tell("free some space: on a full disk no move can be saved"))
+        return DoctorCheck("disk", "fail", shown, tell("free some space: on a full disk no move can be saved"))
     if free < 2 * size:
-        return HealthCheck("disk", "warn", shown, tell("there is not enough space for a copy of the database"))
-    return HealthCheck("disk", "ok", shown)
+        return DoctorCheck("disk", "warn", shown, tell("there is not enough space for a copy of the database"))
+    return DoctorCheck("disk", "ok", shown)
 
 
-def _clock(newest: str | None, now: float) -> HealthCheck:
+def _clock(newest: str | None, now: float) -> DoctorCheck:
     """Compares the clock with the last receipt: receipts keep its time until the clock has passed it."""
     last = datetime.strptime(newest, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp() if newest else 0.0
     shown = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if last > now + 2:
-        return HealthCheck(
+        return DoctorCheck(
             "clock",
             "fail",
             tell("the clock shows {now}, but the last receipt is from {last}", now=shown, last=newest),
             tell("set the clock by NTP; until then receipts keep the later time"),
         )
-    return HealthCheck("clock", "ok", tell("{now}, after the last receipt", now=shown))
+    return DoctorCheck("clock", "ok", tell("{now}, after the last receipt", now=shown))
 
 
-def _identity(maintenance: Maintenance) -> HealthCheck:
+def _identity(maintenance: Maintenance) -> DoctorCheck:
     identity = maintenance.identity()
     if identity is None:
-        return HealthCheck("origin", "warn", tell("the service has never been started"), "hkoji serve")
+        return DoctorCheck("origin", "warn", tell("the service has never been started"), "hkoji serve")
     origin = identity[1]
     if origin.startswith("https://"):
-        return HealthCheck("origin", "ok", origin)
-    return HealthCheck(
+        return DoctorCheck("origin", "ok", origin)
+    return DoctorCheck(
         "origin",
         "warn",
         tell("players sign the origin {origin}, which is not https", origin=origin),
@@ -133,30 +133,30 @@ def _identity(maintenance: Maintenance) -> HealthCheck:
     )
 
 
-def _backups(folder: Path | None, now: float) -> HealthCheck:
+def _backups(folder: Path | None, now: float) -> DoctorCheck:
     hint = tell("run hkoji admin backup FOLDER every day, and keep the copies on another machine")
     if folder is None:
-        return HealthCheck("backups", "warn", tell("their age is not known; give their folder with --backups"), hint)
+        return DoctorCheck("backups", "warn", tell("their age is not known; give their folder with --backups"), hint)
     complete = folder.glob("[!.]*") if folder.is_dir() else ()  # unfinished copies have names that begin with a dot
     times = [path.stat().st_mtime for path in complete if path.is_file()]
     if not times:
-        return HealthCheck("backups", "fail", tell("{folder} contains no backup", folder=folder), hint)
+        return DoctorCheck("backups", "fail", tell("{folder} contains no backup", folder=folder), hint)
     hours = int((now - max(times)) // 3600)
     age = tell("the last backup is {hours} h old", hours=hours)
     if now - max(times) < 2 * _DAY:
-        return HealthCheck("backups", "ok", age)
-    return HealthCheck("backups", "warn", age, hint)
+        return DoctorCheck("backups", "ok", age)
+    return DoctorCheck("backups", "warn", age, hint)
 
 
-def _open_files() -> HealthCheck:
+def _open_files() -> DoctorCheck:
     if sys.platform == "win32":
-        return HealthCheck("open files", "ok", tell("not checked on this system"))
+        return DoctorCheck("open files", "ok", tell("not checked on this system"))
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     shown = tell("a process may open {most} files; each connection counts as one", most=most)
     if most != resource.RLIM_INFINITY and most < _FILES:
-        return HealthCheck(
+        return DoctorCheck(
             "open files", "warn", shown, tell("raise the limit: LimitNOFILE= in the unit, or ulimit -Hn")
         )
-    return HealthCheck("open files", "ok", shown)
+    return DoctorCheck("open files", "ok", shown)

@@ -7,8 +7,8 @@ import pytest
 from hkoji.audit import checks
 from hkoji.audit.checks import verify_receipt, verify_signatures
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
+from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Timeout
-from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.line import Line, Receipt, make_receipt
 from tests.log.samples import ALICE, AT, BOB, GAME, LOG, MOVE, SERVER

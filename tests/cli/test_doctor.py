@@ -22,9 +22,9 @@ from hkoji.client import doctor as players
 from hkoji.client.doctor import examine
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import NetworkError
 from hkoji.game.submission import Submission, format_submission
-from hkoji.health_check import HealthCheck
 from hkoji.log.entry import make_entry
 from hkoji.log.line import sign_entry
 from hkoji.log.private_key import PrivateKey
@@ -65,7 +65,7 @@ class Player:
     def connect(self, url: str) -> Transport:
         return InsideTransport(url, self.service)
 
-    def found(self, now: float = NOW, **changes: Any) -> dict[str, HealthCheck]:
+    def found(self, now: float = NOW, **changes: Any) -> dict[str, DoctorCheck]:
         connect = changes.get("connect", self.connect)
         return {check.name: check for check in examine(self.home, connect, lambda: now)}
 
@@ -86,7 +86,7 @@ def player(made: Player, tmp_path: Path) -> Player:
     return copy
 
 
-def verdicts(found: dict[str, HealthCheck]) -> dict[str, str]:
+def verdicts(found: dict[str, DoctorCheck]) -> dict[str, str]:
     return {name: check.verdict for name, check in found.items() if check.verdict != "ok"}
 
 
@@ -195,7 +195,7 @@ def data(made: Player, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def refereed(data: Path, now: float = NOW, **given: Any) -> dict[str, HealthCheck]:
+def refereed(data: Path, now: float = NOW, **given: Any) -> dict[str, DoctorCheck]:
     return {check.name: check for check in examine_service(data, clock=lambda: now, **given)}
 
 
@@ -257,13 +257,13 @@ def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    checks = [HealthCheck("one", "ok", "fine"), HealthCheck("two", "warn", "so so", "do this")]
+    checks = [DoctorCheck("one", "ok", "fine"), DoctorCheck("two", "warn", "so so", "do this")]
     out = CommandOutput()
     assert show(out, checks) == 0
     lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
     assert lines == [["ok", "one", "fine"], ["warn", "two", "so so"], ["do", "this"]]
     out.json = True
-    assert show(out, [*checks, HealthCheck("three", "fail", "no")]) == 1
+    assert show(out, [*checks, DoctorCheck("three", "fail", "no")]) == 1
     value = json.loads(capsys.readouterr().out)
     assert value["ok"] is False
     assert [check["verdict"] for check in value["checks"]] == ["ok", "warn", "fail"]

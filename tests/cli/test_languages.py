@@ -64,7 +64,7 @@ def test_the_option_comes_before_the_environment_and_that_before_the_file(
 
 
 def chosen(**options: str) -> str:
-    settings.use(options)
+    settings.apply(options)
     return language.current()
 
 
@@ -76,7 +76,7 @@ def test_a_language_that_is_not_there_is_a_usage_error(words: list[str]) -> None
 
 
 def test_the_option_may_stand_anywhere_before_the_dashes() -> None:
-    take = settings.take
+    take = settings.split_options
     assert take(["show", "--lang", "it", "27"]) == (["show", "27"], {"lang": "it"})
     assert take(["--lang=it", "show", "27", "--lang=en"]) == (["show", "27"], {"lang": "en"})
     assert take(["move", "27", "--", "--lang", "it"]) == (["move", "27", "--", "--lang", "it"], {})

@@ -147,7 +147,7 @@ def test_it_speaks_the_language_and_names_the_deck_in_use() -> None:
     try:
         done = step(LIMIT, "n\nn\nr\ne\n?\np\nrp\nrp\n", "--lang", "it", "--deck", "everdeck")
     finally:
-        settings.use({})
+        settings.apply({})
     assert done.code == 0
     first, answer, *_ = [line for line in done.out.splitlines() if " di 24, voce " in line][1:]
     assert re.search(r": bob: 4[^A-G]{4} ", first)

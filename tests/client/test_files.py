@@ -163,7 +163,7 @@ def test_files_that_do_not_go_together_are_said_to_be_so(alice: LocalPlayer, bob
 
 
 def test_the_vault_forgets_no_entropy_and_no_opening(tmp_path: Path) -> None:
-    from hkoji.game.openings import Opening, entropy_commit
+    from hkoji.game.commitments import Opening, entropy_commit
 
     vault = Vault(tmp_path / ("a" * 32))
     one, two = "1" * 64, "2" * 64

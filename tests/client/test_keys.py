@@ -330,7 +330,7 @@ def test_a_lost_machine_is_replaced_and_the_opponent_compares(
     hall: Hall, alice: Guest, bob: Guest, tmp_path: Path
 ) -> None:
     old, game, waiting = key_of(alice), begin(alice, bob), begin(bob, alice)
-    code = admin.release(hall.service.data, "alice")
+    code = admin.revoke_keys(hall.service.data, "alice")
     with pytest.raises(HkojiError) as refused:
         alice.client.games()
     assert refused.value.code == "revoked"
@@ -384,7 +384,7 @@ def test_a_recovery_that_breaks_off_anywhere_is_finished_by_the_same_command(
 
     def prepare() -> None:
         nonlocal code
-        code = admin.release(hall.service.data, "alice")
+        code = admin.revoke_keys(hall.service.data, "alice")
         again.path = tmp_path / f"home{broken % 3}"  # a new home, or an earlier one with its keys
 
     for _ in breaks(hall, prepare, lambda: again.client.keys.recover("alice", URL, code, None)):
@@ -422,7 +422,7 @@ def test_an_earlier_key_that_is_revoked_gives_way_by_the_services_word(hall: Hal
 
 
 def test_a_name_is_recovered_into_its_own_home_or_a_new_one(hall: Hall, alice: Guest, bob: Guest) -> None:
-    code = admin.release(hall.service.data, "alice")
+    code = admin.revoke_keys(hall.service.data, "alice")
     with pytest.raises(ExistsError):
         bob.client.keys.recover("alice", URL, code, None)
     old = key_of(alice)

@@ -8,9 +8,9 @@ import pytest
 
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, seed_commit
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.openings import Opening, seed_commit
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey

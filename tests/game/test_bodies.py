@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.game.commitments import parse_openings
 from hkoji.game.entry_kinds import KINDS, parse_body
-from hkoji.game.openings import parse_openings
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, parse_submission, read_submission
 from hkoji.log.canonical import MAX_INTEGER
 from hkoji.log.private_key import PrivateKey

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hkoji import errors, referee
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.openings import Opening
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.game.view import replay_own

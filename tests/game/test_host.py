@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hkoji import errors, referee
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Stage
-from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hkoji.audit.log_audit import audit
+from hkoji.game.commitments import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
 from hkoji.game.dealer import DuplicateDealer, ServerDealer
-from hkoji.game.openings import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 import structlog
-from hkoji_server.process.log_lines import configure_logging
 from hkoji_server.process.server import tell_systemd
+from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.routes import health
 from hkoji_server.store.migrate import newest_schema
 

@@ -12,8 +12,8 @@ from hkoji_server import admin
 from hkoji.audit.log_audit import audit
 from hkoji.errors import NotFoundError
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import entropy_commit
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
-from hkoji.game.openings import entropy_commit
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
@@ -40,7 +40,7 @@ def players(service: Inside) -> tuple[Player, Player]:
 
 def release(service: Inside, name: str) -> str:
     """The operator's part, done by hand."""
-    return admin.release(None if service.database else service.data, name, database=service.database)
+    return admin.revoke_keys(None if service.database else service.data, name, database=service.database)
 
 
 def shown(service: Inside, name: str = "alice") -> Any:  # Any: JSON
@@ -326,7 +326,7 @@ def test_the_hosts_command_names_what_is_not_there(tmp_path: Path, service: Insi
     with pytest.raises(NotFoundError):
         release(service, "nobody")
     with pytest.raises(NotFoundError):
-        admin.release(tmp_path / "elsewhere", "alice")
+        admin.revoke_keys(tmp_path / "elsewhere", "alice")
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -9,7 +9,7 @@ from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.audit.log_audit import audit
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log.entry import parse_entry
 from hkoji.log.line import Line, SignedReceipt, format_log, parse_receipt
 from scripts.bench import large

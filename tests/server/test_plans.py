@@ -22,7 +22,7 @@ from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import ConflictError
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.store_contract import append_of, summary

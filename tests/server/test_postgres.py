@@ -33,7 +33,7 @@ from hkoji_server.store.tables import GameTable
 from sqlalchemy import create_engine
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.server.test_store import ENDED, assert_ended_is_found

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import ResponseValidationError
-from hkoji_server.routes import models, openapi, plain_routes, problems
+from hkoji_server.routes import game_log, models, openapi, problems
 from hkoji_server.service.view_cache import ViewCache
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,7 +141,7 @@ def test_plain_routes_judge_requests_as_fastapi_would(room: Tables) -> None:
 @given(st.lists(st.sampled_from(["after", "wait", "=", "&", "1", "%", "+", "%3D", "%26", ";", " ", "é"]), max_size=12))
 def test_a_query_is_split_as_the_standard_library_does(parts: list[str]) -> None:
     text = "".join(parts)
-    found = plain_routes.parse_query(text)
+    found = game_log.parse_query(text)
     found.pop("", None)  # text before a lone "=" is no parameter's name
     expected = dict(parse_qsl(text, keep_blank_values=True))
     expected.pop("", None)

@@ -15,7 +15,7 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
-from hkoji.game.openings import entropy_commit
+from hkoji.game.commitments import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

@@ -18,7 +18,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from sqlalchemy import Connection
 
 from hkoji.errors import StorageError
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run

@@ -22,7 +22,7 @@ from hkoji.audit.evidence_file import is_evidence
 from hkoji.audit.log_audit import Audit, AuditStep, audit
 from hkoji.client.transport import HttpAnswer
 from hkoji.game import entry_kinds
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry

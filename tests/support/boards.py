@@ -47,8 +47,8 @@ def stages(ruleset: Ruleset, seed: int, names: tuple[str, str] = LONG) -> Iterat
 
 def board(seen: Position, *, plain: bool = False, seated: bool = False, lang: str = "en") -> str:
     """The board of a position, without colours."""
-    settings.use({"lang": lang})
+    settings.apply({"lang": lang})
     try:
         return draw(seen, TextStyle(colour=False, plain=plain, seated=seated))
     finally:
-        settings.use({})
+        settings.apply({})

@@ -15,8 +15,8 @@ from functools import cache
 from hkoji import referee
 from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView, format_evidence
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Stage
-from hkoji.game.openings import Opening
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log, make_receipt

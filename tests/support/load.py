@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hkoji.game import entry_kinds
-from hkoji.game.openings import entropy_commit
+from hkoji.game.commitments import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.game.view import replay_own
 from hkoji.log import sshsig

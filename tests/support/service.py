@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course
-from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.game.view import replay_own
 from hkoji.log import sshsig

@@ -14,7 +14,7 @@ import pytest
 from hkoji_server.store.contract import Append, GameSummary, NewGame, Player, Query, RetiredKey, Store
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, IllegalError, RevokedError
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run

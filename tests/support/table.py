@@ -13,10 +13,10 @@ import pytest
 
 from hkoji import errors, referee
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke, Revoked
-from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry

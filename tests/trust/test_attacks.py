@@ -17,8 +17,8 @@ from hkoji.audit.contradictions import ContradictionKind, extends, fork, log_cla
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.pins import Pins
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit, seed_commit
 from hkoji.game.dealer import DuplicateTerms
-from hkoji.game.openings import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, parse_submission
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, format_log, make_receipt, parse_log, sign_entry

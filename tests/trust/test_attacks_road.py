@@ -13,7 +13,7 @@ import pytest
 from hkoji import errors
 from hkoji.audit.log_audit import AuditStep
 from hkoji.game import entry_kinds
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -28,8 +28,8 @@ from hkoji.cli.output import client as shared_client
 from hkoji.cli.output import out
 from hkoji.client import Client, Home
 from hkoji.errors import NetworkError
+from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Move, Open, parse_body
-from hkoji.game.openings import Opening
 from hkoji.local.local_game import LocalGame, step
 from hkoji.local.local_games import LocalGames
 from hkoji.log.canonical import decode_base64

@@ -19,14 +19,14 @@ from hkoji.audit.contradictions import LogClaims, log_claims
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import Audit
-from hkoji.cli.audit.report import audit_json, chief, finding_text
+from hkoji.cli.audit.report import audit_json, finding_text, main_finding
 from hkoji.cli.audit.seen_logs import FoundContradiction, LogPlace, SeenLogs
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.log_files import LogBytes, UnreadableLog, log_files, read_all
 from hkoji.cli.output import CommandOutput, encode
-from hkoji.cli.processes import spread
+from hkoji.cli.processes import map_in_processes
 from hkoji.cli.progress import progress, shows_progress
 from hkoji.errors import AuditError, HkojiError
 from hkoji.messages.text import plural, tell
@@ -159,7 +159,7 @@ def _audited(
     if jobs == 1:
         yield from chain.from_iterable(map(work, ((item,) for item in items)))
     else:
-        yield from spread(_groups(items), work, jobs, here=_idle)
+        yield from map_in_processes(_groups(items), work, jobs, here=_idle)
 
 
 def _new(ledger: SeenLogs, item: LogBytes | UnreadableLog) -> LogToAudit:
@@ -261,7 +261,7 @@ def _remark(found: AuditedLog) -> str:
     result = found.audit
     if result.ok:
         return _("{file}: all {n} entries hold; the game is still running.", file=found.place, n=result.entries)
-    reason = translate(finding_text(chief(result)))
+    reason = translate(finding_text(main_finding(result)))
     return _(
         "{file}: {n} of {total} entries hold: {reason}",
         file=found.place,

@@ -20,7 +20,7 @@ def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys) -> None:
     result = audit_file(data, pins)
     out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
-        first = chief(result)
+        first = main_finding(result)
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
@@ -47,7 +47,7 @@ _STEPS: Final = {
 }
 
 
-def chief(result: Audit) -> Finding:
+def main_finding(result: Audit) -> Finding:
     """Returns the finding to report: the first that names a signer, else the first."""
     return next((finding for finding in result.findings if finding.signer), result.findings[0])
 

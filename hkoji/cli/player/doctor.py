@@ -9,7 +9,7 @@ from typing import Final
 from hkoji.cli.exits import Exit
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.health_check import HealthCheck, well
+from hkoji.doctor_check import DoctorCheck, all_passed
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -19,15 +19,15 @@ def run(out: CommandOutput, data: Path | None, database: str | None, backups: Pa
     return show(out, _checks(data, database, backups))
 
 
-def show(out: CommandOutput, checks: Iterable[HealthCheck]) -> Exit:
+def show(out: CommandOutput, checks: Iterable[DoctorCheck]) -> Exit:
     """Shows the result of each check. Returns an exit code."""
     found = list(checks)
-    value = {"ok": well(found), "checks": [check.to_json() for check in found]}
+    value = {"ok": all_passed(found), "checks": [check.to_json() for check in found]}
     out.result(value, lambda: "\n".join(_line(out, check) for check in found))
-    return Exit.OK if well(found) else Exit.FAILURE
+    return Exit.OK if all_passed(found) else Exit.FAILURE
 
 
-def _checks(data: Path | None, database: str | None, backups: Path | None) -> Iterable[HealthCheck]:
+def _checks(data: Path | None, database: str | None, backups: Path | None) -> Iterable[DoctorCheck]:
     if data is None and database is None and backups is None:
         from hkoji.client.doctor import examine
         from hkoji.client.home import Home
@@ -35,11 +35,11 @@ def _checks(data: Path | None, database: str | None, backups: Path | None) -> It
         return examine(Home())
     from hkoji.cli.service.serve import service_function
 
-    checks: Iterable[HealthCheck] = service_function("admin").examine(data, database, backups=backups)
+    checks: Iterable[DoctorCheck] = service_function("admin").examine(data, database, backups=backups)
     return checks
 
 
-def _line(out: CommandOutput, check: HealthCheck) -> str:
+def _line(out: CommandOutput, check: DoctorCheck) -> str:
     words = {"ok": _("ok"), "warn": _("warn"), "fail": _("FAIL")}
     verdict = out.style.paint(f"{words[check.verdict]:5}", _STYLES[check.verdict])
     hint = f"\n      {'':13}{translate(check.hint)}" if check.hint else ""

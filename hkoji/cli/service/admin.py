@@ -20,7 +20,7 @@ _FORK = tell(
 
 def revoke(out: CommandOutput, name: str, data: Path | None, database: str | None) -> None:
     """Revokes a player's key and shows the code for a new one."""
-    code = service_function("admin").release(data, name, database=database)
+    code = service_function("admin").revoke_keys(data, name, database=database)
     out.result(
         {"name": name, "code": code},
         lambda: _(

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import BinaryIO, Final
 
 from hkoji.cli.log_files import UnreadableLog, log_files
-from hkoji.cli.processes import spread
+from hkoji.cli.processes import map_in_processes
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
 from hkoji.log.line import MAX_LINE_BYTES, Line, parse_line
@@ -36,7 +36,7 @@ def read_games(sources: Iterable[str], jobs: int = 1) -> Iterator[GameOrProblem]
             yield from read_file(file)
         return
     groups = iter(lambda: tuple(islice(files, _CHUNK)), ())
-    yield from spread(groups, _read_files, jobs, here=lambda group: "-" in group)
+    yield from map_in_processes(groups, _read_files, jobs, here=lambda group: "-" in group)
 
 
 def _read_files(files: Iterable[str]) -> list[GameOrProblem]:

@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game import dealer
+from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.openings import Opening, parse_openings
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import Entry, exactly, is_time, read_fields, read_hex
 from hkoji.messages.text import tell

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalActionError, IllegalError, MalformedError
+from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.openings import Opening, parse_openings
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import Entry, read_fields, read_hex
 from hkoji.messages.text import tell

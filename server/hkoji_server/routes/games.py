@@ -1,4 +1,4 @@
-"""The endpoints of the service and of games, except view, log and entries (`plain_routes`). docs/spec/http.md.
+"""The endpoints of the service and of games, except view, log and entries (`game_log`). docs/spec/http.md.
 
 Answers are built as JSON directly. The models document them, and tests check that both agree.
 """

@@ -12,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from hkoji_server.routes import models
-from hkoji_server.routes.plain_routes import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
+from hkoji_server.routes.game_log import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
 from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import MEDIA_TYPE, problem_responses
 

@@ -197,5 +197,5 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
-        # FastAPI would answer here, but `RequestLog` answers for all routes.
+        # FastAPI would answer here, but `RequestFrame` answers for all routes.
         raise error

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji.errors import TooLargeError, TooManyError
-from hkoji_server.routes.plain_routes import ONLY_REPEATS
+from hkoji_server.routes.game_log import ONLY_REPEATS
 from hkoji_server.routes.problems import answer, problem
 from hkoji_server.service.rate_limits import RateLimits
 

@@ -63,7 +63,7 @@ class PlayerKeys:
         await self._store.revoke_key(retired)
         return player
 
-    async def release(self, name: str) -> str:
+    async def revoke_keys(self, name: str) -> str:
         """Revokes all keys of a player, for the operator. Returns a code with which the player gets a new one.
 
         Earlier keys are revoked too: a thief may have replaced the player's key, and running games still name old ones.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
-from hkoji.game.openings import Opening
 from hkoji.log.statement import View
 from hkoji.rules.protocol import State
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log.line import Line, StoredLine
 
 

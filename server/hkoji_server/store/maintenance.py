@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from hkoji.errors import NotFoundError, StorageError
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Player, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS

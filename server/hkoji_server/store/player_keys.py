@@ -84,7 +84,7 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
     connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
 
 
-def allow(connection: Connection, name: str, digest: str, expires: str) -> None:
+def store_recovery_code(connection: Connection, name: str, digest: str, expires: str) -> None:
     """Keeps the digest of a recovery code, in place of an earlier one."""
     connection.execute(delete(RECOVERY).where(RECOVERY.c.name == name))
     connection.execute(insert(RECOVERY).values(name=name, digest=digest, expires=expires))

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store import game_lists, player_keys
 from hkoji_server.store.contract import (
@@ -106,7 +106,7 @@ class SqlStore(Store):
         await self._transaction(lambda connection: player_keys.revoke(connection, retired))
 
     async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
-        await self._transaction(lambda connection: player_keys.allow(connection, name, digest, expires))
+        await self._transaction(lambda connection: player_keys.store_recovery_code(connection, name, digest, expires))
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
         await self._transaction(lambda connection: player_keys.recover(connection, player, digest, now))

@@ -19,8 +19,8 @@ from typing import Any
 from hkoji import referee
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit, hidden_commit
 from hkoji.game.course import Stage
-from hkoji.game.openings import Opening, entropy_commit, hidden_commit
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry

@@ -17,12 +17,12 @@ from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
 from hkoji.client.verified_log import verify_game, verify_lines
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.knowledge import FullKnowledge, SpectatorKnowledge
-from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.position import read_position
-from hkoji.game.replay import Replay, replay, revealed
+from hkoji.game.replay import Replay, public_knowledge, replay
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.game.view import continue_own, player_knowledge, replay_own, verify_view
 from hkoji.log.entry import SERVER_NAME
@@ -133,7 +133,7 @@ def assert_agreed(table: Table, before: Table | None = None) -> None:
     public = _whole(replay(lines), lines)
     verify_game(lines, table.game)
     verify_lines(public, lines, len(lines), table.server.public)
-    if isinstance(revealed(lines), FullKnowledge):
+    if isinstance(public_knowledge(lines), FullKnowledge):
         assert public.events == referee.events
         assert public.steps[-1].course == course
 

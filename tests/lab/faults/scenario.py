@@ -24,7 +24,7 @@ from hkoji_server.settings import Settings
 from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
 from hkoji.game import entry_kinds
-from hkoji.game.openings import entropy_commit
+from hkoji.game.commitments import entropy_commit
 from hkoji.log.private_key import PrivateKey, parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.faults.fault import BrokenError, Fault

@@ -19,8 +19,8 @@ from typing import Any, Final
 import schemathesis
 
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import entropy_commit, parse_opening
 from hkoji.game.course import Course
-from hkoji.game.openings import entropy_commit, parse_opening
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode

@@ -132,7 +132,7 @@ def _lost(service: Service, other: Player, name: str, folder: Path) -> dict[str,
     """A player who owes a move, and whose key the host has revoked; with the code for another one."""
     player = Player(service, name).register()
     game = begin(player, other)
-    return {**_known(player, []), "game": game, "code": admin.release(folder / "data", name)}
+    return {**_known(player, []), "game": game, "code": admin.revoke_keys(folder / "data", name)}
 
 
 def _known(player: Player, games: list[str]) -> dict[str, Any]:  # Any: JSON

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from hkoji.cli.batch import _split
 from hkoji.cli.plain_forms import read as read_quick
-from hkoji.cli.settings import take
+from hkoji.cli.settings import split_options
 from hkoji.errors import IllegalError
 from hkoji.rules.protocol import DECISION_KINDS, Ruleset, State
 from hkoji.rules.registry import RULESETS, parse_ruleset
@@ -131,7 +131,7 @@ def ruleset(data: bytes) -> None:
 def command(data: bytes) -> None:
     """A line of `hkoji batch`: its words, the options of every command, and the commands parsed without Typer."""
     with refusals():
-        words, _ = take(_split(text(data).strip()))
+        words, _ = split_options(_split(text(data).strip()))
         call = read_quick(words)
         assert call is None or call.name == words[0]
 

@@ -78,7 +78,7 @@ async def _recover(telling: Telling, person: Person, new: PrivateKey, label: str
     await _post(telling, person, "revocation", {"text": text, "sig": person.sign(text, sshsig.REVOKE)})
     world.draws.use(f"code, {label}", secret=not known)
     keys = PlayerKeys(world.store, ClockAndEntropy(world.clock, world.draws), origin=ADDRESS, code_lifetime=3600)
-    code = await keys.release(person.name)
+    code = await keys.revoke_keys(person.name)
     world.keep_secret(code)
     text = make_recovery(at=telling.now(), key=new.public, name=person.name, origin=ADDRESS).text
     sig = Person(person.name, new).sign(text, sshsig.RECOVER)

@@ -14,7 +14,7 @@ from typing import Final
 
 from hkoji.errors import NotationError
 from hkoji.game import entry_kinds
-from hkoji.game.openings import Opening
+from hkoji.game.commitments import Opening
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

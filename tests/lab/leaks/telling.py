@@ -15,8 +15,8 @@ from hkoji_server.store.contract import NewGame
 
 from hkoji import referee
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit, seed_commit
 from hkoji.game.dealer import DuplicateTerms
-from hkoji.game.openings import Opening, entropy_commit, seed_commit
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from hkoji import referee
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Stage
-from hkoji.game.openings import Opening, entropy_commit
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.entry import make_entry
 from hkoji.log.line import Line, read_line, sign_entry

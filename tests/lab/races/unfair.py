@@ -12,7 +12,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hkoji_server.app import serve
-from hkoji_server.routes import plain_routes
+from hkoji_server.routes import game_log
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games import Games, Submitted
 from hkoji_server.store.sqlite import append
@@ -71,7 +71,7 @@ def _an_old_head() -> None:
             error.seq -= 1
         return problem(error, **given)
 
-    patch.object(plain_routes, "problem", told).start()
+    patch.object(game_log, "problem", told).start()
 
 
 def _nowhere() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.game import entry_kinds
-from hkoji.game.openings import hidden_commit
+from hkoji.game.commitments import hidden_commit
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -1,4 +1,4 @@
-"""Indexes for a player's games by status, and for finished games by their end."""
+"""Adds the time at which a game ended, and changes the indexes for a player's games and for finished games."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Adds the time when a game ended, and changes the indexes."""
+    """Adds and fills the column, and changes the indexes."""
     op.add_column("game", sa.Column("ended", TEXT))
     op.execute("UPDATE game SET ended = updated WHERE status = 'finished'")
     seats = {"host": "host IS NOT NULL", "guest": "guest IS NOT NULL", "invite": "invite IS NOT NULL AND guest IS NULL"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from hkoji.audit.checks import verify_all_opened, verify_new_salt
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, verify_entropy, verify_opening
 from hkoji.game.dealer import Terms, verify_end, verify_seed
-from hkoji.game.openings import Opening, verify_entropy, verify_opening
 from hkoji.log.entry import Entry
 
 

@@ -155,7 +155,7 @@ class EntriesEndpoint(GameEndpoint):
         return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
 
-def make_plain_routes(players: Players, games: Games, hub: WaitingHub, store: Store) -> list[BaseRoute]:
+def make_log_routes(players: Players, games: Games, hub: WaitingHub, store: Store) -> list[BaseRoute]:
     """Returns the routes over these use cases, the most frequent first."""
     return [
         Route(VIEW_PATH, ViewEndpoint(players, games)),

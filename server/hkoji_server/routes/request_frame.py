@@ -30,7 +30,7 @@ _PAGES: Final = ("/docs", "/redoc")
 """The API's documentation is the only page; it loads its own scripts."""
 
 
-class RequestLog:
+class RequestFrame:
     """ASGI middleware around everything except `ProxyHeadersMiddleware`.
 
     `secure` means that players use https; the answers then instruct browsers to use nothing else. `logged` means that

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 Verdict = Literal["ok", "warn", "fail"]
 
 
-class HealthCheck(NamedTuple):
+class DoctorCheck(NamedTuple):
     """`name` is stable, for programs; `said` and `hint` are for people, and hold no secrets."""
 
     name: str
@@ -21,6 +21,6 @@ class HealthCheck(NamedTuple):
         return {"name": self.name, "verdict": self.verdict, "said": str(self.said), "hint": str(self.hint)}
 
 
-def well(checks: Iterable[HealthCheck]) -> bool:
+def all_passed(checks: Iterable[DoctorCheck]) -> bool:
     """Reports whether no check failed; warnings do not count."""
     return all(check.verdict != "fail" for check in checks)
