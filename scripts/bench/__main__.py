@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 
-from scripts.bench import audits, command, counting, moves, postgres, rules, scale, store, views
+from scripts.bench import audits, command, moves, postgres, rules, scale, stats, store, views
 
 BENCHMARKS = {
     "rules": rules.run,
@@ -24,7 +24,7 @@ BENCHMARKS = {
     "postgres": postgres.run,
     "views": views.run,
     "command": command.run,
-    "stats": counting.run,
+    "stats": stats.run,
     "scale": scale.run,
 }
 

@@ -3,7 +3,7 @@
 A stock of complete games is played and signed through the referee. Every game of the stock goes in unchanged. The
 others are copies with their own ids, players and times. The chain of a copy holds, and its rows are as long as the
 original's to the byte, but signatures and commitments are the original's, because making them anew would take hours.
-tests/server/test_large.py checks that the rows are those that the store writes.
+tests/bench/test_large.py checks that the rows are those that the store writes.
 
 Entries arrive as they do at a service: many games are in progress at once, and each entry is written at its place among
 those of the others.

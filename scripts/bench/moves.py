@@ -29,9 +29,9 @@ from typing import TypeVar
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.log.private_key import PrivateKey
+from scripts.bench.floor import Floor, RawMoves, rows_of
 from scripts.bench.memory import processor_seconds
 from scripts.bench.prepared import Prepared, fill, prepare, requests
-from scripts.bench.raw import Floor, RawMoves, rows_of
 from scripts.bench.volley import Fire, generator
 from tests.support.service import Service, serving
 

@@ -26,10 +26,10 @@ from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.store import open_postgres
 
 from scripts.bench import moves, views
+from scripts.bench.floor import ADD_ENTRY, ADD_OPENING, ADVANCE, Floor, Rows, rows_of
 from scripts.bench.memory import server_seconds
 from scripts.bench.moves import KEY, in_turn
 from scripts.bench.prepared import Prepared, fill, prepare
-from scripts.bench.raw import ADD_ENTRY, ADD_OPENING, ADVANCE, Floor, Rows, rows_of
 from scripts.bench.store import append_all, on_loop
 from tests.support.cluster import Cluster, cluster
 from tests.support.ledger import connected

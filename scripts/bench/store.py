@@ -21,9 +21,9 @@ from hkoji_server.store.contract import Append, Store
 from hkoji_server.store.sqlite.store import SqliteStore
 from uvicorn import Config
 
+from scripts.bench.floor import RawMoves, rows_of
 from scripts.bench.moves import KEY, in_turn, make_database
 from scripts.bench.prepared import prepare
-from scripts.bench.raw import RawMoves, rows_of
 
 _GAMES = 128
 _ROUNDS = 5

@@ -1,4 +1,4 @@
-"""Makes docs/cli.md from the program's own help and the hand-written part in docs/cli.in.md. `--check` compares."""
+"""Makes docs/cli.md from the program's own help and a hand-written part, `cli.in.md`. `--check` compares."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def _leaves(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]: 
 
 def build() -> str:
     """Returns the page."""
-    parts = [(DOCS / "cli.in.md").read_text().replace("SETTINGS\n", settings() + "\n"), "\n## Commands\n"]
+    parts = [
+        Path(__file__).with_name("cli.in.md").read_text().replace("SETTINGS\n", settings() + "\n"),
+        "\n## Commands\n",
+    ]
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "HKOJI_LANG": "en"}
     for title, names in commands():
         parts.append(f"\n### {title}\n")

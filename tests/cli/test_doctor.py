@@ -29,7 +29,7 @@ from hkoji.log.entry import make_entry
 from hkoji.log.line import sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.inside import Inside, inside
+from tests.support.service_in_process import Inside, inside
 
 NOW = 1_795_176_000  # the time of the service's clock
 URL = "https://inside"

@@ -10,8 +10,8 @@ import pytest
 
 from hkoji.cli.exits import Exit
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.hall import URL, Guest, Hall, arrived
-from tests.support.inside import inside
+from tests.support.interrupted_players import URL, Guest, Hall, arrived
+from tests.support.service_in_process import inside
 from tests.support.shell import Done, run
 
 

@@ -1,10 +1,9 @@
-"""Rules pages, editions, the list of a deck's cards, and the saved settings."""
+"""Rules pages, editions, and the list of a deck's cards."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -152,40 +151,3 @@ def test_the_cards_to_pick_as_a_table_sentences_and_json() -> None:
     assert value["cards"] == sum(len(card["ranks"]) for card in value["pick"]) == 36
     assert run("deck", "--deck", "everdeck").out == table
     assert run("deck", "--deck", "standard").code == Exit.USAGE
-
-
-# --- hkoji config -----------------------------------------------------------------------------------------------------
-
-
-def test_settings_are_kept_and_taken_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "a folder" / "settings.toml"
-    monkeypatch.setenv("HKOJI_CONFIG", str(file))
-    assert run("config", "--json").json["settings"]["lang"] == {"value": None, "from": None, "kept": None}
-    assert run("config", "deck", "everdeck").code == 0
-    assert run("config", "lang", "it").code == 0
-    assert file.read_text() == 'lang = "it"\ndeck = "everdeck"\n'
-    assert run("rules").out.startswith("HANAMIKOJI\n\nUn gioco")
-    assert run("config", "lang", "--json", "--lang", "en").json["settings"] == {
-        "lang": {"value": "en", "from": "option", "kept": "it"}
-    }
-    assert run("config", "lang", "--unset").code == 0
-    assert file.read_text() == 'deck = "everdeck"\n'
-    assert run("rules").out.startswith("HANAMIKOJI\n\nA game")
-
-
-@pytest.mark.parametrize(
-    "words", [["lang", "fr"], ["deck", "tarot"], ["colour", "red"], ["lang", "it", "--unset"], ["--unset"], ["colour"]]
-)
-def test_what_cannot_be_kept_is_not(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "settings.toml"
-    file.write_text('deck = "standard"\n')
-    monkeypatch.setenv("HKOJI_CONFIG", str(file))
-    assert run("config", *words).code == Exit.USAGE
-    assert file.read_text() == 'deck = "standard"\n'
-
-
-def test_a_player_s_folder_holds_their_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("HKOJI_CONFIG")
-    monkeypatch.setenv("HKOJI_HOME", str(tmp_path))
-    assert run("config", "lang", "it").code == 0
-    assert (tmp_path / "settings.toml").read_text() == 'lang = "it"\n'

@@ -24,8 +24,8 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey, PublicKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.hall import URL, Guest, Hall, arrived
-from tests.support.inside import inside
+from tests.support.interrupted_players import URL, Guest, Hall, arrived
+from tests.support.service_in_process import inside
 from tests.support.table import new_game
 
 WRITE = files.write_file

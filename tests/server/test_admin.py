@@ -23,10 +23,10 @@ from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster
-from tests.support.inside import inside
 from tests.support.ledger import Ledger, dumped, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.service import Player, begin, serving
+from tests.support.service_in_process import inside
 
 FILE = "hkoji.sqlite3"
 

@@ -26,8 +26,8 @@ from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.fuzz.api_hooks import hasten
-from tests.support.inside import Inside, inside
 from tests.support.service import Player, Service, begin, play, serving
+from tests.support.service_in_process import Inside, inside
 
 CHECKS = (
     schemathesis.checks.not_a_server_error,

@@ -22,8 +22,8 @@ from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.routes import health
 from hkoji_server.store.migrate import newest_schema
 
-from tests.support.inside import Inside, inside
 from tests.support.service import Answer, serving
+from tests.support.service_in_process import Inside, inside
 
 SAFE = {
     "x-content-type-options": "nosniff",

@@ -19,9 +19,9 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
-from tests.support.inside import Inside, inside
 from tests.support.ledger import everything
 from tests.support.service import Answer, Player, begin, play
+from tests.support.service_in_process import Inside, inside
 
 NEW, THIRD, THIEF = (PrivateKey.from_seed(bytes([n]) * 32) for n in (1, 2, 3))
 

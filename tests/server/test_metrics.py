@@ -11,9 +11,9 @@ from hkoji_server.routes.route_metrics import OTHER
 
 from hkoji.errors import ConflictError, ForbiddenError, StorageError
 from hkoji.game import entry_kinds
-from tests.support.figures import free_port, read
-from tests.support.inside import inside
+from tests.support.metrics import free_port, read
 from tests.support.service import Player, begin
+from tests.support.service_in_process import inside
 
 
 def test_figures_of_a_service(tmp_path: Path) -> None:

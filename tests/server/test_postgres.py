@@ -36,7 +36,7 @@ from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedErro
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
-from tests.server.test_store import ENDED, assert_ended_is_found
+from tests.server.test_sqlite import ENDED, assert_ended_is_found
 from tests.support.cluster import Cluster
 from tests.support.ledger import connected, everything
 from tests.support.loops import run

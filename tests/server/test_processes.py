@@ -27,9 +27,9 @@ from hkoji_server.process.workers import Workers
 
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
-from tests.support.figures import free_port, read
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
+from tests.support.metrics import free_port, read
 from tests.support.service import HKOJI, Player, Service, begin, serving, start
 
 PATIENCE = 200

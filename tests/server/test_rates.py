@@ -21,8 +21,8 @@ from hkoji_server.store.sqlite.rates import SqliteRates
 
 from hkoji.errors import TooManyError
 from hkoji.game import entry_kinds
-from tests.support.inside import Inside, inside
 from tests.support.service import Player, begin, serving
+from tests.support.service_in_process import Inside, inside
 
 FEW = Rate(3, 60)
 

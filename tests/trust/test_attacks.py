@@ -55,8 +55,8 @@ from tests.support.adversary import (
 from tests.support.curve import encode_point, encodings, small_order
 from tests.support.drafts import other_than_ssh_keygen
 from tests.support.forgery import append, changed_body, entry_number, pins, rewrite
+from tests.support.lying_game import refuted, rewritten
 from tests.support.memory_service import AT, URL, LocalPlayer, begin, play_on, registered
-from tests.support.staged import refuted, rewritten
 from tests.support.table import Table, new_game, refused, whole_game
 
 CLIENT = "the client, at once"

@@ -14,8 +14,8 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import attack
 from tests.support.forgery import changed_body
+from tests.support.lying_game import goes_on, refuted, rewritten
 from tests.support.shell import run
-from tests.support.staged import goes_on, refuted, rewritten
 from tests.support.table import Table, whole_game
 from tests.trust.test_attacks import BOTH, SERVICE
 

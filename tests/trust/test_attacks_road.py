@@ -20,7 +20,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import attack
 from tests.support.forgery import changed_body, entry_number
-from tests.support.staged import goes_on, refuted, rewritten
+from tests.support.lying_game import goes_on, refuted, rewritten
 from tests.support.table import Table, new_game, refused, whole_game
 from tests.trust.test_attacks import BOTH, PLAYER, REFEREE, SENDER, SERVICE, TOGETHER
 

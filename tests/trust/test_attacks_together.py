@@ -20,8 +20,8 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import attack, follow, lying, on_disk, proven, told
 from tests.support.forgery import pins
+from tests.support.lying_game import goes_on, refuted, staged
 from tests.support.memory_service import AT, LocalPlayer
-from tests.support.staged import goes_on, refuted, staged
 from tests.support.table import Table, new_game, whole_game
 from tests.trust.test_attacks import BOTH, LATER, SERVICE, TOGETHER
 

@@ -19,10 +19,10 @@ from hkoji.log.statement import proof_message
 from tests.support.adversary import HostileService, added, attack, caught, follow, instead_of, key_of
 from tests.support.curve import encode_point, small_order
 from tests.support.forgery import only, pins
-from tests.support.inside import Inside, inside
 from tests.support.memory_service import AT, LocalPlayer, begin
 from tests.support.service import Player
 from tests.support.service import begin as begin_there
+from tests.support.service_in_process import Inside, inside
 from tests.support.table import Table, new_game, refused
 from tests.trust import test_attacks
 

@@ -40,10 +40,10 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import HostileService
 from tests.support.commands import current, make_move
-from tests.support.inside import Inside, inside
 from tests.support.memory_service import LocalPlayer, LocalTransport, begin
 from tests.support.service import Player
 from tests.support.service import begin as begin_over_http
+from tests.support.service_in_process import Inside, inside
 from tests.support.shell import run
 
 

@@ -29,9 +29,9 @@ from hkoji.log.private_key import PrivateKey, parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.faults.fault import BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
-from tests.support.inside import drawn
 from tests.support.ledger import Dump, Ledger, half_done, lines_told, lost, openings_told
 from tests.support.service import Answer, Player
+from tests.support.service_in_process import drawn
 
 _TRIES: Final = 4
 _LOGINS: Final = 12  # with a clock that jumps most challenges have expired

@@ -1,4 +1,4 @@
-"""Inputs that once took new branches, as golden text: tests/data/fuzz/TARGET.txt, a line each.
+"""Inputs that once took new branches, as golden text: a file for each target in tests/data/fuzz.
 
 A line is a JSON string whose characters are the input's bytes. Lines are sorted by length, then by text. Written by
 `python -m tests.lab.fuzz.measure --keep`; inputs that revealed faults, since fixed, are added by hand and stay.

@@ -118,7 +118,7 @@ def _run(target: Target, folder: Path, fuzzer: Path, given: argparse.Namespace) 
         "print_final_stats": 1,
         "verbosity": 1,
     }
-    command = [sys.executable, "-m", "tests.lab.fuzz.one", target.name]
+    command = [sys.executable, "-m", "tests.lab.fuzz.run_one", target.name]
     command += [f"-{name}={value}" for name, value in options.items()]
     started = time.monotonic()
     log = folder / "log"

@@ -25,8 +25,8 @@ from tests.lab.fuzz.of_keys import folder
 from tests.lab.fuzz.of_logs import AT, GAME
 from tests.lab.fuzz.of_logs import WORDS as LOG_WORDS
 from tests.lab.fuzz.target import Target, chosen, split_off
-from tests.support.inside import Inside, inside
 from tests.support.service import Player, begin, play
+from tests.support.service_in_process import Inside, inside
 
 _PROBLEM: Final = "application/problem+json"
 _AGE: Final = 2000

@@ -24,7 +24,7 @@ from hkoji_server.service.games import Games
 from hkoji.cli.main import main
 from tests.lab.leaks.chosen_deals import DealFiles, chosen_deals
 from tests.lab.leaks.worlds import Draws
-from tests.support.inside import Clock
+from tests.support.service_in_process import Clock
 
 
 class DrawsOfFile(Draws):

@@ -27,7 +27,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
 from hkoji.log.line import entry_namespace, make_receipt
 from hkoji.log.private_key import PrivateKey
-from tests.support.inside import Clock
+from tests.support.service_in_process import Clock
 
 TRUTH: Final = "truth"
 """The world with which the others are compared."""

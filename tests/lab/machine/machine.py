@@ -12,8 +12,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from hkoji import errors
 from hkoji.client import Position
 from hkoji.game.submission import Submission
-from tests.lab.machine import asking, raw
-from tests.lab.machine.doings import MOST_LIVE, STEPS, Doings, attempt, pick
+from tests.lab.machine import handmade_entries, handmade_reads
+from tests.lab.machine.operations import MOST_LIVE, STEPS, Doings, attempt, pick
 from tests.lab.machine.world import NAMES
 
 small = st.integers(0, 255)
@@ -54,7 +54,7 @@ class Machine(Doings):
         STEPS["move anything"] += 1
         game = self.game(which)
         device = self.device_of(game.to_move, who // 2) if game.to_move in NAMES and who % 2 else self.device(who)
-        self.move_in(device, game, pick(raw.NOTATIONS[game.ruleset["name"]], choice))
+        self.move_in(device, game, pick(handmade_entries.NOTATIONS[game.ruleset["name"]], choice))
 
     @precondition(lambda self: self.games)
     @rule(who=small, which=small, often=small)
@@ -133,15 +133,15 @@ class Machine(Doings):
     def ask(self, which: int, what: int, choice: int) -> None:
         """A handmade request: lists, logs, views, with all sorts of tokens."""
         STEPS["ask"] += 1
-        asking.ask(self.world, self.game(which), what, choice)
+        handmade_reads.ask(self.world, self.game(which), what, choice)
 
     @precondition(lambda self: self.games)
     @rule(which=small, sort=small, choice=number)
     def submit_by_hand(self, which: int, sort: int, choice: int) -> None:
         """Stale heads, old entries, others' names, wrong openings, illegal moves: see `raw`."""
-        name = pick(raw.SORTS, sort)
+        name = pick(handmade_entries.SORTS, sort)
         STEPS[f"raw: {name}"] += 1
-        raw.submit(self.world, self.game(which), name, choice)
+        handmade_entries.submit(self.world, self.game(which), name, choice)
 
     @precondition(lambda self: self.games)
     @rule(which=small, sort=small, choice=number)

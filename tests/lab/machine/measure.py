@@ -25,7 +25,7 @@ from hkoji_server.process.stderr_log import configure_logging
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.lab.machine import doings, machine, world
+from tests.lab.machine import machine, operations, world
 from tests.lab.machine.planted import PLANTED
 
 _LENGTH = 150
@@ -123,7 +123,7 @@ def run_lot(number: int, steps: int, planted: str) -> Lot:
         if not planted:
             traceback.print_exception(error)
             print("\n".join(getattr(error, "__notes__", [])), file=sys.stderr)
-    return Lot(number, doings.STEPS, doings.ENDS, world.ANSWERS.total(), time.process_time() - before, failure)
+    return Lot(number, operations.STEPS, operations.ENDS, world.ANSWERS.total(), time.process_time() - before, failure)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.lab.machine import doings, machine, naive_game, naive_log, naive_service, raw, seen
+from tests.lab.machine import handmade_entries, machine, naive_game, naive_log, naive_service, operations, seen
 from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.planted import PLANTED
 from tests.support import naive_geishas_road, naive_hanamikoji
@@ -39,10 +39,10 @@ def sample(examples: int) -> settings:
 
 
 def test_clients_and_service_do_what_the_model_says() -> None:
-    doings.STEPS.clear()
+    operations.STEPS.clear()
     run_state_machine_as_test(machine.Machine, settings=sample(8))
-    assert doings.STEPS["play"] > 0
-    assert doings.STEPS.total() > 200
+    assert operations.STEPS["play"] > 0
+    assert operations.STEPS.total() > 200
 
 
 def begin(options: int = 0, moves: int = 0) -> tuple[machine.Machine, NaiveGame]:
@@ -58,12 +58,12 @@ def begin(options: int = 0, moves: int = 0) -> tuple[machine.Machine, NaiveGame]
 
 
 def raw_sort(sort: str, choice: int = 0) -> Course:
-    return lambda made, game: raw.submit(made.world, game, sort, choice)
+    return lambda made, game: handmade_entries.submit(made.world, game, sort, choice)
 
 
 def retry(made: machine.Machine, game: NaiveGame) -> None:
     made.world.clock.pass_by(10)
-    raw.submit(made.world, game, "old entry", 1)
+    handmade_entries.submit(made.world, game, "old entry", 1)
 
 
 def lost_move(made: machine.Machine, game: NaiveGame) -> None:

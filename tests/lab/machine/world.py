@@ -29,9 +29,9 @@ from hkoji.log.private_key import PrivateKey
 from tests.lab.machine import naive_log as log
 from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.naive_service import Expected, NaiveService
-from tests.support import inside
+from tests.support import service_in_process
 from tests.support.commands import Commands
-from tests.support.inside import Clock, Inside
+from tests.support.service_in_process import Clock, Inside
 
 URL = "http://127.0.0.1:9"
 TOKEN_LIFETIME = 3600
@@ -66,7 +66,7 @@ class World:
         self.folder = folder
         self.clock = Clock()
         self.drawn: list[bytes] = []
-        self._draw = inside.drawn("service")
+        self._draw = service_in_process.drawn("service")
         self.runner = asyncio.Runner()
         modules = ("hkoji.client.game", "hkoji.client.service", "hkoji.client.key_changes")
         self._times = [patch(f"{module}.utc_now", self.time) for module in modules]
@@ -217,7 +217,7 @@ class Device(Commands):
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._draw = inside.drawn(str(self.home.path.name))
+        self._draw = service_in_process.drawn(str(self.home.path.name))
         self.reread()
 
     @property

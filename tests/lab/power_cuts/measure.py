@@ -48,9 +48,9 @@ from hkoji import referee
 from hkoji.errors import HkojiError
 from tests.lab.power_cuts.disk import CHOICES, Disk, Recorder, write_folder
 from tests.lab.power_cuts.within import Within
-from tests.support.inside import Clock, drawn
 from tests.support.ledger import Dump, Fact, Ledger, dumped, half_done, lost
 from tests.support.load import Pair, busy
+from tests.support.service_in_process import Clock, drawn
 from tests.support.sqlite_files import Call, watched
 
 _FILE: Final = "hkoji.sqlite3"

@@ -14,8 +14,8 @@ from hkoji_server.app import create_app
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 
-from tests.support.inside import Clock, Inside, drawn
 from tests.support.service import Answer
+from tests.support.service_in_process import Clock, Inside, drawn
 
 
 class Within:

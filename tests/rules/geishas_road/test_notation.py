@@ -12,8 +12,8 @@ from hkoji.errors import NotationError
 from hkoji.rules.geishas_road import actions
 from hkoji.rules.geishas_road.notation import parse
 from hkoji.rules.protocol import DECISION_DUE, Due
+from tests.rules.notation_texts import explains, is_brief_about
 from tests.support import naive_geishas_road as naive
-from tests.support.notation import explains, is_brief_about
 
 HANDS = st.permutations([f"{colour}{number}" for colour in naive.COLOURS for number in (1, 2, 3, 4)])
 

@@ -15,7 +15,7 @@ from hkoji.rules.events import Act, Answer, Deal, Draw, Order, Outcome, Pick, Re
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
-from tests.support.road import UNSEEN, position, unseen
+from tests.rules.geishas_road.positions import UNSEEN, position, unseen
 from tests.support.rules import GAMES, OBSERVERS, Played, played, random_game, refuses
 
 GEISHAS_ROAD = next(game for game in GAMES if game.name == "geishas-road")

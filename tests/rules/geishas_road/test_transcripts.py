@@ -6,7 +6,7 @@ import pytest
 
 from hkoji.errors import MalformedError
 from hkoji.rules.transcript import format_rounds, parse_transcript
-from tests.support.road import game, unseen
+from tests.rules.geishas_road.positions import game, unseen
 
 HEAD = '[Ruleset "geishas-road/1 first=host markers=choose"]\n'
 DEALT = "1. =A1A2B3C4D1E2/A3A4B1B2C1C2/C3D2B4D3D4E1E3E4"

@@ -15,8 +15,8 @@ from hkoji.rules.hanamikoji.notation import parse
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_KINDS, Due, State
 from hkoji.rules.transcript import Transcript, format_rounds, parse_transcript
+from tests.rules.notation_texts import explains, is_brief_about
 from tests.support import naive_hanamikoji as naive
-from tests.support.notation import explains, is_brief_about
 from tests.support.rules import fold
 
 HANDS = st.permutations("AABBCCDDDEEEFFFFGGGGG").map(lambda cards: cards[:4])

@@ -1,6 +1,6 @@
 """Measures moves a second while clients wait: for nothing, for entries of other games, and for those of the same games.
 
-    python -m scripts.bench.watched --waiting 1000
+    python -m scripts.bench.moves_while_waiting --waiting 1000
 
 The load is that of `scripts.bench.moves`, 32 connections. This process holds the waiting clients, half of them long
 polls, half streams of events. They are spread over the games of the last part, and have to learn of every move there.
@@ -18,9 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from scripts.bench.floor import Floor
 from scripts.bench.moves import KEY, Found, one_round, playing
 from scripts.bench.prepared import Prepared, prepare
-from scripts.bench.raw import Floor
 from scripts.bench.volley import Fire, generator
 from scripts.bench.waiting import Crowd
 from tests.support.service import Service

@@ -19,8 +19,8 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.inside import Inside, inside
 from tests.support.service import Answer, Player, begin
+from tests.support.service_in_process import Inside, inside
 
 TABLE: Final = Path(__file__).with_name("roles.txt")
 HOLDS: Final = ("public", "hand", "problem", "token", "nothing")

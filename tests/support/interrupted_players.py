@@ -11,7 +11,7 @@ from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.log.line import Line, parse_log
 from tests.support.commands import Commands
-from tests.support.inside import Inside
+from tests.support.service_in_process import Inside
 
 URL = "http://inside"
 

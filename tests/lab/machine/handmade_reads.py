@@ -6,8 +6,8 @@ import json
 
 from hkoji.log.canonical import encode_base64
 from tests.lab.machine import naive_log as log
+from tests.lab.machine.handmade_entries import STRANGER
 from tests.lab.machine.naive_game import NaiveGame
-from tests.lab.machine.raw import STRANGER
 from tests.lab.machine.world import World
 
 

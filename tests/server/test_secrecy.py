@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from hkoji.log.private_key import PrivateKey
-from tests.support.inside import Inside, inside
 from tests.support.service import Player, begin
+from tests.support.service_in_process import Inside, inside
 
 _MADE = re.compile(rb"[0-9a-f]{64}|[A-Za-z0-9+/]{86,}={0,2}")
 """Hashes, commitments and signatures."""

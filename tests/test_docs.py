@@ -1,4 +1,4 @@
-"""Documentation pages: links lead somewhere, and the programs and headings that are named exist."""
+"""Documentation pages: links lead somewhere, and the programs, files and headings that are named exist."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_the_map_has_every_page() -> None:
     listed = {target for target, _ in links(DOCS / "README.md")}
-    assert {page for page in PAGES if page.parent != ROOT} - {DOCS / "README.md", DOCS / "cli.in.md"} <= listed
+    assert {page for page in PAGES if page.parent != ROOT} - {DOCS / "README.md"} <= listed
 
 
 def test_the_programs_that_pages_name_exist() -> None:
@@ -66,3 +66,17 @@ def test_the_headings_that_sources_cite_exist() -> None:
                     cited += 1
                     assert any(each.partition(":")[0] == heading for each in headings), (path, name, heading)
     assert cited > 30
+
+
+def test_the_files_that_pages_and_sources_name_exist() -> None:
+    named = 0
+    sources = (path for folder in ("hkoji", "server", "scripts", "tests") for path in (ROOT / folder).rglob("*.py"))
+    for path in (*PAGES, *sources):
+        if RECORDS in path.parents or path.name == "CHANGELOG.md":
+            continue
+        for name in re.findall(
+            r"(?<![\w/.-])((?:hkoji|server|scripts|tests|docs|examples)/[a-z][\w./-]*\.\w+)", path.read_text()
+        ):
+            named += 1
+            assert (ROOT / name).exists(), (path, name)
+    assert named > 100

@@ -14,8 +14,8 @@ import pytest
 
 from hkoji.cli.main import main
 from hkoji.log.private_key import PrivateKey
-from tests.support.inside import inside
 from tests.support.service import Player
+from tests.support.service_in_process import inside
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -25,8 +25,8 @@ from hkoji.game import entry_kinds
 from hkoji.log.line import StoredLine, format_line, format_log, format_stored, line_to_json, parse_log
 from hkoji.log.statement import View
 from hkoji.rules.registry import RULESETS
-from tests.support.inside import Inside, inside
 from tests.support.service import Answer, Player, begin, play
+from tests.support.service_in_process import Inside, inside
 from tests.support.table import Table
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"

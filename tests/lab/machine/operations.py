@@ -22,7 +22,7 @@ from hkoji.game.submission import Submission
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset
-from tests.lab.machine import raw
+from tests.lab.machine import handmade_entries
 from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.seen import position as seen_position
 from tests.lab.machine.world import NAMES, Asked, Device, World
@@ -247,12 +247,12 @@ class Doings(RuleBasedStateMachine):
 
     def move_in(self, device: Device, game: NaiveGame, notation: str) -> None:
         pending = device.home.game_folder(game.game) / "outbox.json"
-        waited = raw.entry_of(pending.read_bytes()) if pending.exists() else None
+        waited = handmade_entries.entry_of(pending.read_bytes()) if pending.exists() else None
         result = self.act(device, game, lambda: device.move(game.game, notation))
         if device.lost:
             assert isinstance(result, _BROKEN), result
             return
-        if waited is not None and waited["kind"] == "move" and raw.text_of(waited) in game.texts:
+        if waited is not None and waited["kind"] == "move" and handmade_entries.text_of(waited) in game.texts:
             # An earlier operation had broken off: its move counts, and no other was sent.
             if isinstance(result, MadeMove):
                 assert result.seq == waited["seq"]
@@ -284,7 +284,7 @@ class Doings(RuleBasedStateMachine):
         if device.lost:
             assert isinstance(result, _BROKEN), result
         elif isinstance(result, MadeMove):
-            made = raw.read(game.texts[result.seq])
+            made = handmade_entries.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
         elif posted and entry and entry["kind"] in (kind, "rekey") and posted.expected.code:
             assert isinstance(result, errors.HkojiError)
@@ -327,5 +327,5 @@ class Doings(RuleBasedStateMachine):
         assert [each["game"] for each in result] == wanted
 
     def stored_seat(self, device: Device, texts: list[str]) -> int | None:
-        kinds = {raw.read(text)["kind"]: raw.read(text)["by"] for text in texts[1:3]}
+        kinds = {handmade_entries.read(text)["kind"]: handmade_entries.read(text)["by"] for text in texts[1:3]}
         return 0 if kinds.get("open") == device.name else 1 if kinds.get("join") == device.name else None

@@ -1,4 +1,4 @@
-"""One target under atheris: `python -m tests.lab.fuzz.one TARGET [OPTION OF LIBFUZZER]...`; measure.py calls it.
+"""One target under atheris: `python -m tests.lab.fuzz.run_one TARGET [OPTION OF LIBFUZZER]...`; measure.py calls it.
 
 The project's own code and the Python libraries that parse for it (TOML, OpenSSH's key files) report the branches they
 take.
