@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hkoji.cli.exits import exit_code
 from hkoji.cli.language import _, translate
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "reverse": "7"}
 _DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after")
+
+
+Result: TypeAlias = Mapping[str, Any] | list[Any]  # Any: JSON
 
 
 class TextStyle:
@@ -58,12 +61,14 @@ class CommandOutput:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return TextStyle(colour=colour, plain=self.plain)
 
-    def result(self, value: Mapping[str, Any] | list[Any], text: Callable[[], str], *, paged: bool = False) -> None:
+    def result(self, value: Result | Callable[[], Result], text: Callable[[], str], *, paged: bool = False) -> None:
         """Prints a result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
-        if self.keep:
-            self.kept = value
-        elif self.json:
-            sys.stdout.write(encode(value) + "\n")
+        if self.keep or self.json:
+            made = value() if callable(value) else value
+            if self.keep:
+                self.kept = made
+            else:
+                sys.stdout.write(encode(made) + "\n")
         else:
             shown = text()
             shown = shown if shown.endswith("\n") or not shown else shown + "\n"

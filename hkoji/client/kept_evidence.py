@@ -69,8 +69,8 @@ class KeptEvidence:
 
     def last_view(self) -> View | None:
         """Returns the last of these views; None if there is none."""
-        views = self.views()
-        return views[-1].view if views else None
+        last = next(_parsed(self._views, parse_view_line, backwards=True), None)
+        return last.view if last else None
 
     def keep_view(self, signed: SignedEntry) -> None:
         """Keeps a verified view, unless it shows no cards, or the same cards as the last one."""
@@ -236,8 +236,9 @@ def _append(file: Path, lines: Iterable[str], room: EvidenceLimit) -> None:
         write_file(file, before + "".join(f"{line}\n" for line in new).encode())
 
 
-def _parsed(file: Path, parse: Callable[[str], _Read]) -> Iterator[_Read]:
-    for line in _bytes(file).decode("latin-1").split("\n"):
+def _parsed(file: Path, parse: Callable[[str], _Read], *, backwards: bool = False) -> Iterator[_Read]:
+    lines = _bytes(file).decode("latin-1").split("\n")
+    for line in filter(None, reversed(lines) if backwards else lines):
         try:
             yield parse(line)
         except HkojiError:

@@ -6,7 +6,7 @@ It works on complete and truncated logs, for any knowledge. A replay checks no s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
@@ -45,12 +45,15 @@ class Replay(NamedTuple):
         return tuple(event for step in self.steps for event in step.events)
 
 
-def replay(lines: Iterable[Line], knowledge: Knowledge | None = None) -> Replay:
-    """Replays `lines` with `knowledge`, by default with all that the log itself reveals."""
+_NOTHING: Final = Replay(())
+
+
+def replay(lines: Iterable[Line], knowledge: Knowledge | None = None, *, after: Replay = _NOTHING) -> Replay:
+    """Replays `lines`, which follow those of `after`, with `knowledge`; by default with all that the lines reveal."""
     lines = tuple(lines)
     known = knowledge or public_knowledge(lines)
-    steps: list[Step] = []
-    course: Course | None = None
+    steps = list(after.steps)
+    course = after.course
     try:
         for line in lines:
             body = parse_body(line.entry.kind, line.entry.body)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from hkoji.errors import HkojiError, NotationError, NotUnderstoodError, TrustError
+from hkoji.errors import NotationError, NotUnderstoodError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.knowledge import FullKnowledge, Knowledge, SeatKnowledge, SpectatorKnowledge
-from hkoji.game.replay import Replay, Step, public_knowledge, replay
+from hkoji.game.knowledge import FullKnowledge, SeatKnowledge, SpectatorKnowledge
+from hkoji.game.replay import Replay, public_knowledge, replay
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import View
@@ -111,7 +111,7 @@ def continue_own(
         raise ValueError("there is nothing to continue")
     ruleset = before.steps[-1].course.setup.ruleset
     known = SpectatorKnowledge() if seat is None else player_knowledge(lines, seat, view, openings, ruleset)
-    return require_whole(_continued(before, lines, known))
+    return require_whole(replay(lines, known, after=before))
 
 
 def player_knowledge(
@@ -148,19 +148,6 @@ def player_knowledge(
     if any(UNKNOWN in cards for cards in dealt):
         raise TrustError(tell("the service has not shown you your own cards"), hint=KEEP_FOLDER)
     return SeatKnowledge(seat, dealt, fitting)
-
-
-def _continued(before: Replay, lines: Iterable[Line], knowledge: Knowledge) -> Replay:
-    course = before.steps[-1].course
-    steps = list(before.steps)
-    try:
-        for line in lines:
-            body = parse_body(line.entry.kind, line.entry.body)
-            course, events = course.apply(line.entry, body, knowledge)
-            steps.append(Step(line.entry, body, events, course))
-    except HkojiError as error:
-        return Replay(tuple(steps), error)
-    return Replay(tuple(steps))
 
 
 def _verify_shown(course: Course, seat: Seat, view: View) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from hkoji.cli import chosen_deck
 from hkoji.cli.games.show import position_json, show_position
@@ -23,7 +24,10 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
     with client.game(game) as held:
         position, seq = held.move(typed)
     step = position.replay.steps[seq]
-    value = {**position_json(position), "move": {"seq": seq, "head": step.entry.head, "action": action_of(step)}}
+
+    def value() -> dict[str, Any]:  # Any: JSON
+        made = {"seq": seq, "head": step.entry.head, "action": action_of(step)}
+        return {**position_json(position), "move": made}
 
     def text() -> str:
         from hkoji.cli.boards import draw

@@ -33,7 +33,7 @@ def show_position(out: CommandOutput, position: Position) -> None:
 
         return draw(position, out.style)
 
-    out.result(position_json(position), text)
+    out.result(lambda: position_json(position), text)
 
 
 _encoded: dict[str, tuple[Position, EncodedResult]] = {}
