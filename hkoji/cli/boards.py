@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hkoji.cli import chosen_deck
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import TextStyle
+from hkoji.cli.settings import deck_for
 from hkoji.game.position import Position
 from hkoji.show import games
 from hkoji.show.board import Board, Choice, Look
@@ -14,7 +14,7 @@ from hkoji.show.board import Board, Choice, Look
 
 def board(position: Position, style: TextStyle) -> Board:
     """Returns the board of a position. Raises `UsageError` if the deck asked for does not fit the game."""
-    deck = chosen_deck.deck_for(position.course.setup.ruleset.name)
+    deck = deck_for(position.course.setup.ruleset.name)
     return games.board(position, Look(translate, deck, style.paint, style.plain))
 
 

@@ -2,7 +2,8 @@
 
 They count in this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file. The file is TOML:
 `HKOJI_CONFIG`, else `settings.toml` in `HKOJI_HOME` if that is set (two folders are two players), else in the
-platform's folder for settings. The file may be missing, but must be valid.
+platform's folder for settings. The file may be missing, but must be valid. A deck chosen on the command line must fit
+the game; one from elsewhere is used for the games that it fits.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hkoji.cli import chosen_deck, language
+from hkoji.cli import language
 from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import shorten, tell
+
+if TYPE_CHECKING:
+    from hkoji.show.deck import Deck
 
 KEYS: Final = ("lang", "deck")
 """All settings. Each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
@@ -63,7 +67,7 @@ def apply(chosen: Mapping[str, str], *, once: bool = False) -> None:
     wanted = {**_Settled.given, **chosen}
     if wanted == _Settled.used:
         return
-    for key, take_up in (("lang", language.use), ("deck", chosen_deck.use)):
+    for key, take_up in (("lang", language.use), ("deck", _use_deck)):
         value, source = find(key, wanted)
         try:
             take_up(value, asked=not source)
@@ -137,3 +141,48 @@ def _parse(file: Path, data: bytes) -> dict[str, str]:
         if not isinstance(value, str):
             raise UsageError(tell("{file}: {key} is text", file=file, key=key), hint=f'{key} = "…"')
     return found
+
+
+# --- the deck ---------------------------------------------------------------------------------------------------------
+
+
+class _ChosenDeck:
+    deck: Deck | None = None
+    asked = False
+
+
+def _use_deck(name: str | None, *, asked: bool = True) -> None:
+    """Makes `name` the deck of this process; None stands for every game's own cards.
+
+    `asked` says that the command line names it. Raises `UsageError` if there is no such deck.
+    """
+    _ChosenDeck.asked, _ChosenDeck.deck = asked and name is not None, None
+    if name is not None:
+        from hkoji.show.deck import find_deck
+
+        _ChosenDeck.deck = find_deck(name)
+
+
+def deck_for(ruleset: str) -> Deck:
+    """Returns the deck for a game. Raises `UsageError` if the command line names one that does not fit the game."""
+    from hkoji.show.deck import STANDARD
+
+    deck = _ChosenDeck.deck or STANDARD
+    if deck.fits(ruleset):
+        return deck
+    if _ChosenDeck.asked:
+        raise UsageError(
+            tell("{game} cannot be played with the deck {deck!r}", game=ruleset, deck=deck.name),
+            hint=tell("leave --deck out"),
+        )
+    return STANDARD
+
+
+def chosen_deck() -> Deck | None:
+    """Returns the deck that was chosen in any way; None if there is none."""
+    return _ChosenDeck.deck
+
+
+def deck_is_standard() -> bool:
+    """Whether every game's own cards are in use, so that a typed move needs no deck to read it."""
+    return _ChosenDeck.deck is None or _ChosenDeck.deck.name == "standard"

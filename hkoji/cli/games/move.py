@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hkoji.cli import chosen_deck
 from hkoji.cli.games.show import position_json, show_position
 from hkoji.cli.input import confirm, read_input
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.settings import deck_for, deck_is_standard
 from hkoji.client import Client
 from hkoji.game.position import action_of
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, format_submission, parse_submission
@@ -35,7 +35,7 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
         course = position.course
         if position.over or course.state.round != position.replay.steps[seq - 1].course.state.round:
             return draw(position, out.style)
-        action = chosen_deck.deck_for(course.setup.ruleset.name).write(action_of(step))
+        action = deck_for(course.setup.ruleset.name).write(action_of(step))
         made = _("Entry {seq} is on record: {action}.", seq=seq, action=action)
         if position.mine:
             then = _("It is your turn again: {command}", command=f"hkoji show {position.short}")
@@ -50,11 +50,11 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
 def _typed(client: Client, game: str, notation: Sequence[str]) -> str:
     """Returns a typed move with a deck's names for the cards replaced by the game's."""
     text = " ".join(notation)
-    if chosen_deck.is_standard():
+    if deck_is_standard():
         return text
     with client.game(game) as held:
         position = held.current()
-    return chosen_deck.deck_for(position.course.setup.ruleset.name).read(text)
+    return deck_for(position.course.setup.ruleset.name).read(text)
 
 
 def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:

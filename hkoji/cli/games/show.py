@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hkoji.cli import chosen_deck
 from hkoji.cli.output import CommandOutput, EncodedResult
+from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
 from hkoji.game.course import Stage
 
@@ -26,7 +26,7 @@ def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -
 
 def show_position(out: CommandOutput, position: Position) -> None:
     """Shows a board; with `--json` a position for programs."""
-    chosen_deck.deck_for(position.course.setup.ruleset.name)
+    deck_for(position.course.setup.ruleset.name)
 
     def text() -> str:
         from hkoji.cli.boards import draw

@@ -9,7 +9,7 @@ from typing import Any
 
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, encode
-from hkoji.cli.study.places import step_text
+from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError

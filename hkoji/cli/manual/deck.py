@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hkoji.cli.chosen_deck import chosen
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.settings import chosen_deck
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.hanamikoji.actions import NAMES
@@ -20,7 +20,7 @@ USUAL: Final = "everdeck"
 
 def show(out: CommandOutput) -> None:
     """The cards to pick. Without a choice it is the Everdeck; the games' own cards have no list."""
-    deck = chosen() or find_deck(USUAL)
+    deck = chosen_deck() or find_deck(USUAL)
     cards = deck.cards()
     if not cards:
         raise UsageError(

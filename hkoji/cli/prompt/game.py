@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import Final
 
-from hkoji.cli import chosen_deck
 from hkoji.cli.boards import draw
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.prompt.dialogue import LEAVE, Dialogue
+from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
 from hkoji.errors import HkojiError
 from hkoji.messages.text import tell
@@ -201,7 +201,7 @@ def rounds_text(ruleset: Ruleset, events: Sequence[Event]) -> str:
 
 
 def _deck(position: Position) -> Deck:
-    return chosen_deck.deck_for(position.course.setup.ruleset.name)
+    return deck_for(position.course.setup.ruleset.name)
 
 
 def _typed(position: Position, move: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hkoji.cli.input import is_file, read_input
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.study.places import place_title
+from hkoji.cli.step_text import place_title
 from hkoji.client import Client
 from hkoji.errors import MalformedError, UsageError
 from hkoji.game.position import studied_position

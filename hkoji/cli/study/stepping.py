@@ -12,7 +12,7 @@ from typing import Final
 from hkoji.cli.boards import draw
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.study.places import place_title, stop_text
+from hkoji.cli.step_text import place_title, stop_text
 from hkoji.errors import HkojiError, UsageError
 from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay

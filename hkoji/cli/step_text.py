@@ -1,9 +1,9 @@
-"""Places in a game in words: the title of a drawing, and in one line what an entry brought."""
+"""Steps of a game in words: in one line what an entry brought, and the title of a drawing."""
 
 from __future__ import annotations
 
-from hkoji.cli.chosen_deck import deck_for
 from hkoji.cli.language import _
+from hkoji.cli.settings import deck_for
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
