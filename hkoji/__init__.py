@@ -1,3 +1,3 @@
-"""Hanamikoji and Geisha's Road by correspondence, with games that prove themselves."""
+"""Hanamikoji and Geisha's Road by correspondence; every game is a signed log that anyone can check."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
 """All error classes of the project, in one module because they are one tree.
 
-Every exception that the project raises on purpose is a `HkojiError` and carries its data as attributes. This module
-knows no HTTP status and no exit code: the routes and the command line map classes to those, each in one table.
+Every failure that a user, a service or a file can cause is a `HkojiError` and carries its data as attributes. A class
+has no HTTP status and no exit code of its own: services and the command line map classes to those, each in one table.
 
 *Invalid* means not understood; *illegal* means understood but not allowed. A message says what failed; `hint` says what
 to do next. Neither ever holds a card, salt, seed or token that the reader may not see. Texts for players are `Text`
@@ -255,7 +255,7 @@ class ForbiddenError(HkojiError):
 
 
 class RevokedError(ForbiddenError):
-    """A revoked key, which is no longer valid anywhere. `name` is its owner's name."""
+    """A revoked key: the service refuses everything that it signs. `name` is its owner's name."""
 
     code = "revoked"
 
@@ -309,13 +309,13 @@ class BusyError(HkojiError):
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(
-            tell("too many are waiting at this service already"),
+            tell("too many clients are waiting at this service already"),
             hint=tell("nothing was changed; try again in {seconds} s", seconds=retry_after),
         )
         self.retry_after = retry_after
 
 
-# --- the world ----------------------------------------------------------------------------------------------------
+# --- commands, network, bots, files -------------------------------------------------------------------------------
 
 
 class UsageError(HkojiError):
@@ -342,7 +342,7 @@ class NetworkError(HkojiError):
 
 
 class ServiceError(HkojiError):
-    """The service answered with a problem that has no class of its own. `status` is the HTTP status."""
+    """A problem that has no class of its own, or an answer that is not understood. `status` is the HTTP status."""
 
     code = "service"
 

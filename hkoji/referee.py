@@ -1,8 +1,8 @@
-"""The referee, without I/O: from a log, its secrets and a submission to the entries to append, or to an error.
+"""The referee, without I/O: it takes a log, its secrets and a submission, and returns the entries to append.
 
-The service wraps it with a database, local play with a file, tests with a list. No other code moves a game on. The
-caller passes the time and the signer; the referee draws nothing at random and stores nothing. It stands above
-`hkoji.audit`, because it calls the rules in `hkoji.audit.checks`.
+The service wraps it with a database, local play with a file, tests with a list. No other code decides which entries are
+appended to a game. The caller passes the time and the signer; the referee draws nothing at random and stores nothing.
+It stands above `hkoji.audit`, because it calls the rules in `hkoji.audit.checks`.
 
 Order of the checks on a submission: format, place in the chain, author, signature, then the game. So an error about
 cards reaches only a sender who has signed with the seat's key.

@@ -35,7 +35,7 @@ def test_the_same_name_draws_the_same_and_another_another() -> None:
     assert not set(drawn("a test")) & set(drawn("another"))
 
 
-def test_who_draws_draws_here() -> None:
+def test_the_product_draws_from_the_tests_source() -> None:
     for kind in (Client, LocalGames):
         assert signature(kind).parameters["entropy"].default is chance.token_bytes
     assert ClockAndEntropy().entropy is chance.token_bytes

@@ -44,7 +44,7 @@ class MatchReferee(Protocol):
 
 
 class RulesReferee:
-    """A referee that applies events and keeps nothing else."""
+    """A `MatchReferee` that only applies the rules and keeps the position. It writes no log."""
 
     def __init__(self, ruleset: Ruleset, dealer: Dealer) -> None:
         self._ruleset = ruleset
@@ -121,7 +121,7 @@ def bot_key(plan: MatchPlan, bot: int) -> PrivateKey:
 
 
 class LoggingReferee:
-    """The referee of one game of a match, a `hkoji.arena.referees.MatchReferee`."""
+    """A `MatchReferee` that writes a signed log."""
 
     def __init__(self, plan: MatchPlan, number: int, table: str) -> None:
         self._plan = plan

@@ -1,12 +1,13 @@
-"""The rules of the log format that a log can break, each worded in one function.
+"""The rules of the log format that a log can break, each in one function.
 
-docs/spec/log.md; each function names its section there. The audit of a log, the audit of evidence, the client's
-incremental check and the referee call these functions. A `verify_` function returns None or raises an error, whose
-text is the finding. To add a rule, add a function here and call it in the step of `log_audit` that it belongs to.
+The format is in docs/spec/log.md; each function names its section there. The audit of a log, the audit of evidence,
+the client's incremental check and the referee call these functions. A `verify_` function returns None or raises an
+error, whose text is the finding. To add a rule, add a function here and call it in the step of `log_audit` that it
+belongs to.
 
-`Course.apply` and the kinds of entry (hkoji/game/entry_kinds/) word the rules of play: who may append what and when,
+`Course.apply` and the kinds of entry (hkoji/game/entry_kinds/) contain the rules of play: who may append what and when,
 and which moves are legal. They cannot import this module, which stands above them. So the rules that they share with
-the audit stand below it, also once each:
+the audit stand in modules below it, also in one function each:
 
     Canonical text, Files     hkoji/log/canonical.py, line.py
     Entries (the chain)       hkoji/log/entry.py
@@ -37,7 +38,7 @@ from hkoji.messages.text import any_of, tell
 
 
 def verify_expected_key(name: str, key: PublicKey, expected: Collection[PublicKey], *, vouched: bool = False) -> None:
-    """Checks that a key which the log names for `name` is one of those expected from outside; with none, any is.
+    """Checks that a key which the log names for `name` is one of those `expected`. If none is expected, any key passes.
 
     `vouched` says that the key came by a `revoke`. "Audit", step 3. Raises `HkojiError`.
     """
@@ -111,7 +112,7 @@ class SignatureCheck(NamedTuple):
 def signature_checks(entry: Entry, sig: bytes, key: PublicKey, body: object) -> tuple[SignatureCheck, ...]:
     """The signatures of an entry: by its author, and by the keys that a change of keys names.
 
-    `key` is the one that counts for the author there, `body` what the entry says. "Signatures" and "Other keys".
+    `key` is the author's valid key at this entry, and `body` the parsed body. "Signatures" and "Other keys".
     """
     own = SignatureCheck(sig, key, entry_namespace(entry), entry.message, entry.by)
     if not isinstance(body, Rekey | Revoke):
@@ -122,7 +123,7 @@ def signature_checks(entry: Entry, sig: bytes, key: PublicKey, body: object) -> 
 
 
 def verify_signatures(entry: Entry, sig: bytes, key: PublicKey, body: object) -> None:
-    """Verifies all signatures of an entry, as `signatures` lists them. Raises `SignatureError`."""
+    """Verifies all signatures of an entry, as `signature_checks` lists them. Raises `SignatureError`."""
     for check in signature_checks(entry, sig, key, body):
         check.verify()
 
@@ -181,7 +182,7 @@ def verify_same_receipt(receipt: Receipt, other: Receipt) -> None:
 def verify_new_salt(opening: Opening, used: set[str]) -> None:
     """Checks that no earlier opening of the game has this salt, and adds it to those `used`.
 
-    A salt that has been opened lays open whatever else it hides. "Commitments". Raises `CommitmentError`.
+    A salt that has been opened no longer protects other commitments. "Commitments". Raises `CommitmentError`.
     """
     if opening.salt in used:
         raise CommitmentError(tell("its salt has been used before"), seq=opening.seq, part=opening.part)
@@ -189,7 +190,7 @@ def verify_new_salt(opening: Opening, used: set[str]) -> None:
 
 
 def verify_all_opened(closed: Iterable[tuple[int, int]]) -> None:
-    """Checks that an `end` leaves no cards face down; `closed` are the groups, by (seq, part), that are.
+    """Checks that an `end` leaves no cards face down; `closed` lists the groups that still are, by (seq, part).
 
     "Audit", step 6. Raises `CommitmentError`.
     """

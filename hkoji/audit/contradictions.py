@@ -1,7 +1,8 @@
 """Contradictions between audited logs.
 
 docs/spec/log.md, "Archives". A log can pass its audit and still differ from the log that somebody else was shown. Only
-those entries are compared that hold in the audit of their own log. The caller stores the logs and finds them again.
+entries that hold in the audit of their own log are compared. The caller keeps the claims of each log, and finds the
+earlier claims to compare with.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class _EvidenceAudit:
     # --- courses of the game --------------------------------------------------------------------------------------
 
     def _courses(self, statements: ServiceStatements, shown: ViewChecks, party: Party) -> list[Finding]:
-        """The findings against a signer in the courses of the game that are not the log, or a part of it."""
+        """The findings against signers in the other courses: those that are neither the log nor a part of it."""
         found: list[Finding] = []
         kept = [line.entry.head for line in self._kept]
         known = {(each.step, each.entry) for each in self._base.findings}
@@ -150,7 +150,7 @@ class _EvidenceAudit:
     # --- players --------------------------------------------------------------------------------------------------
 
     def _excuse(self, lines: Sequence[Line], shown: ViewChecks, party: Party) -> None:
-        """Clears a player whom the audit of the log names together with the service, if the signed views show why."""
+        """Blames the service alone for a move that the audit blames on player and service, if signed views show it."""
         for number, finding in enumerate(self._findings):
             if finding.step is AuditStep.REPLAY and finding.entry is not None and finding.signer:
                 excused = self._excused(lines, finding.entry, shown)

@@ -125,7 +125,7 @@ MapChecks = Callable[
 def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: MapChecks = map) -> Audit:
     """Audits the text of a log (lines, each ending in a newline). Never raises for anything in `log`.
 
-    `pins` are the keys expected from outside, by name (`server` for the service's), of each one or several.
+    `pins` are the keys expected from outside: for each name (`server` is the service's), one key or several.
     """
     work, entries = _parse(log, pins or {})
     _chain(work)
@@ -239,7 +239,7 @@ def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> H
 
 
 def _signatures(work: _Work, map_checks: MapChecks) -> None:
-    """4: each entry is signed by the key that counts for its author there; the proofs of new keys are valid."""
+    """4: each entry is signed by the key that is valid for its author at that entry; the proofs of new keys verify."""
     places: list[int] = []
 
     def checks() -> Iterator[SignatureCheck]:

@@ -74,7 +74,7 @@ class ServiceStatements:
         return None
 
     def faults(self) -> list[StatementFault]:
-        """Where the statements contradict each other. Of a fork it is only the first place."""
+        """The places where the statements contradict each other. Of a fork, only the first place is listed."""
         return self._misplaced[:1] or self._forks() or [*self._receipts(), *self._after_the_end()]
 
     # --- reading --------------------------------------------------------------------------------------------------

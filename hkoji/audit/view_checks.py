@@ -105,7 +105,10 @@ class ViewChecks:
         return None
 
     def _seed(self, course: Course) -> tuple[int, Dealer] | None:
-        """The published seed to which the offer is bound, with its entry. Anybody may have published it: it fits."""
+        """The published seed that matches the commitment of the offer, as (number of its entry, dealer).
+
+        It does not matter who has published it.
+        """
         setup = course.setup
         terms = setup.terms
         for number, seed in self._seeds:

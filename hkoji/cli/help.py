@@ -1,8 +1,8 @@
 """Translates the help of the commands into the language in use.
 
 The help is written in English where a command is declared: docstrings, `help=`, `epilog=`. This module finds it in the
-Typer program and translates it before it is shown. The catalogues collect their messages in the same way, so help needs
-no marks. Typer's own texts are translated as far as Typer passes them to gettext.
+Typer program and translates it before it is shown. `scripts/build/catalogues.py` finds the messages of the help with
+this module, so they need no marks. Typer's own texts are translated as far as Typer passes them to gettext.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _find(app: typer.Typer) -> Iterator[HelpText]:
 
 
 def _examples(epilog: str) -> Text:
-    """Returns an epilog. One that consists of commands needs no translation of its own."""
+    """Returns an epilog as a message. If it consists of commands, they are a value, which is not translated."""
     word, _, commands = epilog.partition(": ")
     if all(command.startswith(_COMMANDS) for command in commands.split("; ")):
         if word == "Example":

@@ -13,7 +13,7 @@ from hkoji.messages.text import plural, shorten, tell
 
 
 class _Current:
-    """One process of the command line talks to one person."""
+    """The language of this process and its speaker: one process serves one person."""
 
     name: str = ENGLISH
     speaker: Speaker = staticmethod(str)

@@ -1,8 +1,8 @@
 """Files of logs: finds them in folders, and splits them into logs as bytes.
 
 docs/spec/log.md, "Archives". A file may hold several logs, one after the other; each begins with an entry 0. A line
-that equals the one before it begins no log: a log whose first line occurs twice is one invalid log, not two valid ones.
-At most one log of a file is in memory, and none that is larger than any game could be. Logs are not parsed here.
+that repeats the line before it does not begin a log: a log whose first line occurs twice is one invalid log, not two
+valid ones. At most one log of a file is in memory, and at most `MAX_LOG_BYTES` of it. Logs are not parsed here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hkoji.messages.text import tell
 MAX_LOG_BYTES: Final = 2**26
 """The most that is read of one log; a long game has a thousandth of it."""
 
-# An entry's text ends in its seq and its version, and only there do a brace and a bare quote follow.
+# An entry's text ends with its seq and its version. Only there are they followed by a brace and an unescaped quote.
 _BEGINS: Final = re.compile(rb'\{"entry":"[^\n]*\\"seq\\":0,\\"v\\":[0-9]+\}",')
 
 
@@ -94,7 +94,7 @@ def split(stream: BinaryIO, file: str, limit: int = MAX_LOG_BYTES) -> Iterator[L
             yield UnreadableLog(file, start, False, tell("a log of more than {limit} bytes is not read", limit=limit))
             return
         if len(line) > MAX_LINE_BYTES + 1:
-            lines.append(b"\n")  # that it is too long is what is wrong with it, not that it has no end
+            lines.append(b"\n")  # so that the line is reported as too long, not as one without an end
             break
     yield LogBytes(file, start, b"".join(lines))
 

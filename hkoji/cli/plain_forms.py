@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-# A move that begins with a dash. Of Typer's options only `-h` could be meant by a word that looks like a move: no card
-# has an h but in the names of a deck's suits, and those are written out or drawn.
+# Matches a move that begins with a dash, but not Typer's option `-h`: the letters of cards are a to g, and the other
+# words for cards are the names of suits, which have at least four letters or are symbols.
 _DASHED_MOVE: Final = re.compile(r"-(?:[a-g0-9]*|(?!help)[a-z]{4,}[0-9]?|[^\x00-\x7f].*)", re.IGNORECASE)
 
 

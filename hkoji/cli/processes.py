@@ -1,6 +1,6 @@
 """Work on groups of files or logs in several processes, with the results in order.
 
-Memory is bounded: at any time at most two groups a process are in memory.
+Memory is bounded: at any time about two groups for each process are in memory.
 """
 
 from __future__ import annotations

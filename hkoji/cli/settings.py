@@ -1,9 +1,9 @@
 """The user's settings, language and deck: from the command line, the environment or the settings file.
 
-They count in this order: `--lang`, anywhere in a command line; `HKOJI_LANG`; the settings file. The file is TOML:
-`HKOJI_CONFIG`, else `settings.toml` in `HKOJI_HOME` if that is set (two folders are two players), else in the
-platform's folder for settings. The file may be missing, but must be valid. A deck chosen on the command line must fit
-the game; one from elsewhere is used for the games that it fits.
+The first of these counts: `--lang` on the command line; `HKOJI_LANG`; the settings file. The file is TOML. It is the
+file named by `HKOJI_CONFIG`; else `settings.toml` in `HKOJI_HOME` if that is set, because each home is a player of its
+own; else `settings.toml` in the platform's folder for settings. The file may be missing, but must be valid. A deck
+chosen on the command line must fit the game. A deck chosen elsewhere is used for the games that it fits.
 """
 
 from __future__ import annotations

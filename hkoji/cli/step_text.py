@@ -32,7 +32,10 @@ def stop_text(stop: Stop) -> str:
 
 
 def step_text(step: Step, round_: int | None = None) -> str:
-    """Returns what an entry brought, in one line; `round_` is the round that is scored, if not the one before."""
+    """Returns what an entry brought, in one line. `round_` is the round that it scores.
+
+    By default it is the current round, or the one before if the entry also brings the next deal.
+    """
     events, course = step.events, step.course
     write = deck_for(course.setup.ruleset.name).write
     made = [event for event in events if isinstance(event, DECISIONS)]

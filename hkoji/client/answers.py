@@ -20,7 +20,7 @@ from hkoji.messages.text import quoted, shorten, tell
 from hkoji.messages.wire import assemble
 
 REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
-"""The errors of a service that has read a submission and refuses it. After other errors it may have accepted it."""
+"""The errors by which a service refuses a submission. After any other error it may have accepted the submission."""
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
 _SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")

@@ -1,7 +1,8 @@
-"""A player's client as a library: the commands are thin over `Client`. docs/library.md.
+"""A player's client as a library: the commands are thin wrappers around `Client`. docs/library.md.
 
-docs/spec/log.md, "Client rules". Everything that is signed is on disk before it is sent; everything that is received
-is verified before it is kept. One thread at a time may use a client; several processes may use one home.
+docs/spec/log.md, "Client rules". Entries, and statements about a new key, are on disk before they are sent. Lines of a
+log are verified before they are added to the log kept here. One thread at a time may use a client; several processes
+may use one home.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ class Client:
     # --- playing --------------------------------------------------------------------------------------------------
 
     def new(self, ruleset: Ruleset, invite: entry_kinds.Invite | None = None) -> Position:
-        """Offers a game and opens it; or finishes that, if the last command for the same game broke off."""
+        """Asks the service for a game and opens it. If the last command for such a game broke off, continues it."""
         service = self.service()
         wanted = {
             "server": service.url,

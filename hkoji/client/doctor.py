@@ -191,10 +191,10 @@ def _clock(text: str, before: float, after: float) -> DoctorCheck:
         return DoctorCheck("clock", "warn", tell("the service does not give its time"))
     apart = int(max(theirs - after, before - theirs - 1, 0))
     if apart <= _SKEW:
-        return DoctorCheck("clock", "ok", tell("it agrees with the service's"))
+        return DoctorCheck("clock", "ok", tell("your clock agrees with the service's"))
     return DoctorCheck(
         "clock",
         "warn",
-        tell("it differs from the service's by {seconds} s", seconds=apart),
+        tell("your clock differs from the service's by {seconds} s", seconds=apart),
         tell("set the clock: the service's time counts, but your entries show yours"),
     )

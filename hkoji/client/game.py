@@ -165,7 +165,10 @@ class ClientGame:
     # --- own entries ----------------------------------------------------------------------------------------------
 
     def take_offer(self, line: Line) -> Position:
-        """Keeps a new game's first line. Raises `TrustError` if the game exists here or its cards can be chosen."""
+        """Keeps a new game's first line.
+
+        Raises `TrustError` if the game exists here, or if the service alone could choose its cards.
+        """
         if self.record.known() is not None:
             raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
         with self.record.refusals.kept_if_refused((), (line,)):
@@ -388,7 +391,10 @@ class ClientGame:
 
 
 def refuse_chosen_cards(course: Course) -> None:
-    """Raises `TrustError` unless the player has a part in the shuffle: a service must not choose the dealer either."""
+    """Raises `TrustError` unless the game's dealer gives the players a part in the shuffle.
+
+    The service names the dealer. With any other dealer it could choose the cards alone.
+    """
     dealer = course.setup.terms.name
     if dealer != SERVER_V1:
         raise TrustError(

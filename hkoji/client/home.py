@@ -1,6 +1,7 @@
 """The folder of one player: identity, settings, login tokens, and a folder for each game.
 
-The folder is `HKOJI_HOME`, or the platform's folder for user data. Two folders are two players, also on one machine.
+The folder is `HKOJI_HOME`, or the platform's folder for user data. It belongs to one player; another player on the same
+machine needs another folder.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Home:
         return self.path / "id_ed25519"
 
     def config(self) -> dict[str, Any]:  # Any: JSON
-        """Returns the settings. Raises `LoginError` before `hkoji init`."""
+        """Returns the content of `config_file`. Raises `LoginError` before `hkoji init`."""
         config = read_json(self.config_file)
         if "name" not in config:
             raise LoginError(
@@ -55,7 +56,7 @@ class Home:
         return config
 
     def update_config(self, **changes: Any) -> None:  # Any: JSON
-        """Changes these settings, and keeps all others."""
+        """Changes these values of `config_file`, and keeps all others."""
         with locked(self.path):
             write_json(self.config_file, {**read_json(self.config_file), **changes})
 

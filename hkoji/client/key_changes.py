@@ -1,7 +1,8 @@
 """Changes the player's key: writes the new key to disk before anything is sent, then sends it to each service in turn.
 
-docs/spec/log.md, "Client rules"; docs/spec/http.md, "Keys". Signed statements are kept and sent again unchanged, so the
-same command, given again, finishes one that broke off. The old key stays: running games may still need it.
+docs/spec/log.md, "Client rules"; docs/spec/http.md, "Keys". The statements for a new key and for a recovery are kept
+and sent again unchanged, so repeating a command finishes one that broke off. The old key stays: running games may still
+need it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class KeyChanges:
     def rekey(self, file: Path | None) -> Identity:
         """Replaces the player's key by a new one, or by that of `file`, at every service they are registered at.
 
-        Services that do not answer are left for the next call. Raises the first error when the others are done.
+        If a service refuses the key, raises its error at once. Services that do not answer are left for the next call;
+        the first such error is raised when the other services have the key.
         """
         with locked(self._home.path / "keys"):
             identity = self._prepare(load(self._home), file)
@@ -146,7 +148,7 @@ class KeyChanges:
         return load(self._home)
 
     def _announce(self, identity: Identity, url: str) -> None:
-        """Signs that the next key replaces the current one, keeps and sends that, and notes that it was accepted."""
+        """Signs the statement that the next key replaces the current one, keeps and sends it, and notes its success."""
         from hkoji.log import sshsig
 
         assert identity.next is not None

@@ -130,7 +130,7 @@ class Pins:
             return key.fingerprint in self._pins().get("trusted", {}).get(name, ())
 
     def trust(self, name: str, fingerprint: str) -> None:
-        """Keeps that a key is a player's, because the user says so."""
+        """Records that the user has confirmed a key of a player."""
         self._rewrite(lambda here: _added(here, "trusted", name, fingerprint))
 
     def pin_player(self, name: str, key: PublicKey) -> None:

@@ -1,7 +1,7 @@
 """One service, for one player: its endpoints, its pinned key, and a login when one is needed.
 
-docs/spec/http.md; docs/spec/log.md, "Client rules". Logging in signs nothing but a login statement, for the origin at
-which the player has registered: no service gets another text signed, or a login for another service.
+docs/spec/http.md; docs/spec/log.md, "Client rules". A login signs only a login statement, and only for the origin at
+which the player has registered. So no service can obtain a signature on another text, or a login for another service.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class Service:
         return shown
 
     def game_events(self, game: str, after: int) -> Generator[ServerSentEvent | None, None, None]:
-        """Yields a game's entries after one, as they come. Raises `NotFoundError` if the service has no events."""
+        """Yields a game's entries after `after`, as they come. Raises `NotFoundError` if the service has no events."""
         answer, lines = self._transport.follow(f"/v1/games/{game}/events?after={after}", None, None, _SILENCE)
         self._check(answer, game)
         return read_events(lines)

@@ -1,9 +1,9 @@
-"""HTTP with one kept connection, on the standard library's client; answers have a time limit as a whole.
+"""HTTP over one kept connection, with the standard library's client. Each answer has a time limit as a whole.
 
-The standard library because a command starts a process: the larger clients cost tens of milliseconds to import.
-Follows no redirects, uses no proxies, caps answers. Every request may be sent twice (entries are answered with their
-first receipt, an offer that nobody opens has no effect), so a kept connection that has been closed is opened again;
-any other failure is the caller's to repeat.
+Every command starts a process, and larger HTTP clients take tens of milliseconds to import. This one follows no
+redirects, uses no proxies, and limits the size of answers. Every request may be sent twice: a repeated entry gets its
+first receipt, and an offer that nobody opens has no effect. So a request that fails on a kept connection is sent once
+more on a new one. After a timeout or any other failure, the caller decides whether to repeat it.
 """
 
 from __future__ import annotations
@@ -263,11 +263,11 @@ class PlainHeaders(dict[str, str]):
 
 
 class PlainHeadResponse(http.client.HTTPResponse):
-    """An answer to a request other than HEAD, whose head is read here if it is a plain one: in a third of the time.
+    """An answer to a request other than HEAD. It parses a plain head itself, in a third of the library's time.
 
-    The library parses every head like that of a mail. That is not needed for a head that arrives in one piece, without
-    folded lines, transfer codings and headers about the connection; the library reads all others. A test compares both
-    on the same heads.
+    The library parses every head as it parses the head of a mail. A head does not need that if it arrives in one piece
+    and has no folded lines, transfer codings or headers about the connection. The library reads all other heads. A test
+    compares both on the same heads.
     """
 
     def begin(self) -> None:

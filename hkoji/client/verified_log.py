@@ -114,9 +114,9 @@ def _opened(body: EntryBody) -> tuple[Opening, ...]:
 
 
 def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
-    """Checks that the service's last entry is not before the end of the log kept here, or another one at its end.
+    """Checks the service's last entry against the log kept here. Raises `TrustError` if they do not agree.
 
-    Raises `TrustError`.
+    The service's log must not be shorter. If both have the same length, their last entries must be equal.
     """
     if not kept:
         return
@@ -249,7 +249,7 @@ class VerifiedLog:
         view: View | None,
         openings: tuple[Opening, ...],
     ) -> Replay:
-        """Replays the new lines; also the known ones if the new ones may reveal cards of theirs."""
+        """Replays the new lines. Replays the known lines again if the new ones may reveal cards in them."""
         fresh = lines[len(lines) - new :]
         if known is not None and seat == known.seat and not any(line.entry.kind in ("end", "unseal") for line in fresh):
             return continue_own(known.replay, fresh, seat, view, openings)

@@ -81,7 +81,7 @@ class _Pauses:
         self._next = _FIRST
 
     def since(self, began: float) -> None:
-        """Makes the next pause a short one if the connection that `began` then lasted for a while."""
+        """Makes the next pause a short one if the connection opened at `began` has lasted longer than `_WHILE`."""
         if time.monotonic() - began > _WHILE:
             self.begin()
 
@@ -95,7 +95,7 @@ class _Link:
         self.pauses = _Pauses()
 
     def lost(self, error: HkojiError) -> None:
-        """Notes that the service does not answer, and returns when it may be asked again."""
+        """Notes that the service does not answer, and waits until it may be asked again."""
         if not self._lost:
             self._say(tell("{reason}; trying again until it answers", reason=error))
         self._lost = True
@@ -116,8 +116,8 @@ def _position(client: Client, game: str) -> Position:
 def wait(client: Client, game: str, timeout: float | None = None) -> Position:
     """Returns the game when the player owes the next entry, or when it is over.
 
-    Raises `CancelledError` after `timeout` seconds. Once it waits, it asks a service that does not answer again for a
-    minute, and then raises `NetworkError`.
+    Raises `CancelledError` after `timeout` seconds. If the service stops answering during the wait, it is asked again
+    for a minute; then `NetworkError` is raised.
     """
     end = None if timeout is None else time.monotonic() + timeout
     position = _position(client, game)
@@ -189,7 +189,7 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
 
 
 def watch_all(client: Client) -> Generator[WatchedEntry, None, None]:
-    """Yields each entry of all of the player's games that go on, from now on, new games included. Does not end."""
+    """Yields each new entry of the player's unfinished games, and of new games. Does not end."""
     watched = _AllGames(client)
     watched.start()
     link, able = _Link(client.say), True
@@ -218,7 +218,7 @@ def _since(position: Position, told: int) -> Iterator[WatchedEntry]:
 
 
 def _signs_of(client: Client, game: str, told: int) -> Generator[None, None, None]:
-    """Yields once when the stream is open, and then for each reason to look. Ends when the stream ends."""
+    """Yields once when the stream is open, and then whenever the log should be read. Ends when the stream ends."""
     service = client.service(client.server_of(game))
     with closing(service.game_events(game, told)) as events:
         yield
@@ -238,7 +238,7 @@ def _polled(client: Client, game: str, told: int) -> Generator[None, None, None]
 
 
 class _AllGames:
-    """All games of a player: `told` has for each the number of the last reported entry, None if it is not watched."""
+    """All games of a player. `_told` has the number of each game's last reported entry; None if it is not watched."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -248,13 +248,13 @@ class _AllGames:
         self._place: str | None = None
 
     def start(self) -> None:
-        """Starts with the games that go on, from now on."""
+        """Records the last entry of each unfinished game. Only later entries are reported."""
         for summary in self._listed():
             position = self._position(summary["game"])
             self._told[summary["game"]] = position.course.seq if position and not position.over else None
 
     def signs(self) -> Generator[str, None, None]:
-        """Yields a game to look at, or `""` for all: when the stream is open, and then for each reason."""
+        """Yields each game whose log should be read, or `""` for all games, as when the stream has been opened."""
         with closing(self._open()) as events:
             yield ""
             looked = time.monotonic()

@@ -71,13 +71,13 @@ def parse_opening(value: JsonValue) -> Opening:
             raise NotUnderstoodError(tell("opening key"), key)
     cards, part, salt, seq = (value.get(key) for key in ("cards", "part", "salt", "seq"))
     if not isinstance(cards, str) or not cards.isalnum() or len(cards) > 16:
-        raise MalformedError(tell("opening"), tell("cards are up to 16 letters and digits"))
+        raise MalformedError(tell("opening"), tell("cards are not 1 to 16 letters and digits"))
     if type(part) is not int or not 0 <= part <= 1:
-        raise MalformedError(tell("opening"), tell("part is 0 or 1"))
+        raise MalformedError(tell("opening"), tell("part is not 0 or 1"))
     if type(seq) is not int or not 0 <= seq <= MAX_INTEGER:
-        raise MalformedError(tell("opening"), tell("seq is an entry's number"))
+        raise MalformedError(tell("opening"), tell("seq is not the number of an entry"))
     if not isinstance(salt, str) or len(salt) != 2 * SALT_BYTES or salt.strip("0123456789abcdef"):
-        raise MalformedError(tell("opening"), tell("salt is 64 lower case hex digits"))
+        raise MalformedError(tell("opening"), tell("salt is not 64 lower case hex digits"))
     return Opening(seq, part, cards, salt)
 
 

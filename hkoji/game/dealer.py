@@ -1,12 +1,12 @@
-"""Dealers: from the inputs of a dealer to a deck key for each round, and from the key to the cards.
+"""Dealers: a dealer computes a deck key for each round from its inputs, and the cards of the round from that key.
 
 docs/spec/log.md, "Deal". In `server/v1` the server's seed and both players' entropy make the deck. Each is committed to
 before any of them is revealed, so one honest party is enough for a fair deck. In `duplicate/v1` only the seed and the
 deal id make it, so that several tables get the same deals; the person who chose the seed could have chosen the deck.
 
 A dealer decides a game's decks and public chance. It knows no rules except how the ruleset cuts a deck. Its terms are
-the public part of an offer that names it and binds it to a seed before play begins. A new dealer is one more class of
-each, and a line in `parse_terms`.
+the public part of an offer that names it and binds it to a seed before play begins. To add a dealer, add a class for
+the dealer, a class for its terms, and a case in `parse_terms`.
 """
 
 from __future__ import annotations

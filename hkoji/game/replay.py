@@ -88,7 +88,7 @@ def public_knowledge(lines: Iterable[Line]) -> Knowledge:
                 if isinstance(body, entry_kinds.End) or (isinstance(body, entry_kinds.Unseal) and ended):
                     ended, seed = True, body.seed
         if seed is not None and (offer is None or not _committed(offer, seed)):
-            seed = None  # it gives other cards than were dealt, so the first move would fail, not the entry at fault
+            seed = None  # a wrong seed gives other cards, so the first move would fail instead of the entry at fault
     except HkojiError:
         return SpectatorKnowledge()
     if not ended:

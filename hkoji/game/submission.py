@@ -1,4 +1,4 @@
-"""A player's submission: an entry, its signature, and the openings of the cards that it hides. Its draft comes first.
+"""Submissions (an entry, its signature, and the openings of the cards that it hides), and drafts, not signed yet.
 
 docs/spec/log.md, "Commitments" and "Submissions". The service keeps the openings; the log publishes them when they are
 due. This module knows no client and no clock: callers pass the time and a source of random bytes for the salts.
@@ -65,7 +65,7 @@ def read_submission(value: JsonValue) -> Submission:
             raise NotUnderstoodError(tell("submission key"), key)
     entry, sig = value.get("entry"), value.get("sig")
     if not isinstance(entry, str) or not isinstance(sig, str):
-        raise MalformedError(tell("submission"), tell("entry and sig are text, and both are needed"))
+        raise MalformedError(tell("submission"), tell("entry and sig are not both text"))
     opening = parse_openings(value.get("opening", []))
     return Submission(parse_entry(entry), decode_base64(sig, "signature"), opening)
 

@@ -27,7 +27,7 @@ def decide(bot: Bot, position: Position) -> str:
 
 
 def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
-    """Joins, reveals the player's entropy, or moves as `bot` decides, whichever is due. Returns None without a move.
+    """Joins, reveals the player's entropy and moves as `bot` decides, each if it is due. Returns None without a move.
 
     Signs only legal moves: a bot that fails leaves the game as it was. Raises the bot's errors, and `NotYourTurnError`
     in a game between others.

@@ -33,7 +33,7 @@ _INTERPRETERS: Final = ("python", "node", "sh", "bash", "ruby", "perl", "java")
 
 
 class LocalSeats(NamedTuple):
-    """Who plays in a local game: the bot's name or command, its seed and its name as a player; and the start (UTC)."""
+    """The opponent in a local game: the bot's name or command, its seed, its name as a player; and the start (UTC)."""
 
     game: str
     bot: str

@@ -1,4 +1,4 @@
-"""Lines of a log file: an entry's exact text with its signature and, in exports, its receipt. Receipts themselves.
+"""Lines of a log file (an entry's exact text, its signature and, in exports, its receipt), and receipts.
 
 docs/spec/log.md, "Receipts" and "Files". A receipt is the service's signed statement that an entry is on disk and in
 the chain. Its time is the time of record; an entry's own time is a claim. A line is canonical like an entry, except

@@ -92,7 +92,7 @@ def _private_key(key: Ed25519PrivateKey) -> PrivateKey:
 
 
 def _decoded(data: bytes) -> bytes:
-    """What a key file holds in base64, of which the public key is never encrypted (OpenSSH's PROTOCOL.key)."""
+    """The bytes that a key file holds in base64. The public key in them is never encrypted (OpenSSH's PROTOCOL.key)."""
     return a2b_base64(data.partition(_BEGIN)[2].partition(_END)[0])
 
 

@@ -2,9 +2,10 @@
 
 docs/spec/log.md, "Keys". Parsing refuses weak keys, so no `PublicKey` is weak.
 
-A key of small order has signatures that fit many messages: for the neutral point, S = 0 with R = that point fits
-every one. Its owner could sign one move and later claim another. A point in a second encoding is the same key with
-another fingerprint, and implementations differ on whether they take it. OpenSSL and ssh-keygen accept both kinds.
+A key of small order has signatures that are valid for many messages. If the key is the neutral point, the signature
+with S = 0 and R = that point is valid for every message. The owner of such a key could sign one move and later claim
+another. A point in a second encoding is the same key with another fingerprint, and implementations differ on whether
+they accept it. OpenSSL and ssh-keygen accept both kinds of weak key.
 RFC 8032, section 5.1.3; "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenko, 2020).
 """
 
@@ -26,7 +27,7 @@ _PREFIX: Final = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
 
 _FIELD: Final = 2**255 - 19
 _SIGN: Final = 2**255
-# y of a point of order 8; the others are its negative and, of order 4, 1 and 2, the points with y = 0, 1 and -1.
+# The y of a point of order 8. The other y of small order are its negative, and 0, 1 and -1 (of order 4, 1 and 2).
 _ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 
@@ -49,7 +50,8 @@ class PublicKey:
         y = int.from_bytes(self.raw, "little") % _SIGN
         if y >= _FIELD:
             raise WeakKeyError(tell("it is not in its canonical encoding"))
-        # Either sign: where x is 0 the one with the sign bit set is the other, non-canonical encoding.
+        # The sign bit does not matter: both points with such a y are of small order. Where x is 0, there is only one
+        # point, and its encoding with the sign bit set is not canonical.
         if y in _SMALL_ORDER:
             raise WeakKeyError(tell("it is a point of small order"))
 

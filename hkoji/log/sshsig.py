@@ -106,7 +106,7 @@ def parse(blob: bytes) -> Signature:
 def verify(blob: bytes, public: PublicKey, namespace: str, message: bytes, signer: str) -> None:
     """Checks that `blob` is a signature of `message` by `public` in `namespace`.
 
-    Raises `SignatureError`, also for a blob that cannot be parsed; `signer` is the name in it.
+    Raises `SignatureError`, also for a blob that cannot be parsed. `signer` is the name that the error gives.
     """
     prefix, signed, fits = _expected(public.raw, namespace)
     signature = blob[-SIGNATURE_BYTES:]

@@ -26,7 +26,7 @@ class Text(str):
     """A message in English, with its template and its values. A value may be a `Text` itself.
 
     `many` is the template for numbers other than one, and `number` says how many; without a plural `many` is empty.
-    If `values` is None, only the English of the message is known, and is itself looked up.
+    If `values` is None, only the English text is known, and the catalogue is searched for that text.
     """
 
     __slots__ = ("many", "number", "template", "values")

@@ -138,8 +138,8 @@ class Pack:
     def take(self, cards: Cards, part: Cards) -> Cards | None:
         """`cards` without `part`, where a known card may turn out to have been one of the unknown ones.
 
-        None if that is impossible. An unknown card in `part` is taken from the unknown ones only: which known card
-        that was is open.
+        None if that is impossible. An unknown card in `part` is taken only from the unknown cards, because it is not
+        known which of the known cards it could be.
         """
         left = list(self.counts(cards))
         for index, n in enumerate(self.counts(part)):
@@ -169,7 +169,7 @@ class Pack:
         )
 
     def describe(self) -> str:
-        """The range of card names, for messages: `A to G`."""
+        """The range of card names, for messages: `A to G, and X for one unknown`."""
         return f"{self.kinds[0]} to {self.kinds[-1]}, and {UNKNOWN} for one unknown"
 
 

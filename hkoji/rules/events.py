@@ -120,7 +120,7 @@ DECISIONS = (Act, Answer, Order, Pick)
 
 
 def hide_text(cards: str) -> str:
-    """`cards` with every card unknown. The number of cards is public, and no name's length shows."""
+    """One `X` for each card of `cards`, however long the cards' names are. The number of cards is public."""
     return UNKNOWN * sum(c.isalpha() for c in cards)
 
 

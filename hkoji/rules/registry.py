@@ -1,4 +1,4 @@
-"""The games by name: the one table of them. To add a game, add a line here."""
+"""The table of all games, by name. To add a game, add a line here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RULESETS: Final[dict[str, RulesetType]] = {
 def parse_ruleset(options: Json) -> Ruleset:
     """Reads the `ruleset` object of a log. Raises `NotUnderstoodError` for an unknown game, else `MalformedError`."""
     if not isinstance(options, dict) or not isinstance(options.get("name"), str):
-        raise MalformedError(tell("ruleset"), tell("it is an object with a name"))
+        raise MalformedError(tell("ruleset"), tell("it is not an object with a name"))
     name = str(options["name"])
     if name not in RULESETS:
         raise NotUnderstoodError(tell("ruleset"), name)

@@ -7,10 +7,10 @@
     1. =AACDFG/BBDEFG +C 4BDCF-CF +D ... 1X ... ?E/C
     #0 charm
 
-Tag pairs, then a line a round, then the result. Decisions are in the game's notation; the rest is the same for all
-games: `=` deal (seat 0 / seat 1, and where known / the draws to come / the card
-removed, if the game removes one), `+` draw, `?` reveal
-(seat 0 / seat 1), `*` public chance, `#` result. This module knows no particular game: the state says who acts.
+Tag pairs come first, then a line for each round, then the result. Decisions are in the game's notation. The rest is the
+same for all games: `=` deal, `+` draw, `?` reveal (seat 0's card / seat 1's card), `*` public chance, `#` result. A
+deal is the hands of seat 0 and seat 1 and, if they are known, the draws to come and the removed card (in a game that
+removes one), with a `/` between them. This module knows no particular game: the state says who acts.
 """
 
 from __future__ import annotations
@@ -256,7 +256,9 @@ class _Reader:
         elif len(parts) == 3 and not blank.aside:
             parts = [*parts, ""]
         if len(parts) != 4:
-            raise MalformedError(tell("deal"), tell("it is two hands, or two hands, the draws and the cards removed"))
+            raise MalformedError(
+                tell("deal"), tell("it must be two hands, or two hands, the draws and the cards removed")
+            )
         self._apply(Deal((parts[0], parts[1]), parts[2], parts[3]))
 
     def _decide(self, text: str) -> None:

@@ -3,8 +3,8 @@
 Speeds are ratios to a floor measured in the same run: the median of interleaved rounds. pyperf does not fit, because it
 runs each benchmark by itself and so cannot alternate between a floor and the benchmark compared with it.
 
-Benchmarks with their own options are programs too, such as `python -m scripts.bench.moves --rounds 9`: fixed_load,
-moves, postgres, scale, waiting, watched; bots and orders measure play.
+Some benchmarks have options of their own and are also programs, such as `python -m scripts.bench.moves --rounds 9`:
+fixed_load, moves, moves_while_waiting, postgres, scale and waiting; bots and orders, which measure play.
 """
 
 from __future__ import annotations

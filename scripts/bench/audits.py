@@ -23,7 +23,7 @@ _HKOJI = Path(sys.executable).with_name("hkoji")
 
 
 def run() -> None:
-    """Prints entries a second, and for an archive games a second."""
+    """Prints entries a second, and for an archive also games a second."""
     _one_by_one()
     _archive()
 

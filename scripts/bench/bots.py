@@ -1,6 +1,6 @@
 """Measures how strong the bots are, and how long they think: the figures of docs/bots.md.
 
-    python -m scripts.bench.bots                              every pair below at both games, 1000 deals each
+    python -m scripts.bench.bots                              every pair of `PAIRS` at both games, 1000 deals each
     python -m scripts.bench.bots --deals 100 --jobs 2         fewer, by two processes
     python -m scripts.bench.bots --pair search greedy --game geishas-road
     python -m scripts.bench.bots --markers 4000               how often a round's starter wins each geisha

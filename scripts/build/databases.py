@@ -3,7 +3,8 @@
     python -m scripts.build.databases           write the file
     python -m scripts.build.databases --check   fail if the file differs
 
-The schema is that of the first migration; the rows are those of the SQLite file. Run once, when a schema is released.
+The schema is that of the first migration; the rows are those of the SQLite file. The file was written once, when that
+schema was released; `scripts/check` runs the comparison.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The turn service: keeps every game as a signed, append-only log, referees moves, shows each seat its own cards.
+"""The service: it keeps every game as a signed, append-only log, referees moves, and shows each seat its own cards.
 
-Layers, each knowing only those below: app (composition root) > routes (HTTP) > service (use cases) > store > settings.
+Each layer imports only from layers below it. From the top: app (the composition root) and admin (the operator's
+commands); routes (HTTP), process (the serving processes) and doctor; service (the use cases); store; settings.
 """

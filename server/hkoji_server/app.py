@@ -54,7 +54,7 @@ log = structlog.get_logger("hkoji")
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 
-Entries authenticate themselves; private reads need a login. Errors are problem documents (RFC 9457).
+An entry is authenticated by its signature; private reads need a login. Errors are problem documents (RFC 9457).
 """
 
 
@@ -62,9 +62,10 @@ _GARBAGE: Final = 10_000
 
 
 def _tune_garbage_collection() -> None:
-    """Exempts what exists now from garbage collection, and has the collector run less often.
+    """Exempts what exists now from garbage collection, and makes the collector run less often.
 
-    A move leaves values without cycles, which need no collector; Python's default starts it every 700 new objects.
+    A move leaves values without cycles, which need no collector. By default Python starts it every 700 new objects
+    (Python 3.13: every 2,000).
     """
     gc.collect()
     gc.freeze()

@@ -27,7 +27,7 @@ _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*
 
 
 def _split(value: Any) -> Any:  # Any: a source may give any value
-    """Splits a text at commas; in TOML the setting is a list."""
+    """Splits a text at commas and spaces; in TOML the setting is a list."""
     return [part for part in re.split(r"[,\s]+", value) if part] if isinstance(value, str) else value
 
 
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     trusted_proxy: Annotated[
         tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_split)
     ] = ()
-    """Addresses or networks of reverse proxies; X-Forwarded-For and X-Forwarded-Proto are believed from them only."""
+    """Addresses or networks of reverse proxies; X-Forwarded-For and X-Forwarded-Proto are accepted only from them."""
     token_lifetime: int = Field(default=24 * 3600, ge=60)
     """How long a login is valid."""
     challenge_lifetime: int = Field(default=300, ge=10)

@@ -106,7 +106,7 @@ def test_students_interval_by_hand() -> None:
 
 @pytest.mark.parametrize(("deals", "least"), [(8, 0.87), (30, 0.92), (100, 0.93)])
 def test_the_interval_by_deals_holds_the_truth_as_often_as_it_says(deals: int, least: float) -> None:
-    """Cards decide half of all games, and then both games of a deal go to the better cards: once to each bot."""
+    """In half of the deals the cards decide: the same seat wins at both tables, so each bot wins one of the games."""
     chance = random.Random(deals)
     strength, held, rounds = 0.6, 0, 500
     for _ in range(rounds):

@@ -134,7 +134,7 @@ def remade(game: str) -> Table:
     return Remade(seed=9).begin().play()
 
 
-def test_what_does_not_stand_says_nothing() -> None:
+def test_entries_that_do_not_hold_are_not_compared() -> None:
     one, other = branches()
     text = format_log(one.lines)
     cut = text[:-5]

@@ -228,7 +228,7 @@ def test_receipts_that_contradict() -> None:
     convicts(made, table, f"the receipt's time {EARLIER} is before")
 
 
-def test_its_word_for_an_entry_after_the_end() -> None:
+def test_a_receipt_for_an_entry_after_the_end() -> None:
     """A log that goes back: it ends before an entry whose receipt is in the file."""
     table = new_game(3).play(4)
     longer = table.lines[-1]._replace(receipt=_receipt(table, 6, seq=40, head="cd" * 32))

@@ -42,7 +42,7 @@ def tenth(result: Audit) -> list[Finding]:
 def test_the_limits_are_those_of_the_page() -> None:
     page = " ".join((DOCS / "spec" / "evidence.md").read_text().split())
     assert "at most 4096 views and refused lines together. The header has at most 2^16 bytes." in page
-    assert "A reader MAY leave it at 64 courses." in page
+    assert "A reader MAY stop after 64 courses." in page
     assert (MAX_STATEMENTS, MAX_HEADER_BYTES, MOST_COURSES) == (4096, 2**16, 64)
 
 
@@ -183,7 +183,7 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     assert [each for each in tenth(again) if "in a course" in each.reason] == []
 
 
-def test_of_entries_out_of_their_places_the_first_is_told() -> None:
+def test_only_the_first_entry_in_a_wrong_place_is_reported() -> None:
     table = new_game(3).play(2)
     heads = [table.lines[number].entry.head for number in (3, 4, 5)]
     views = tuple(shown(table, 0, seq=20 + number, head=head) for number, head in enumerate(heads))

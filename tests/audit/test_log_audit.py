@@ -84,7 +84,7 @@ def test_lines_taken_out_doubled_or_swapped_are_found() -> None:
     assert only(audit(format_log([*lines, lines[-1]])))[:2] == (AuditStep.CHAIN, len(lines))
 
 
-def test_who_has_no_key_in_the_log_signs_nothing_in_it() -> None:
+def test_a_name_without_a_key_in_the_log_cannot_sign() -> None:
     table = whole_game(2)
     for number in (5, 9):
         result = audit(rewrite(table, {number: {"by": "carol"}}), pins(table))

@@ -69,7 +69,7 @@ def test_a_decision_depends_only_on_what_is_seen(name: str, game: Game) -> None:
         assert one == same
 
 
-def test_naming_the_bots_loads_none_of_their_brains() -> None:
+def test_making_a_bot_does_not_import_the_models_of_games() -> None:
     code = "import sys, hkoji.bots.registry as r; r.make_bot('search', 1); print(sorted(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "hkoji.bots.registry" in modules
@@ -99,7 +99,7 @@ def play(ruleset: Ruleset, bots: tuple[Bot, Bot], seed: int, most_rounds: int = 
     ("stronger", "weaker", "deals", "least"), [("greedy", "random", 30, 45), ("search:normal", "greedy", 4, 5)]
 )
 def test_the_stronger_bot_wins(stronger: str, weaker: str, deals: int, least: int, game: Game) -> None:
-    """Some deals of a game's default options, each played from both seats: seeds are fixed, so is the result."""
+    """Plays some deals with the game's default options, each from both seats. Fixed seeds give a fixed result."""
     won = 0
     for seed in range(deals):
         for seat in SEATS:

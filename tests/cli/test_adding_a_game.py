@@ -129,8 +129,8 @@ def test_it_is_played_at_the_prompt(tmp_path: Path) -> None:
     assert re.search(r"All \d+ entries hold; the game is finished\.", done.stdout)
 
 
-def test_games_are_named_outside_their_packages_in_three_tables_only() -> None:
-    """Rules, show and bots; editions are publications, and options on the command line an extra for some games."""
+def test_only_three_tables_and_the_editions_name_a_game_outside_its_packages() -> None:
+    """The tables are those of rules, boards and bots. The list of editions names games too: it lists publications."""
     named = set()
     for source in (*ROOT.glob("hkoji/**/*.py"), *ROOT.glob("server/**/*.py")):
         path = source.relative_to(ROOT).as_posix()

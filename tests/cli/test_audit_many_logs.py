@@ -332,7 +332,7 @@ def test_keys_of_a_file_hold_for_all_logs(tmp_path: Path) -> None:
     assert (done.code, summary["finished"], summary["unpinned"]) == (0, 4, 0)
     assert all(party["pinned"] for log in logs for party in log["parties"])
     assert "not expected" not in run("audit", str(folder), "--keys", str(folder / "keys.txt")).out
-    assert "In 4 logs keys were not expected" in run("audit", str(folder)).out
+    assert "4 logs have keys that were not expected" in run("audit", str(folder)).out
     single = run("audit", logs[0]["file"], "--keys", str(folder / "keys.txt"), "--json")
     assert all(party["pinned"] for party in single.json["parties"])
     other = tmp_path / "other.txt"
@@ -515,7 +515,7 @@ def test_a_line_that_repeats_the_one_before_it_begins_no_log(tmp_path: Path, *, 
     assert [(log["ok"], log["entries"]) for log in logs] == [(True, len(whole_game(2).lines)), (False, 2)]
 
 
-def test_evidence_whose_first_line_stands_there_twice_is_none(tmp_path: Path) -> None:
+def test_a_file_of_evidence_with_two_headers_is_refused(tmp_path: Path) -> None:
     table = whole_game(1)
     text = format_evidence(EvidenceFile(table.game, {}, table.text))
     header, _ = text.split("\n", 1)

@@ -110,7 +110,7 @@ def test_a_player_who_is_well(player: Player) -> None:
     assert player.home.key_file.read_text().splitlines()[2] not in shown
 
 
-def test_nobody_is_no_player(tmp_path: Path) -> None:
+def test_a_home_without_a_player_fails(tmp_path: Path) -> None:
     found = {check.name: check for check in examine(Home(tmp_path / "none"))}
     assert verdicts(found) == {"player": "fail"}
     assert "hkoji init" in found["player"].hint
@@ -227,7 +227,7 @@ def broken(data: Path, statement: str) -> None:
         database.commit()
 
 
-def test_each_thing_that_is_not(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_fault_of_a_service_is_reported(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "_FILES", 0)
 
     def wrong(**given: Any) -> dict[str, str]:

@@ -94,7 +94,7 @@ def test_in_another_thread_there_is_nothing_to_hold() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3])
-def test_a_log_that_is_counted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+def test_a_log_that_is_counted_is_also_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """The interrupt comes when a log has been counted, and before its line is written."""
     for seed in range(6):
         (tmp_path / f"{seed}.jsonl").write_text(new_game(seed).text)

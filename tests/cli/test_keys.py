@@ -10,7 +10,7 @@ import pytest
 
 from hkoji.cli.exits import Exit
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.interrupted_players import URL, Guest, Hall, arrived
+from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
 from tests.support.service_in_process import inside
 from tests.support.shell import Done, run
 
@@ -22,12 +22,12 @@ def hall(tmp_path: Path) -> Iterator[Hall]:
 
 
 @pytest.fixture
-def players(hall: Hall, tmp_path: Path) -> tuple[Guest, Guest]:
+def players(hall: Hall, tmp_path: Path) -> tuple[HallPlayer, HallPlayer]:
     halls = {URL: hall}
     return arrived(halls, "alice", tmp_path / "alice"), arrived(halls, "bob", tmp_path / "bob")
 
 
-def begin(players: tuple[Guest, Guest]) -> str:
+def begin(players: tuple[HallPlayer, HallPlayer]) -> str:
     alice, bob = players
     game = alice.client.new(Hanamikoji()).course.setup.game
     bob.join(game)
@@ -42,7 +42,7 @@ def said(done: Done, *words: str) -> None:
         assert word in done.out + done.err
 
 
-def test_a_new_key_and_what_the_opponent_reads_of_it(players: tuple[Guest, Guest]) -> None:
+def test_a_new_key_and_what_the_opponent_reads_of_it(players: tuple[HallPlayer, HallPlayer]) -> None:
     alice, bob = players
     game, old = begin(players), run("key", "--json", seat=alice).json
     changed = run("rekey", "--json", seat=alice).json
@@ -64,7 +64,7 @@ def test_a_new_key_and_what_the_opponent_reads_of_it(players: tuple[Guest, Guest
 
 
 def test_a_lost_key_from_the_hosts_code_to_the_opponents_word(
-    hall: Hall, players: tuple[Guest, Guest], tmp_path: Path
+    hall: Hall, players: tuple[HallPlayer, HallPlayer], tmp_path: Path
 ) -> None:
     alice, bob = players
     game, old = begin(players), run("key", "--json", seat=alice).json
@@ -73,7 +73,7 @@ def test_a_lost_key_from_the_hosts_code_to_the_opponents_word(
     refused = run("next", "--json", seat=alice)
     assert (refused.code, refused.error["code"]) == (Exit.KEY, "revoked")
     assert "the operator" in refused.error["hint"]
-    new = Guest({URL: hall}, "alice", tmp_path / "new")
+    new = HallPlayer({URL: hall}, "alice", tmp_path / "new")
     wrong = run("recover", "alice", "--server", URL, "--json", seat=new, stdin="no code\n")
     assert wrong.code == Exit.KEY
     assert "the code is not the one that the operator gave alice" in wrong.err
@@ -95,7 +95,9 @@ def test_a_lost_key_from_the_hosts_code_to_the_opponents_word(
     said(both, "All 6 entries hold")
 
 
-def test_a_revocation_made_before_and_one_of_an_earlier_key(players: tuple[Guest, Guest], tmp_path: Path) -> None:
+def test_a_revocation_made_before_and_one_of_an_earlier_key(
+    players: tuple[HallPlayer, HallPlayer], tmp_path: Path
+) -> None:
     alice, bob = players
     old = run("key", "--json", seat=alice).json
     prepared = run("revoke", "--prepare", seat=alice)
@@ -117,7 +119,7 @@ def test_a_revocation_made_before_and_one_of_an_earlier_key(players: tuple[Guest
     assert run("next", seat=alice).code == Exit.KEY
 
 
-def test_what_cannot_be_is_said(players: tuple[Guest, Guest], tmp_path: Path) -> None:
+def test_impossible_commands_are_refused(players: tuple[HallPlayer, HallPlayer], tmp_path: Path) -> None:
     alice, bob = players
     assert run("trust", "bob", "no key", seat=alice).code != 0
     public = tmp_path / "bob.pub"

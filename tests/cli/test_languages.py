@@ -1,4 +1,4 @@
-"""Languages: which one is spoken, that catalogues are complete, and that programs see none of it."""
+"""Languages: how hkoji chooses one; catalogues are complete; the output for programs stays English."""
 
 from __future__ import annotations
 
@@ -262,8 +262,7 @@ def test_the_service_s_own_words_are_translated_where_they_are_known(alice: Shel
 
 
 def test_the_service_s_words_with_values_are_translated_too(alice: Shell, bob: Shell) -> None:
-    """The service sends facts that only it knows as data, to be translated; here that the game is open to somebody
-    else."""
+    """The service sends template and values as data, so that the client can translate the message."""
     game = str(alice("new", "--invite", "carol", "--json").json["game"])
     assert "the game is open only to carol" in bob("join", game).err
     assert "la partita è aperta solo a carol" in bob("join", game, "--lang", "it").err

@@ -165,7 +165,7 @@ def test_moves_are_taken_as_people_type_them(home: Path) -> None:
 
 
 def test_a_number_chooses_from_a_short_list(home: Path) -> None:
-    """An answer to an offer begins with no digit: there 1 and 2 are the choices."""
+    """The answers to an offer do not begin with digits, so a digit can choose one from the list."""
 
     def types(said: str) -> str | None:
         hint = re.search(r"would play (\S+)", said)
@@ -326,7 +326,7 @@ def test_a_game_by_correspondence(alice: Shell, bob: Shell, service: MemoryServi
     assert bob("join", game).code == 0
 
     def types(said: str) -> str | None:
-        if "between people" in said:
+        if "There are hints only" in said:
             return "?"
         if "You can play" in said:
             found = re.search(r"^  (?:1  )?([-\d]\w+)", said, re.M)

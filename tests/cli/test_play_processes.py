@@ -154,7 +154,7 @@ def read(screen: int, *ends: str) -> str:
 
 
 def asleep(pid: int) -> None:
-    """Waits until the process sleeps. Between the prompt and `select` readline would note Ctrl-C and sleep on."""
+    """Waits until the process sleeps. If Ctrl-C came between the prompt and `select`, readline would go on sleeping."""
     deadline = time.monotonic() + 300
     while state(pid) != "S":
         assert time.monotonic() < deadline

@@ -24,7 +24,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey, PublicKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.interrupted_players import URL, Guest, Hall, arrived
+from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
 from tests.support.service_in_process import inside
 from tests.support.table import new_game
 
@@ -52,23 +52,23 @@ def hall(tmp_path: Path) -> Iterator[Hall]:
 
 
 @pytest.fixture
-def alice(hall: Hall, tmp_path: Path) -> Guest:
+def alice(hall: Hall, tmp_path: Path) -> HallPlayer:
     return arrived({URL: hall}, "alice", tmp_path / "alice")
 
 
 @pytest.fixture
-def bob(hall: Hall, tmp_path: Path) -> Guest:
+def bob(hall: Hall, tmp_path: Path) -> HallPlayer:
     return arrived({URL: hall}, "bob", tmp_path / "bob")
 
 
-def begin(alice: Guest, bob: Guest) -> str:
+def begin(alice: HallPlayer, bob: HallPlayer) -> str:
     game = alice.client.new(RULES).course.setup.game
     bob.join(game)
     alice.position(game)
     return game
 
 
-def play(players: tuple[Guest, Guest], game: str, moves: int = 1000) -> None:
+def play(players: tuple[HallPlayer, HallPlayer], game: str, moves: int = 1000) -> None:
     chance = random.Random(1)
     for _ in range(moves):
         positions = [player.position(game) for player in players]
@@ -78,7 +78,7 @@ def play(players: tuple[Guest, Guest], game: str, moves: int = 1000) -> None:
         players[mover].move(game, chance.choice(positions[mover].legal))
 
 
-def key_of(player: Guest) -> PublicKey:
+def key_of(player: HallPlayer) -> PublicKey:
     return load(Home(player.path)).key
 
 
@@ -134,7 +134,7 @@ def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> It
             yield
 
 
-def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice: Guest, bob: Guest) -> None:
+def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice: HallPlayer, bob: HallPlayer) -> None:
     old, first, second = key_of(alice), begin(alice, bob), begin(bob, alice)
     assert alice.client.keys.rekey(None).key == key_of(alice) != old
     new = key_of(alice)
@@ -166,7 +166,7 @@ def test_a_new_key_is_told_and_every_game_follows_on_its_turn(hall: Hall, alice:
 
 
 def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
-    hall: Hall, alice: Guest, bob: Guest
+    hall: Hall, alice: HallPlayer, bob: HallPlayer
 ) -> None:
     game, broken = begin(alice, bob), 0
     for _ in breaks(hall, lambda: None, lambda: alice.client.keys.rekey(None)):
@@ -194,7 +194,9 @@ def test_a_change_that_breaks_off_anywhere_is_finished_by_the_same_command(
     assert audit(format_log(hall.lines(game)), {"alice": setup.all_keys(0)[0], "bob": key_of(bob)}).ok
 
 
-def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(hall: Hall, alice: Guest, bob: Guest) -> None:
+def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(
+    hall: Hall, alice: HallPlayer, bob: HallPlayer
+) -> None:
     game, broken = "", 0
 
     def prepare() -> None:
@@ -213,7 +215,7 @@ def test_a_rekey_in_a_game_that_breaks_off_is_sent_again_as_it_was(hall: Hall, a
     assert broken >= 6
 
 
-def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: Guest, bob: Guest) -> None:
+def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: HallPlayer, bob: HallPlayer) -> None:
     game = begin(alice, bob)
     notation = alice.position(game).legal[0]
     submission = alice.sign(game, notation)
@@ -252,8 +254,8 @@ def test_at_several_services_each_knows_its_own_key(tmp_path: Path) -> None:
             alice.client.service(url).own_games()
 
 
-def test_a_machine_with_the_old_key_learns_what_to_do(hall: Hall, alice: Guest, tmp_path: Path) -> None:
-    other = Guest(alice.halls, "alice", tmp_path / "other machine")
+def test_a_machine_with_the_old_key_learns_what_to_do(hall: Hall, alice: HallPlayer, tmp_path: Path) -> None:
+    other = HallPlayer(alice.halls, "alice", tmp_path / "other machine")
     shutil.copytree(alice.path, other.path)
     alice.client.keys.rekey(None)
     with pytest.raises(ForbiddenError, match="the signature is not one of alice") as refused:
@@ -264,7 +266,9 @@ def test_a_machine_with_the_old_key_learns_what_to_do(hall: Hall, alice: Guest, 
     assert other.client.games() == []
 
 
-def test_a_key_that_cannot_be_one_changes_nothing(hall: Hall, alice: Guest, bob: Guest, tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_one_changes_nothing(
+    hall: Hall, alice: HallPlayer, bob: HallPlayer, tmp_path: Path
+) -> None:
     old, other = key_of(alice), tmp_path / "bob" / "id_ed25519"
     with pytest.raises(HkojiError) as taken:
         alice.client.keys.rekey(other)
@@ -280,7 +284,7 @@ def test_a_key_that_cannot_be_one_changes_nothing(hall: Hall, alice: Guest, bob:
 
 
 def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signed(
-    hall: Hall, alice: Guest, bob: Guest
+    hall: Hall, alice: HallPlayer, bob: HallPlayer
 ) -> None:
     """No running game shows the change: the service's record of it does, by both keys' signatures."""
     begun = begin(alice, bob)
@@ -295,7 +299,7 @@ def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signe
 
 
 def test_who_knows_only_the_new_key_believes_old_games_where_that_key_has_signed(
-    hall: Hall, alice: Guest, bob: Guest, tmp_path: Path
+    hall: Hall, alice: HallPlayer, bob: HallPlayer, tmp_path: Path
 ) -> None:
     """Carol has met alice's third key first, and then looks at a game of the first one."""
     carol = arrived({URL: hall}, "carol", tmp_path / "carol")
@@ -327,14 +331,14 @@ def test_who_knows_only_the_new_key_believes_old_games_where_that_key_has_signed
 
 
 def test_a_lost_machine_is_replaced_and_the_opponent_compares(
-    hall: Hall, alice: Guest, bob: Guest, tmp_path: Path
+    hall: Hall, alice: HallPlayer, bob: HallPlayer, tmp_path: Path
 ) -> None:
     old, game, waiting = key_of(alice), begin(alice, bob), begin(bob, alice)
     code = admin.revoke_keys(hall.service.data, "alice")
     with pytest.raises(HkojiError) as refused:
         alice.client.games()
     assert refused.value.code == "revoked"
-    again = Guest({URL: hall}, "alice", tmp_path / "new")
+    again = HallPlayer({URL: hall}, "alice", tmp_path / "new")
     with pytest.raises(HkojiError):
         again.client.keys.recover("alice", URL, "0" * 40, None)
     recovered = again.client.keys.recover("alice", URL, code, None)
@@ -368,7 +372,7 @@ def test_a_lost_machine_is_replaced_and_the_opponent_compares(
         assert not audit(text, {"alice": old}).ok
 
 
-def _spectated(player: Guest, game: str) -> None:
+def _spectated(player: HallPlayer, game: str) -> None:
     """A client that can no longer log in still reads the public log: a new line is verified."""
     client = player.client
     table = client._game(game)
@@ -377,10 +381,10 @@ def _spectated(player: Guest, game: str) -> None:
 
 
 def test_a_recovery_that_breaks_off_anywhere_is_finished_by_the_same_command(
-    hall: Hall, alice: Guest, tmp_path: Path
+    hall: Hall, alice: HallPlayer, tmp_path: Path
 ) -> None:
     broken, code = 0, ""
-    again = Guest({URL: hall}, "alice", tmp_path / "home0")
+    again = HallPlayer({URL: hall}, "alice", tmp_path / "home0")
 
     def prepare() -> None:
         nonlocal code
@@ -395,7 +399,7 @@ def test_a_recovery_that_breaks_off_anywhere_is_finished_by_the_same_command(
     assert broken >= 8
 
 
-def test_the_own_revocation_made_before_works_without_the_key(hall: Hall, alice: Guest, bob: Guest) -> None:
+def test_the_own_revocation_made_before_works_without_the_key(hall: Hall, alice: HallPlayer, bob: HallPlayer) -> None:
     made = alice.client.keys.revocation(URL, None)
     assert not registered(hall, "alice")["revoked"]
     assert bob.client.keys.revoke(made) == key_of(alice)
@@ -406,7 +410,9 @@ def test_the_own_revocation_made_before_works_without_the_key(hall: Hall, alice:
     assert load(Home(alice.path)).next is None
 
 
-def test_an_earlier_key_that_is_revoked_gives_way_by_the_services_word(hall: Hall, alice: Guest, bob: Guest) -> None:
+def test_an_earlier_key_that_is_revoked_gives_way_by_the_services_word(
+    hall: Hall, alice: HallPlayer, bob: HallPlayer
+) -> None:
     """The old machine is stolen after the change: the game still names its key."""
     old, game = key_of(alice), begin(alice, bob)
     alice.client.keys.rekey(None)
@@ -421,7 +427,7 @@ def test_an_earlier_key_that_is_revoked_gives_way_by_the_services_word(hall: Hal
     assert kinds(hall, game)[-1] == "end"
 
 
-def test_a_name_is_recovered_into_its_own_home_or_a_new_one(hall: Hall, alice: Guest, bob: Guest) -> None:
+def test_a_name_is_recovered_into_its_own_home_or_a_new_one(hall: Hall, alice: HallPlayer, bob: HallPlayer) -> None:
     code = admin.revoke_keys(hall.service.data, "alice")
     with pytest.raises(ExistsError):
         bob.client.keys.recover("alice", URL, code, None)
@@ -434,7 +440,7 @@ def test_a_name_is_recovered_into_its_own_home_or_a_new_one(hall: Hall, alice: G
         alice.client.identity.signer_of(PrivateKey.from_seed(bytes(32)).public)
 
 
-def _files(player: Guest) -> dict[str, bytes]:
+def _files(player: HallPlayer) -> dict[str, bytes]:
     return {
         str(path.relative_to(player.path)): path.read_bytes()
         for path in sorted(player.path.rglob("*"))
@@ -461,7 +467,7 @@ def test_an_old_game_shows_how_an_earlier_key_came_and_that_one_counts_no_more(t
 
 
 def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signatures(
-    hall: Hall, alice: Guest, bob: Guest, monkeypatch: pytest.MonkeyPatch
+    hall: Hall, alice: HallPlayer, bob: HallPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)
     bob.position(game)

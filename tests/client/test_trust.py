@@ -92,7 +92,7 @@ def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_opened(alice: LocalPla
 
 
 @pytest.mark.usefixtures("chosen")
-def test_nor_is_it_joined(
+def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_joined(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as accomplice:
@@ -345,7 +345,7 @@ def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(
 
 
 def test_every_refusal_says_what_is_unchanged(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
-    """Also if the service gives a player whose files are lost other openings than the player's, or too few cards."""
+    """The player has lost files. The service sends no opening, too few cards, or a view of an earlier moment."""
     game = begin(alice, bob)
     secret = next(action for action in alice.position(game).legal if action[0] == "1")
     alice.move(game, secret)

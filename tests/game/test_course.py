@@ -119,7 +119,7 @@ def test_the_words_for_where_a_game_stands(name: str) -> None:
             assert found == [word for word in WORDS if word != "chance" or table.ruleset.chance()] + ["over"]
 
 
-def test_before_anybody_has_come_there_is_nobody() -> None:
+def test_before_the_host_opens_the_game_no_seat_can_act() -> None:
     table = Table()
     course = table.course
     assert course.setup.names == course.setup.keys == course.setup.entropy == (None, None)

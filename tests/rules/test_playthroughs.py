@@ -30,7 +30,7 @@ def test_the_naive_referee_agrees(text: str) -> None:
 
 
 def test_how_games_of_hanamikoji_end() -> None:
-    """Four geisha win against nine charm; at the limit the editions differ; resigning loses."""
+    """Four geisha win; at the limit, the editions name different winners; a player who resigns loses."""
     last = read(GEISHA).states[-1]
     assert (last.outcome, last.to_json()["charm"]) == (Outcome("geisha", 1), [8, 9])
     italian = read(LIMIT)

@@ -225,7 +225,7 @@ def test_a_table_that_lacks_something_is_found() -> None:
     assert set(operations({"paths": {**paths, "/healthz": {"get": {}, "delete": {}}}})) != rows
 
 
-# --- and true ---------------------------------------------------------------------------------------------------------
+# --- the service does what the table says -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -245,7 +245,7 @@ def test_everybody_gets_what_the_table_says(hall: Hall, role: str) -> None:
             assert answer.headers["content-type"] == "application/problem+json"
             assert answer.json["status"] == cell.status
         if cell.holds == "token":
-            # Nobody's old login, and it logs the asker in.
+            # The token is a new one, and it belongs to the player who asked.
             mine = hall.service.ask("GET", "/v1/me/games", token=answer.json["token"])
             assert mine.status == 200
             assert [game["game"] for game in mine.json["games"]] == ([visit.game] if role != "stranger" else [])

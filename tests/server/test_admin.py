@@ -375,7 +375,7 @@ def test_a_copy_of_postgresql_is_made_with_a_password_and_restored(
             connection.execute("DROP ROLE keeper")
 
 
-def test_a_copy_of_postgresql_is_its_own_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgresql_is_copied_by_pg_dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "postgresql+psycopg://me:s3cret@127.0.0.1:1/none"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="pg_dump"):

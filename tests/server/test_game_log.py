@@ -247,7 +247,7 @@ def test_a_kept_view_is_for_no_other_eyes(room: Tables) -> None:
     assert b"state" not in refused.body
 
 
-def test_who_is_logged_in_no_more_is_shown_nothing_that_is_kept(tmp_path: Path) -> None:
+def test_a_cached_view_is_not_shown_after_the_login_has_ended(tmp_path: Path) -> None:
     with tables(tmp_path, token_lifetime=60) as room:
         assert room.view(room.alice).status == room.view(room.bob).status == 200
         assert room.two.ask("POST", "/v1/logout", token=room.alice.token).status == 204

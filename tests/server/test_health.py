@@ -141,7 +141,7 @@ def test_a_database_that_does_not_answer_is_not_ready(service: Inside, monkeypat
     assert service.ask("GET", "/readyz").status == 200
 
 
-def test_it_is_asked_once_a_second_however_many_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_database_is_checked_at_most_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_FRESH", 1000.0)
     with inside(tmp_path / "data") as service:
         assert service.ask("GET", "/readyz").status == 200

@@ -115,7 +115,7 @@ def test_a_connection_that_has_become_unsafe_is_not_used(postgres: str) -> None:
             assert server.execute("SELECT seq FROM game").fetchall() == [(0,)]
 
 
-def test_a_connection_stays_as_safe_as_it_was_when_it_was_looked_at(postgres: str) -> None:
+def test_a_reload_of_settings_does_not_change_a_checked_connection(postgres: str) -> None:
     def setting() -> str:
         with connected(postgres) as fresh:
             return str(fresh.execute("SHOW synchronous_commit").fetchone()[0])
@@ -427,7 +427,7 @@ def test_a_fatal_error_ends_the_connection(postgres: str) -> None:
 
 
 class _Losing:
-    """Loses the connection of the next append before or after it is done; then first lets another append go ahead."""
+    """Loses the connection of the next append, before or after it is done. `first` runs before the loss is seen."""
 
     def __init__(self, store: PostgresStore, *, done: bool, first: Any = None) -> None:  # Any: a coroutine
         self.store, self.done, self.first = store, done, first
@@ -468,7 +468,7 @@ def test_an_append_that_was_lost_and_overtaken_is_refused(postgres: str) -> None
         assert run(store.lines(table.game)) == (table.lines[0], *theirs.lines)
 
 
-def test_an_append_that_was_done_and_lost_is_done_although_its_key_was_revoked_then(postgres: str) -> None:
+def test_a_committed_append_with_a_lost_answer_counts_though_its_key_was_revoked_then(postgres: str) -> None:
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with opened_at(postgres) as store, opened_at(postgres) as other, with_game(store) as table:
         run(store.add_player(Player("alice", key, AT, "text", "sig")))

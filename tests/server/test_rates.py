@@ -94,7 +94,7 @@ class TestSqlite(RatesContract):
         for each in made:
             each.close()
 
-    def test_a_file_that_is_torn_is_made_anew_and_is_nobodys_business(self, tmp_path: Path, opened: Open) -> None:
+    def test_a_damaged_file_is_replaced_by_one_that_only_the_owner_can_read(self, tmp_path: Path, opened: Open) -> None:
         (tmp_path / "limits").write_bytes(b"SQLite format 3\0" + b"torn" * 5000)
         rates = opened()
         assert [waits(rates, "a") for _ in range(4)] == [0, 0, 0, 20]
@@ -105,7 +105,7 @@ class TestSqlite(RatesContract):
         assert [waits(rates, "a") for _ in range(5)] == [0] * 5
         rates.close()
 
-    def test_what_is_paid_is_forgotten(self, tmp_path: Path, opened: Open, clock: Time) -> None:
+    def test_a_name_with_a_full_allowance_is_deleted(self, tmp_path: Path, opened: Open, clock: Time) -> None:
         rates: Any = opened()
         assert waits(rates, "a") == 0
         clock.now += 61
@@ -240,7 +240,7 @@ def until_refused(service: Inside) -> None:
         if answer.status == 429:
             assert answer.headers["content-type"] == "application/problem+json"
             return
-    raise AssertionError("it is never too much")
+    raise AssertionError("no request was refused with 429")
 
 
 def test_two_processes_hold_one_limit(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_commit_that_fails_fails_all_that_waited_for_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoiled", ["BEGIN", "ROLLBACK"])
-def test_a_read_that_fails_is_the_only_one(path: Path, spoiled: str) -> None:
+def test_a_failed_read_does_not_make_the_next_ones_fail(path: Path, spoiled: str) -> None:
     """A connection left in a transaction would fail for ever, or show the old state for ever."""
 
     class Once:
@@ -195,7 +195,7 @@ def test_a_read_that_fails_is_the_only_one(path: Path, spoiled: str) -> None:
         assert history.lines == tuple(table.lines[:2])
 
 
-def test_a_stop_that_cannot_tidy_up_is_a_stop(path: Path) -> None:
+def test_a_stop_succeeds_although_its_checkpoint_fails(path: Path) -> None:
     class Full:
         armed = False
 

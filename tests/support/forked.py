@@ -51,7 +51,7 @@ class ForkedProcess:
         return self._process.exitcode
 
     def poll(self) -> int | None:
-        """The same."""
+        """Returns `returncode`, like `Popen.poll`, without waiting."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:

@@ -47,7 +47,7 @@ class HallTransport(Transport):
 
 
 @dataclass
-class Guest(Commands):
+class HallPlayer(Commands):
     """A player: a home, and a new client over it for each command."""
 
     halls: dict[str, Hall]
@@ -75,9 +75,9 @@ class Guest(Commands):
         return self.path / "games" / game
 
 
-def arrived(halls: dict[str, Hall], name: str, path: Path) -> Guest:
+def arrived(halls: dict[str, Hall], name: str, path: Path) -> HallPlayer:
     """A player registered at all services, last at `URL`."""
-    guest = Guest(halls, name, path)
+    guest = HallPlayer(halls, name, path)
     create(Home(path), name, None, guest.draw(32))
     for url in sorted(halls, reverse=True):
         guest.client.register(url)

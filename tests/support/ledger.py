@@ -85,7 +85,7 @@ class ContradictionError(Exception):
 
 @dataclass
 class Ledger:
-    """Everything acknowledged, each with its first place, and the texts of all entries that were sent."""
+    """All facts that were acknowledged, each as it first was, and the texts of all entries that were sent."""
 
     known: dict[tuple[str, Row, bool], Fact] = field(default_factory=dict)
     sent: set[str] = field(default_factory=set)

@@ -62,9 +62,10 @@ def by_hkoji(log: bytes, pins: ExpectedKeys) -> Verdict:
 
 
 def _read(log: bytes) -> bytes:
-    """The log as the command reads the file; the script takes each file for one log.
+    """Returns what the command must audit as one log, because the script takes each file for one log.
 
-    If the command finds several logs, it gets them as one, unless the second can only begin with a repeated first line.
+    If the command would find several logs in the file, this is the whole file. If the file begins with a repeated line,
+    it is the first log that the command finds.
     """
     first, *others = split(io.BytesIO(log), "")
     lines = log.splitlines(keepends=True)

@@ -57,7 +57,10 @@ LogResult = AuditedLog | UnreadableLog | RepeatedLog
 
 
 class ArchiveSummary:
-    """The totals of an audit: of logs, except that `entries` and `holds` count entries."""
+    """The totals of an audit. Most count logs; `entries` and `holds` count entries, `contradictions` pairs of logs.
+
+    `unreadable` counts files or logs.
+    """
 
     def __init__(self) -> None:
         self.logs = self.finished = self.running = self.broken = self.not_understood = 0
@@ -324,8 +327,8 @@ def _text(summary: ArchiveSummary) -> Iterator[str]:
         yield _("All hold.")
     if summary.unpinned:
         yield _n(
-            "In {n} log keys were not expected: give them with --key or --keys.",
-            "In {n} logs keys were not expected: give them with --key or --keys.",
+            "{n} log has keys that were not expected: give them with --key or --keys.",
+            "{n} logs have keys that were not expected: give them with --key or --keys.",
             summary.unpinned,
             n=summary.unpinned,
         )

@@ -1,7 +1,7 @@
-"""What an audit of many logs remembers from log to log: which ones there were, and what they said.
+"""The logs that an audit of many logs has seen, and their claims, with which later logs are compared.
 
-It is a database in a temporary file of its own, so memory stays what it is however many logs there are: about 2 kB of
-disk for a game. Nothing of it is kept.
+They are in a database in a temporary file, so the memory of the process does not grow with the number of logs. The file
+takes about 2 kB for each game. It is deleted at the end.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class SeenLogs:
         self._base.execute("BEGIN")
 
     def close(self) -> None:
-        """Throws everything away."""
+        """Closes the database, which deletes its temporary file."""
         self._base.close()
 
     def seen(self, text: bytes, place: LogPlace) -> LogPlace | None:
-        """Where exactly this text was before; None, and it is noted, if nowhere."""
+        """Returns the place of an earlier log with the same text. If there is none, records `place`; returns None."""
         digest = sha256(text).digest()
         try:
             found = self._base.execute("SELECT file, line FROM text WHERE digest = ?", (digest,)).fetchone()
@@ -79,7 +79,10 @@ class SeenLogs:
         return None if found is None else LogPlace(*found)
 
     def add(self, claims: LogClaims, place: LogPlace) -> tuple[LogPlace | None, list[FoundContradiction]]:
-        """Notes what stands of a log: where the same game, as far or farther, was before; and what contradicts it."""
+        """Records a log's claims. Returns an earlier log, if one covers it, and the contradictions with earlier logs.
+
+        The earlier log is of the same game and begins with all entries of this one.
+        """
         try:
             earlier, found = self._course(claims, place)
             if claims.bond:
@@ -144,7 +147,7 @@ class SeenLogs:
 
 
 def _known(conflict: Contradiction, rival: LogClaims, kin: Iterable[LogClaims]) -> bool:
-    """Whether an earlier log on the same side has contradicted `rival` already, convicting whom `conflict` convicts."""
+    """Returns whether a log of `kin` has contradicted `rival` before, and convicted somebody if `conflict` does."""
     return any(
         not (extends(each, rival) or extends(rival, each)) and (conflict.signer is None or fork(each, rival).signer)
         for each in kin

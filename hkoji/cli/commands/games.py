@@ -127,7 +127,7 @@ def watch(
     all_: Annotated[bool, typer.Option("--all", help="Watch all your unfinished games, and new ones.")] = False,
     after: Annotated[
         int | None,
-        typer.Option("--after", min=-1, help="Begin after this entry, not with the next one.", show_default=False),
+        typer.Option("--after", min=-1, help="Begin after this entry instead of now.", show_default=False),
     ] = None,
     json: Json = False,
     plain: Plain = False,
@@ -164,7 +164,7 @@ def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
 def sign(game: Game, notation: Notation, json: Json = False) -> None:
     """Sign a move without sending it.
 
-    It follows the last position that you have seen. The output is always JSON.
+    The move is for the last position that you have seen. The output is always JSON.
     """
     from hkoji.cli.games.move import sign
 

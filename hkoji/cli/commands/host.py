@@ -1,4 +1,4 @@
-"""Declares the commands of the group "Host": running and maintaining a service."""
+"""Declares the commands of the group "Host a service": running and maintaining one."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def revoke(
     database: Database = None,
     json: Json = False,
 ) -> None:
-    """Revoke a player's key and print the code for a new one.
+    """Revoke all keys of a player and print the code for a new one.
 
     First make sure that the request comes from the player.
     """

@@ -19,12 +19,12 @@ USUAL: Final = "everdeck"
 
 
 def show(out: CommandOutput) -> None:
-    """The cards to pick. Without a choice it is the Everdeck; the games' own cards have no list."""
+    """Lists the cards to pick, of the Everdeck if no deck is chosen. Raises `UsageError` for the games' own cards."""
     deck = chosen_deck() or find_deck(USUAL)
     cards = deck.cards()
     if not cards:
         raise UsageError(
-            tell("the deck {deck!r} is every game's own cards", deck=deck.name),
+            tell("the deck {deck!r} is each game's own cards: there is no list", deck=deck.name),
             hint=tell("see `hkoji deck --deck {deck}`", deck=USUAL),
         )
     value = {

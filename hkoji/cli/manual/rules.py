@@ -23,7 +23,7 @@ def show(out: CommandOutput, game: str | None, edition: str | None) -> None:
     if name not in games:
         raise UsageError(
             tell("there are no rules of {name!r} here", name=shorten(name)),
-            hint=tell("rules there are: {names}", names=", ".join(games)),
+            hint=tell("there are rules of {names}", names=", ".join(games)),
         )
     if chosen is not None and chosen.ruleset != name:
         raise UsageError(
@@ -67,7 +67,7 @@ def _listed(out: CommandOutput) -> Iterator[str]:
                 command=each.command,
             )
         return
-    rows = [(_("edition"), _("title"), _("a game of it"))]
+    rows = [(_("edition"), _("title"), _("to play it"))]
     rows += [(each.name, translate(each.title), each.command) for each in EDITIONS]
     first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
     for number, (name, title, command) in enumerate(rows):

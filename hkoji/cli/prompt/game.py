@@ -186,7 +186,7 @@ class PromptGame:
 
     def _tell_hint(self, position: Position) -> None:
         if self._advise is None:
-            self._talk.say(_("Hints are for games against bots; this one is between people."))
+            self._talk.say(_("There are hints only in games against a bot on this machine."))
         else:
             move = _typed(position, self._advise(position))
             self._talk.say(_("A bot with your cards would play {move}", move=move))

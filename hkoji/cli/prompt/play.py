@@ -277,7 +277,7 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
 
                     talk.say()
                     talk.say(draw(client.stored(game), talk.style))
-                    talk.say(_("Waiting for the other player. q and Enter leaves; the game goes on when you do."))
+                    talk.say(_("Waiting for the other player. To leave, type q and Enter; you can go on later."))
                     said = True
                 if talk.interrupts(_POLL):
                     return None

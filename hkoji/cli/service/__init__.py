@@ -1,1 +1,1 @@
-"""`hkoji admin`: what the command line prints of a service."""
+"""`hkoji serve` and `hkoji admin`: runs a service and maintains it."""

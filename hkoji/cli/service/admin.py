@@ -12,21 +12,23 @@ from hkoji.errors import AuditError
 from hkoji.messages.text import plural, tell
 
 _FORK = tell(
-    "The copy is older than what players have seen since: to their programs it looks like a fork, and they refuse the "
-    "games that went on. Those games cannot be recovered; players keep their logs and can audit them. Players, keys "
-    "and revocations added since then are lost too: repeat the revocations. docs/hosting.md explains what to do."
+    "Players have seen entries that are newer than this copy. To their programs the restored service looks like a "
+    "fork, and they refuse every game that went on after the copy was made. Those games cannot be recovered; players "
+    "keep their logs and can audit them. Players, keys and revocations added since then are lost too: repeat the "
+    "revocations. docs/hosting.md explains what to do."
 )
 
 
 def revoke(out: CommandOutput, name: str, data: Path | None, database: str | None) -> None:
-    """Revokes a player's key and shows the code for a new one."""
+    """Revokes all keys of a player and shows the code for a new one."""
     code = service_function("admin").revoke_keys(data, name, database=database)
     out.result(
         {"name": name, "code": code},
         lambda: _(
-            "The key of {name} is revoked. With this code {name} can register another key, once and within a week:\n"
+            "All keys of {name} are revoked. {name} can register another key with this code, once and before the code "
+            "expires (after a week, unless you have set code_lifetime):\n"
             "{code}\n"
-            "Give it to {name} only, who runs: hkoji recover {name} --server URL",
+            "Give it only to {name}, who then runs: hkoji recover {name} --server URL",
             name=name,
             code=code,
         ),
@@ -84,7 +86,7 @@ def check(out: CommandOutput, data: Path | None, database: str | None, jobs: int
     if tally.count:
         raise AuditError(
             None,
-            plural("{n} thing in the database does not hold", "{n} things in the database do not hold", tally.count),
+            plural("there is {n} fault in the database", "there are {n} faults in the database", tally.count),
             seq=None,
             signer=None,
         )
@@ -94,7 +96,8 @@ def vacuum(out: CommandOutput, data: Path | None, database: str | None) -> None:
     """Frees unused disk space."""
     made = service_function("admin").vacuum(data, database)
     out.result(
-        made, lambda: _("It was {before}, and is {after}.", before=size(made["before"]), after=size(made["after"]))
+        made,
+        lambda: _("The size was {before}; it is {after} now.", before=size(made["before"]), after=size(made["after"])),
     )
 
 

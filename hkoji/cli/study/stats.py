@@ -161,7 +161,7 @@ def _rate(share: Share) -> str:
 def _length(each: Spread, *, time: bool) -> str:
     show = _time if time else str
     return _(
-        "{median} in the middle, {least} to {greatest}, {mean} on average",
+        "median {median}, {least} to {greatest}, mean {mean}",
         median=show(each.median),
         least=show(each.least),
         greatest=show(each.greatest),

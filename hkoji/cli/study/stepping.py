@@ -1,7 +1,7 @@
 """`hkoji replay --step`: goes through a game by one command per line, from a terminal or a pipe.
 
-`ReplayWalk` holds the place in the game and carries out the commands; `walk` reads lines and prints. Boards go to
-standard output, everything else to standard error. Only what the chosen eyes saw is ever drawn.
+`ReplayWalk` holds the place in the game and carries out the commands; `walk` reads lines and prints. Boards and their
+titles go to standard output, prompts, help and errors to standard error. Only what the chosen eyes saw is ever drawn.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _number(text: str) -> int:
 
 
 def walk(place: ReplayWalk, out: CommandOutput) -> None:
-    """Shows the place, then after every line read the new one, until `q` or the end of input."""
+    """Shows the current place, and the new place after each command, until `q` or the end of the input."""
     asks = sys.stdin.isatty()
     _show(place, out)
     while True:

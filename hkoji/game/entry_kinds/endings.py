@@ -56,7 +56,7 @@ class Timeout(NamedTuple("Timeout", [("seat", int), ("since", str)]), EntryBody)
         fields = read_fields(body, cls.KIND, ("seat", "since"))
         seat, since = fields["seat"], fields["since"]
         if type(seat) is not int or seat not in (0, 1):
-            raise MalformedError(tell("timeout"), tell("seat is 0 or 1"))
+            raise MalformedError(tell("timeout"), tell("seat is not 0 or 1"))
         if not isinstance(since, str) or not is_time(since):
             raise MalformedError(tell("timeout"), tell("since is not a time"))
         return cls(seat, since)
@@ -115,7 +115,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
         if reason not in reasons():
             raise NotUnderstoodError(tell("result"), reason)
         if winner is not None and (type(winner) is not int or winner not in (0, 1)):
-            raise MalformedError(tell("result"), tell("winner is seat 0 or 1, or null"))
+            raise MalformedError(tell("result"), tell("winner is not 0, 1 or null"))
         outcome = Outcome(reason, winner if isinstance(winner, int) else None)
         seed = None if fields["seed"] is None else read_hex(fields["seed"], "seed")
         return cls(parse_openings(fields["openings"]), outcome, seed)

@@ -143,7 +143,8 @@ def _blob(value: JsonValue, what: str) -> bytes:
 def _key(fields: dict[str, JsonValue], name: str) -> PublicKey | WeakKeyError:
     """Reads a key, or returns the error of a weak one.
 
-    That error must come after those for malformed fields: an audit reports weak keys one step later.
+    The caller raises that error only after the errors for malformed fields, because an audit reports malformed entries
+    in step 1 and weak keys in step 3.
     """
     try:
         return read_key(fields[name], name)

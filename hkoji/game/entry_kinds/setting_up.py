@@ -176,7 +176,7 @@ class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
         return {"entropy": self.entropy}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
-        """Adds the entropy. The host's comes second; the first deal follows it, or public chance first."""
+        """Adds the entropy. The host's comes second; public chance follows it, if there is any, else the first deal."""
         course.expect(self.KIND, Stage.GUEST_SEED, Stage.HOST_SEED)
         setup, seat = course.setup, course.seed_seat
         assert seat is not None
@@ -206,9 +206,9 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
         if first is None and markers is None:
             raise MalformedError(tell("chance"), tell("it decides nothing"))
         if "first" in fields and (type(first) is not int or first not in (0, 1)):
-            raise MalformedError(tell("chance"), tell("first is seat 0 or 1"))
+            raise MalformedError(tell("chance"), tell("first is not 0 or 1"))
         if "markers" in fields and (not isinstance(markers, str) or not markers.isalpha()):
-            raise MalformedError(tell("chance"), tell("markers are letters"))
+            raise MalformedError(tell("chance"), tell("markers are not letters"))
         return cls(first if isinstance(first, int) else None, markers if isinstance(markers, str) else None)
 
     def to_json(self) -> dict[str, JsonValue]:

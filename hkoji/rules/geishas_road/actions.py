@@ -89,7 +89,7 @@ def write(code: str, names: tuple[str, ...]) -> str:
     return code + "".join(names if code == INTRIGUE else sorted(names))
 
 
-# Not memoised: 77,520 hands of seven cards have 189 actions each.
+# The cache is small: there are 77,520 hands of seven cards, and each has 189 actions.
 @lru_cache(maxsize=1024)
 def actions(hand: Cards, used: int) -> tuple[str, ...]:
     """All actions open to a known hand, without those in `used`, sorted."""
@@ -132,7 +132,8 @@ def _parts(names: tuple[str, ...]) -> list[str]:
 def _halves(size: int, used: int) -> tuple[_Choice, _Choice]:
     """For hands of that many cards: which of the `_parts` each action begins with, and which follows.
 
-    Names sort as their places in a hand do, so what is listed for one hand holds for all of its size.
+    The names of a hand's cards are in the order of their places in it. So the list of actions of one hand, by places,
+    is the list for all hands of that size.
     """
     names = PACK.kinds[:size]
     place = {part: n for n, part in enumerate(_parts(names))}

@@ -32,9 +32,9 @@ _WORDS: Final = {
     "g": GIFT,
     "c": COMPETITION,
 }
-"""A longer word stands before a word that is its beginning.
+"""Words are tried in this order, so a longer word stands before a shorter word with which it begins.
 
-The words of all languages are read, whichever is in use.
+The words of all languages are accepted, whichever language is in use.
 """
 _SIGNS: Final = {
     "-": ("take", "answer", "choose", "prendi", "rispondi", "scegli"),

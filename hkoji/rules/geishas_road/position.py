@@ -35,7 +35,10 @@ class GeishasRoadPosition(NamedTuple):
     ruleset: GeishasRoadOptions
     round: int
     first: Seat | None
-    """Who starts the current round (before the first deal: the first one); None until chance or the loser has said."""
+    """The seat that starts the current round, or before the first deal the first round.
+
+    None until it has been decided, by chance or by the loser of the round before.
+    """
     due: Due
     actor: Seat | None
     hands: tuple[Cards, Cards]
@@ -57,7 +60,7 @@ class GeishasRoadPosition(NamedTuple):
     markers: str
     """As in `scoring`."""
     counted: str
-    """The markers as they counted in a round that has been scored since; empty until then."""
+    """The markers with which the current round was scored; empty until it has been scored."""
     revealed: int
     """Seats whose intrigue has been revealed this round, a bit each."""
     wins: tuple[int, int]
@@ -108,7 +111,7 @@ class GeishasRoadPosition(NamedTuple):
         return tuple(seat for seat in (first, 1 - first) if not self.revealed & (1 << seat))
 
     def influence(self, seat: Seat) -> tuple[int, ...]:
-        """A seat's influence on each geisha in half points; of a scored round with the markers as they counted."""
+        """A seat's influence on each geisha in half points; in a scored round, with the markers before they moved."""
         return scoring.influence(self.tableaus[seat], self.counted or self.markers, seat)
 
     def _picks(self) -> tuple[str, ...]:
@@ -123,7 +126,7 @@ class GeishasRoadPosition(NamedTuple):
     def project(self, seat: Seat | None) -> Self:
         """The position as `seat` (None: a spectator) knows it: hands, face-down cards and the deck of others are X.
 
-        An intrigue that has been revealed is open, also while the other one is still awaited.
+        The kept card of a revealed intrigue is shown, even while the other seat's kept card is still face down.
         """
         intrigues = tuple(
             cards if owner == seat or self.revealed & (1 << owner) else PACK.hide(cards)

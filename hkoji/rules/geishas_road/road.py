@@ -43,8 +43,8 @@ class Road(NamedTuple):
     def walk(self, cards: Iterable[str]) -> Road:
         """The road after `cards` (names) have been played in this order.
 
-        A colour's cards sum to ten, so nobody comes home three times; with two cards discarded unseen every round at
-        most four come home twice, so the Dark lanterns last.
+        A colour's cards sum to ten, so no geisha comes home three times in a round. Two cards of each round are
+        discarded, so at most four geisha come home twice, and there are enough Dark lanterns.
         """
         places, homes, lanterns = self
         for card in cards:
@@ -79,7 +79,7 @@ class Road(NamedTuple):
 # Called when legal answers are listed, and again when an answer is applied.
 @lru_cache(maxsize=1024)
 def answers(offer: str, road: Road) -> tuple[str, ...]:
-    """All answers to an offered gift or competition, sorted: of a pair, each order that counts."""
+    """All answers to an offered gift or competition, sorted; a pair is listed in each order that makes a difference."""
     if offer[0] == GIFT:
         return tuple(f"-{card}" for card in PACK.split(offer[1:]))
     return tuple(sorted(f"-{a}{b}" for pair in pairs(offer) for a, b in road.orders(pair)))

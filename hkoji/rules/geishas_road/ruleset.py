@@ -58,7 +58,7 @@ class GeishasRoad:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
         version = options.get("version")
         if type(version) is not int:
-            raise MalformedError(tell("ruleset"), tell("it has a version, which is a number"))
+            raise MalformedError(tell("ruleset"), tell("its version is not a number"))
         if version != VERSION:
             raise NotUnderstoodError(tell("{name} version", name=NAME), str(version))
         for key in options:
@@ -66,7 +66,7 @@ class GeishasRoad:
                 raise NotUnderstoodError(tell("{name} option", name=NAME), key)
         first, markers = options.get("first"), options.get("markers")
         if not isinstance(first, str) or not isinstance(markers, str):
-            raise MalformedError(tell("ruleset"), tell("first and markers are text"))
+            raise MalformedError(tell("ruleset"), tell("first and markers are not both text"))
         try:
             return cls(first, markers)
         except IllegalError as error:

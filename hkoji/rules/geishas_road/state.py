@@ -1,7 +1,7 @@
-"""The machine of Geisha's Road: what each event makes of a position.
+"""The state machine of Geisha's Road: how each event changes a position.
 
-The table `_MACHINE` says which event may come when; everything else raises and changes nothing. It does not know where
-cards come from: dealing and drawing are events.
+The table `_MACHINE` says which events may come next; any other event raises an error and changes nothing. This module
+does not know where cards come from: dealing and drawing are events.
 
 Source: rulebook (2021), "Gameplay", "Round End", "Preparing for the Next Round".
 """

@@ -28,7 +28,7 @@ _WORDS: Final = {
     "regalo": GIFT,
     "sfida": COMPETITION,
 }
-"""The words of all languages are read, whichever is in use."""
+"""The words of all languages are accepted, whichever language is in use."""
 _ANSWER_WORDS: Final = ("take", "answer", "choose", "prendi", "rispondi", "scegli")
 _HEAD = re.compile(rf"({'|'.join(sorted(_WORDS, key=len, reverse=True))}|[1-4])", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,/]+")

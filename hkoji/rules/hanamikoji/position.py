@@ -39,7 +39,7 @@ class HanamikojiPosition(NamedTuple):
     ruleset: HanamikojiOptions
     round: int
     first: Seat | None
-    """Who starts the current round (before the first deal: the first one); None until chance has said."""
+    """The seat that starts the current round, or before the first deal the first round; None until chance decides."""
     due: Due
     actor: Seat | None
     hands: tuple[Cards, Cards]

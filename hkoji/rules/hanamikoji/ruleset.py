@@ -69,7 +69,7 @@ class Hanamikoji:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
         version = options.get("version")
         if type(version) is not int:
-            raise MalformedError(tell("ruleset"), tell("it has a version, which is a number"))
+            raise MalformedError(tell("ruleset"), tell("its version is not a number"))
         if version != VERSION:
             raise NotUnderstoodError(tell("{name} version", name=NAME), str(version))
         known = {"first", "max_rounds", "name", "tiebreak", "version"}
@@ -78,7 +78,7 @@ class Hanamikoji:
                 raise NotUnderstoodError(tell("{name} option", name=NAME), key)
         first, limit, tiebreak = options.get("first"), options.get("max_rounds"), options.get("tiebreak")
         if not isinstance(first, str) or not isinstance(tiebreak, str) or type(limit) is not int:
-            raise MalformedError(tell("ruleset"), tell("first and tiebreak are text, max_rounds is a number"))
+            raise MalformedError(tell("ruleset"), tell("first or tiebreak is not text, or max_rounds is not a number"))
         try:
             return cls(first, limit, tiebreak)
         except IllegalError as error:

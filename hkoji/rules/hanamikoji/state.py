@@ -1,7 +1,7 @@
-"""The machine of Hanamikoji: what each event makes of a position.
+"""The state machine of Hanamikoji: how each event changes a position.
 
-The table `_MACHINE` says which event may come when; everything else raises and changes nothing. It does not know where
-cards come from: dealing and drawing are events. Source: rulebooks, "Sequence of play".
+The table `_MACHINE` says which events may come next; any other event raises an error and changes nothing. This module
+does not know where cards come from: dealing and drawing are events. Source: rulebooks, "Sequence of play".
 """
 
 from __future__ import annotations

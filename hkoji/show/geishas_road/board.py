@@ -39,11 +39,12 @@ _PLAYED: Final = {
 _INTRODUCTION: Final = tell(
     """\
 Geisha's Road. Five geisha, A to E, walk round five teahouses; each has the
-cards 1 to 4. A card that is played moves its geisha so many houses on, and
-each time she comes exactly home a lantern with points is hung up for her.
-At the end of a round the higher numbers on one's side of a geisha win her
-points and her marker; more points win the round, two rounds the game.
-In a round each of you four times draws a card and takes an action, each once:
+cards 1 to 4. A card that you play moves its geisha forward by its number.
+Each time she stops exactly at home, a lantern with points is hung up for her.
+At the end of a round, the player with the higher sum of a geisha's cards gets
+her points and her marker. More points win the round; two rounds win the game.
+In a round you have four turns. In each turn you draw a card and take one of
+these actions, each of them once:
   R reveal       one card, open, on your side
   I intrigue     two face down: the first counts at the end, the second is out
   G gift         you show three cards; the other plays one, you the other two
@@ -129,9 +130,7 @@ class GeishasRoadBoard(Board):
 
     def _told_starter(self, seat: Seat, starter: Seat, action: str) -> str:
         if seat == starter:
-            return self.by(
-                seat, "you chose that you start   {move}", "{name} chose that {name} starts   {move}", move=action
-            )
+            return self.by(seat, "you chose to start   {move}", "{name} chose to start   {move}", move=action)
         other = self.name(starter)
         if self.is_me(starter):
             return self.say(tell("{name} chose that you start   {move}", name=self.name(seat), move=action))
@@ -186,7 +185,7 @@ class GeishasRoadBoard(Board):
     # --- the table --------------------------------------------------------------------------------------------
 
     def table(self) -> Iterator[str]:
-        """The colours with both sides, the circle, then actions, deck, offer and hand."""
+        """The colours with both sides, the circle, then actions, deck, proposal and hand."""
         state, other = self.state, 1 - self.me
         head = "".join(self._cell(colour, colour) for colour in COLOURS)
         yield f"{'':{SIDE}}{head}{self.say(tell('prestige rounds'))}"

@@ -155,7 +155,7 @@ def _figure(mat: Mat, colour: str, x: float, y: float) -> None:
 
 
 def _beside(mat: Mat, scene: Scene, state: GeishasRoadState, y: float) -> None:
-    """The deck, and below it the offer that waits, or the cards left of it."""
+    """The deck, and below it the proposal that waits, or the cards left of it."""
     if state.deck:
         names = PACK.split(state.deck)
         mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(names))), 14, fill=FAINT)

@@ -32,7 +32,8 @@ Hanamikoji. Seven geisha, A to G, have 2 2 2 3 3 4 5 charm, and as many cards.
 When a round ends, a geisha favors the player with more cards on their side.
 With the favor of 4 geisha, or with 11 charm, you win. Otherwise there is a new
 round; a favor stays until the other player has more cards there.
-In a round each of you four times draws a card and takes an action, each once:
+In a round you have four turns. In each turn you draw a card and take one of
+these actions, each of them once:
   1 secret       one card face down; it counts when the round ends
   2 trade-off    two cards face down; nobody gets them
   3 gift         you show three cards; the other takes one, two are yours
@@ -126,7 +127,7 @@ class HanamikojiBoard(Board):
     # --- the table --------------------------------------------------------------------------------------------
 
     def table(self) -> Iterator[str]:
-        """The row of geisha with both sides, then actions, deck, offer and hand."""
+        """The row of geisha with both sides, then actions, deck, proposal and hand."""
         state, other = self.state, 1 - self.me
         head = "".join(
             self.paint(f"{self.deck.symbol(kind)}{points}".center(_COLUMN), colour)

@@ -91,7 +91,7 @@ def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str
 
 
 def _beside(mat: Mat, scene: Scene, state: HanamikojiState, y: float) -> None:
-    """Deck and removed card, and below them the offer that waits."""
+    """Deck and removed card, and below them the proposal that waits."""
     if state.deck:
         mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(state.deck))), 14, fill=FAINT)
         cards.deck(mat, PACK.split(state.deck), _SIDE, y + 24, WIDTH - MARGIN - _SIDE)

@@ -1,7 +1,8 @@
 """Hanamikoji on the Everdeck, a generic deck of 120 cards: eight suits, ranks 0 to 9, X, J, Q, K and A.
 
-A geisha of charm n is the n of her suit, and her items are the ranks below. Items of a suit are interchangeable, so
-any rank of an item is read and none is written. The action cards are two suits' X, J, Q and K.
+A geisha of charm n is the n of her suit, and her items are the ranks below. Items of a suit are interchangeable, so a
+typed move may name any rank of an item. A written move has no ranks. The action cards are the X, J, Q and K of two
+suits.
 
 Source: the Everdeck's page for Hanamikoji. Its table does not say whether moons or stars carry the geisha of charm 5
 and her items; here it is moons.

@@ -100,9 +100,8 @@ class Workers:
                 self._start(slot, now)
 
     def _start(self, slot: _WorkerSlot, now: float) -> None:
-        # Of each pipe the worker has one end, and this process closes its own copy of that end: so the other end
-        # notices
-        # when the process that holds it dies.
+        # The worker has one end of each pipe, and this process closes its own copy of that end. So when one of the two
+        # processes dies, the other notices that the pipe is closed.
         ready, worker_ready = self._context.Pipe(duplex=False)
         worker_lifeline, lifeline = self._context.Pipe(duplex=False)
         slot.process = self._context.Process(

@@ -75,7 +75,7 @@ def make_games_router(
         limit: Limit = 50,
         after: Cursor = None,
     ) -> Any:
-        """The caller's games; with `waiting` those whose next entry they owe."""
+        """The caller's games; with `waiting`, only those that wait for the caller's entry or for the caller to join."""
         query = contract.Query(status=status, player=player, waiting=waiting, limit=limit, after=after)
         return await _page(query)
 

@@ -53,7 +53,7 @@ def add_health_routes(app: FastAPI, ready: Readiness) -> None:
 
     @app.get("/readyz", tags=["service"], response_model=dict[str, str])
     async def readyz() -> dict[str, str]:
-        """Whether it takes moves: the database is there, of the right schema, and a write gets to the disk."""
+        """Whether the service takes moves: the database answers, has the right schema, and a write reaches the disk."""
         await ready.verify()
         return {"status": "ok"}
 

@@ -17,7 +17,7 @@ GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ec
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
 Status = Literal["open", "playing", "finished"]
 After = Annotated[int, Query(ge=-1, le=2**31, description="Only entries after the one with this number")]
-Wait = Annotated[int, Query(ge=0, description="Wait at most so many seconds, and at most 60, for an entry to come")]
+Wait = Annotated[int, Query(ge=0, description="Wait for a new entry for this many seconds, at most 60")]
 
 
 class _Model(BaseModel):

@@ -1,1 +1,1 @@
-"""The use cases. HTTP, and later mail, call these and nothing below; they know no web framework."""
+"""The use cases, which know no web framework. The routes call them; for plain reads they also call the store."""

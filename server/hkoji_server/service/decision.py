@@ -1,8 +1,8 @@
 """The referee's decision on a submission, and what the store appends for it.
 
 Most of the cost of a move is verifying one signature and making another, and both release the interpreter lock. So the
-store asks for decisions in its writing thread, while other threads read requests and write answers. Games are immutable
-values, and the store decides which move was first. So this module needs no lock.
+store asks for decisions in a thread of its own, while other threads read requests and write answers. Games are
+immutable values, and the store decides which move was first. So this module needs no lock.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Clients that follow one game, or all games of a player: running ones, and new ones as they begin, each to its end.
+"""Clients that follow one game, or all games of a player: the running ones, and new ones as they begin.
 
 A client keeps its position as a text and sends it back. Then no entry is sent twice and none is left out, whatever has
-happened in between. The cursor keeps a game for a while after its end, because games with unsent entries are found by
-the time of their end. A clock that is wrong by less than this margin does no harm.
+happened in between. The cursor keeps a game for some time after its end (`_MARGIN`), because games with unsent entries
+are found by the time of their end. A clock that is wrong by less than that does no harm.
 
 Games have no common order or number, so a position in all of them is a position in each. The cursor packs them all: for
 each game the beginning of its id and the number of the last entry sent. The service stores no position. A forged cursor
@@ -179,7 +179,7 @@ class PlayerFollower(StreamFollower):
             self._take(news)
 
     def hint(self, game: str) -> None:
-        """Notes that a game of the player may have a new entry, and that it may be a new game."""
+        """Follows `game` if it is new to this client. The hub itself notes new entries of games that it follows."""
         if game not in self.seen and len(self.seen) < MOST_GAMES:
             self._hub.watch(self, game, -1)
 

@@ -219,7 +219,7 @@ class WaitingHub:
             waiter.stale.add(game)
 
     def _look(self, game: str) -> None:
-        """Has a game read, together with all others of this turn of the event loop."""
+        """Queues a game to be read, and starts another reader unless `_READERS` of them run already."""
         self._dirty[game] = None
         if self._readers < _READERS:
             self._readers += 1
@@ -281,7 +281,7 @@ class WaitingHub:
             stop_listening()
 
     async def _sweep(self) -> None:
-        """Reads the heads of all awaited games, many in one statement."""
+        """Reads the heads of all awaited games, many in one statement, and then the lists of followed players."""
         loop = asyncio.get_running_loop()
         suspected, self._suspected = self._suspected, False
         busy = 0.0

@@ -19,7 +19,10 @@ from hkoji.log.line import Line, StoredLine
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A registered player: name, public key text, time of registration, and the signed statement that registered it."""
+    """A registered player: name, public key text, time of registration, and the signed statement about that key.
+
+    The statement is the registration or, for a later key, the one that put this key in the place of the key before.
+    """
 
     name: str
     key: str
@@ -287,6 +290,6 @@ class Store(Protocol):
     def listen(self, notice: Notice) -> Callable[[], None]:
         """Calls `notice` with hints, in the running loop, until the returned function is called.
 
-        The hint of a write of this process comes as soon as the write is on disk. Of the writes of other processes the
-        store hints at what it can learn.
+        The hint of a write of this process comes as soon as the write is on disk. For writes of other processes, the
+        store gives those hints that it can.
         """

@@ -1,9 +1,10 @@
 """Rate limits that are counted for all processes together: how much each name has requested lately.
 
-This is the generic cell rate algorithm. It keeps one number for each name: the time until which the name's requests so
-far are paid for. One statement checks and pays. None of this has to survive a crash: on SQLite it is a file of its own
-beside the database, which is written without syncing, and on PostgreSQL an unlogged table. Names whose time has passed
-are deleted within a minute.
+This is the generic cell rate algorithm. It keeps one time for each name. A request moves this time forward by the
+cost of a request, and is refused if the time would then be too far ahead of now. One statement checks and moves it. The
+times need not survive a crash: on SQLite they are in a file of their own beside the database, which is written without
+syncing, and on PostgreSQL in an unlogged table. While requests come, names whose time has passed are deleted about once
+a minute.
 
 If requests cannot be counted, all of them are admitted. A limit protects the service, and must not stop it.
 """
@@ -55,7 +56,7 @@ class Rate:
 
     @property
     def most(self) -> int:
-        """How far ahead of now a name may have paid, in microseconds."""
+        """How far ahead of now the time of a name may be, in microseconds."""
         return self.step * self.count
 
 
@@ -86,7 +87,7 @@ class RateRequest:
         return {"name": self.name, "now": self.now, "step": self.rate.step, "most": self.rate.most}
 
     def wait(self, due: int) -> float:
-        """Returns the seconds to wait if the name has paid until `due`."""
+        """Returns the seconds to wait if the time of the name is `due`."""
         return max(1, due + self.rate.step - self.rate.most - self.now) / MICRO
 
 
@@ -120,7 +121,7 @@ class SqlRates(ABC):
         """Closes the connection if there is one."""
 
     def _is_time_to_clean(self) -> bool:
-        """Returns whether names that have paid for everything should be deleted now: once a minute."""
+        """Returns whether names whose time has passed should be deleted now: once a minute."""
         due = monotonic() - self._cleaned > _MINUTE
         if due:
             self._cleaned = monotonic()

@@ -1,6 +1,7 @@
-"""Submissions with wrong content that is properly signed, with openings that fit their commitments.
+"""Changes submissions and signs them anew, with commitments that fit the changed openings.
 
-So the only error in them is one that a check may have forgotten.
+So most of them have only the error that the change makes, and a reader without a check for it accepts them. Some
+mutations change the signer, the key or the commitments themselves.
 
 `Try` is a submission taken apart; a mutation changes it in place. All randomness comes from one generator.
 """

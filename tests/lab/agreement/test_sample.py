@@ -1,6 +1,6 @@
-"""All readers can read what the referee accepts, and the referee would have accepted what an audit accepts.
+"""All readers agree on every entry that the referee accepts; the referee accepts every log that an audit accepts.
 
-A sample; `python -m tests.lab.agreement.measure` tries any number.
+This is a sample; `python -m tests.lab.agreement.measure` tries any number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.support.table import Table, new_game, whole_game
 
 @every_game
 @pytest.mark.parametrize("seed", range(3))
-def test_what_the_referee_takes_everybody_can_read(game: Game, seed: int) -> None:
+def test_all_readers_agree_on_what_the_referee_accepts(game: Game, seed: int) -> None:
     rng = random.Random(f"{game.name} {seed}")
     table = position(rng, game)
     assert_agreed(table)
@@ -50,7 +50,7 @@ def test_what_the_referee_takes_everybody_can_read(game: Game, seed: int) -> Non
 
 @every_game
 @pytest.mark.parametrize("seed", range(2))
-def test_what_an_audit_takes_the_referee_would_have_taken(game: Game, seed: int) -> None:
+def test_the_referee_accepts_a_log_that_an_audit_accepts(game: Game, seed: int) -> None:
     rng = random.Random(f"{game.name} {seed}")
     table = finished(rng, game)
     assert_agreed(table)

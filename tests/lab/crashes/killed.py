@@ -109,7 +109,7 @@ class Doom:
             self.reach("after the log's sync")
 
 
-class Road:
+class KillingMiddleware:
     """ASGI middleware: arms, and ends the process before or during the answer to a POST."""
 
     def __init__(self, app: Any, doom: Doom) -> None:  # Any: ASGI, here and below
@@ -167,7 +167,7 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
     closes = 0
 
     def created(*given: Any, **named: Any) -> Any:
-        return Road(create(*given, **named), doom)
+        return KillingMiddleware(create(*given, **named), doom)
 
     def closed(store: SqliteStore) -> None:
         nonlocal closes
@@ -190,7 +190,7 @@ def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
     create = module.create_app
 
     def created(*given: Any, **named: Any) -> Any:
-        return Road(create(*given, **named), doom)
+        return KillingMiddleware(create(*given, **named), doom)
 
     with psycopg_watched(doom), patch.object(module, "create_app", created):
         module.serve(None, "127.0.0.1", 0, database=database)

@@ -26,7 +26,7 @@ class BrokenError(Exception):
 
 @dataclass
 class Fault:
-    """Makes the `at`th call of its kind fail; 0 fails none and counts them. `hit` says which call it was."""
+    """Counts calls, and makes the `at`th call of its kind fail; if `at` is 0, none fails. `hit` names that call."""
 
     kind: str = ""
     at: int = 0

@@ -103,7 +103,7 @@ class Scenario:
     # --- the service ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts, a second time if the first fails."""
+        """Starts the service, and tries again after a failure, at most four times."""
         for _ in range(_TRIES):
             app = create_app(
                 self.kept.settings,
@@ -124,7 +124,7 @@ class Scenario:
         raise AssertionError("it does not start")
 
     def stop(self) -> None:
-        """Stops it. A failure to delete temporary files is no fault, since nothing depends on them."""
+        """Stops the service. An exception during the stop is a complaint."""
         try:
             self._runner.run(self._lifespan.__aexit__(None, None, None))
         except Exception as error:

@@ -41,7 +41,7 @@ class Target:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Lets a `HkojiError` pass. One in eight messages is rendered in every required way, which is slow."""
+    """Catches a `HkojiError`. For one in eight, `told` checks that its message can be rendered, which is slow."""
     try:
         yield
     except HkojiError as error:

@@ -59,7 +59,7 @@ class _Called(Transport):
 
     @property
     def exposed(self) -> bool:
-        """Does nothing: there is no connection to close."""
+        """False: requests do not leave this process."""
         return False
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:

@@ -1,7 +1,7 @@
 """The possible events between players and a service, in any order: a state machine for Hypothesis.
 
-Each rule acts through a real client or a handmade request. `world` compares every answer with the model's, and `doings`
-checks what the clients make of it.
+Each rule acts through a real client or a handmade request. `world` compares every answer with the model's, and
+`operations` checks the state of the clients afterwards.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from hkoji import errors
 from hkoji.client import Position
 from hkoji.game.submission import Submission
 from tests.lab.machine import handmade_entries, handmade_reads
-from tests.lab.machine.operations import MOST_LIVE, STEPS, Doings, attempt, pick
+from tests.lab.machine.operations import MOST_LIVE, STEPS, Operations, attempt, pick
 from tests.lab.machine.world import NAMES
 
 small = st.integers(0, 255)
 number = st.integers(0, 2**16 - 1)
 
 
-class Machine(Doings):
+class Machine(Operations):
     """The rules."""
 
     @initialize(who=small, options=small, invited=small)
@@ -59,7 +59,7 @@ class Machine(Doings):
     @precondition(lambda self: self.games)
     @rule(who=small, which=small, often=small)
     def leave(self, who: int, which: int, often: int) -> None:
-        """Resigning or cancelling; one time in eight by a player who may."""
+        """Tries to resign or cancel. A player who may does so one time in eight, else looks at the game."""
         game, device = self.game(which), self.device(who)
         if often % 8 and game.seat_of(device.name) is not None and game.status in ("open", "playing"):
             self.look_at(device, game)
@@ -138,7 +138,7 @@ class Machine(Doings):
     @precondition(lambda self: self.games)
     @rule(which=small, sort=small, choice=number)
     def submit_by_hand(self, which: int, sort: int, choice: int) -> None:
-        """Stale heads, old entries, others' names, wrong openings, illegal moves: see `raw`."""
+        """Sends a handmade entry, such as one with a stale head; see `handmade_entries`."""
         name = pick(handmade_entries.SORTS, sort)
         STEPS[f"raw: {name}"] += 1
         handmade_entries.submit(self.world, self.game(which), name, choice)

@@ -73,7 +73,7 @@ def attempt(call: Callable[[], T]) -> T | errors.HkojiError:
         return error
 
 
-class Doings(RuleBasedStateMachine):
+class Operations(RuleBasedStateMachine):
     """Three players (one with two devices), a stranger and a service; and the checks of each operation."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Doings(RuleBasedStateMachine):
             assert device.lost, "a network error without a cut"
         if isinstance(result, errors.TrustError):
             assert device.lost, result
-            assert device.lost_path.startswith("/v1/players/"), "whose key it is was not to be asked"
+            assert device.lost_path.startswith("/v1/players/"), "not a lost request for a player's key"
         assert not isinstance(result, errors.StorageError | errors.ServiceError), result
         if isinstance(result, errors.LoginError) and self.changing(device):
             assert "`hkoji rekey`" in result.hint

@@ -1,7 +1,7 @@
-"""Damaged or forged logs with one fault each, by name, made from a seed so that they can be made again.
+"""Makes damaged and forged logs from a seed: the same seed gives the same logs.
 
-There are two kinds: anybody can do what is in `BYTES` to a file; only somebody who has all keys can publish
-`FORGERIES`.
+The changes have names. Anybody can make those of `BYTES` in a file; only the holder of all keys can publish those of
+`FORGERIES`. A log has at most one change, except for the log of `twice`.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ BYTES: dict[str, Bytes] = {
 }
 
 
-# --- what only who holds all keys can publish -----------------------------------------------------------------------
+# --- what only the holder of all keys can publish -------------------------------------------------------------------
 
 
 def _nested(depth: int) -> Any:
@@ -646,7 +646,7 @@ def damaged(name: str, rng: random.Random) -> Case:
 
 
 def twice(rng: random.Random) -> Case:
-    """Two forgeries and a damage in one log."""
+    """One table with two forgeries."""
     table = rng.choice(tables())
     drafts = draft(table)
     names = rng.choices(sorted(FORGERIES), k=2)

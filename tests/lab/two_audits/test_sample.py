@@ -233,7 +233,7 @@ def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["jq", "unset", "exit", "compgen"])
-def test_a_function_that_the_caller_has_exported_takes_the_place_of_nothing(tmp_path: Path, name: str) -> None:
+def test_exported_shell_functions_do_not_replace_tools(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log"
     log.write_bytes(BYTES["the first line twice"](random.Random(1), tables()[2].text.encode()))
     environment = {**os.environ, f"BASH_FUNC_{name}%%": "() { exit 0 ; }"}

@@ -1,4 +1,4 @@
-"""Hanamikoji: the rulebooks' examples, perft counts, notation, and refusals under partial knowledge."""
+"""Hanamikoji: the rulebooks' examples, the first actions, notation, and refusals under partial knowledge."""
 
 from __future__ import annotations
 
