@@ -226,13 +226,13 @@ def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch:
             read(screen, PROMPT)
             os.write(screen, b"moves\n")
             os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
-            assert "bob's turn" in read(screen, "the game goes on when you do.\n")
+            assert "bob's turn" in read(screen, "you can go on later.\n")
             move = json.loads(shell("bob", "show", game, "--json"))["legal"][0]  # a secret: no answer is due
             shell("bob", "move", game, move)
             assert f"bob played a secret   {move[0]}X" in read(screen, PROMPT)
             os.write(screen, b"moves\n")
             os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
-            read(screen, "the game goes on when you do.\n")
+            read(screen, "you can go on later.\n")
             os.write(screen, b"q\n")
             assert f"The game waits for you: hkoji play {game[:8]}" in read(screen, f"play {game[:8]}\n")
             assert ended(pid, screen) == 0

@@ -138,7 +138,7 @@ BEGUN = "1. =ABCDEF/ABCDEF/GGDEFFGG/G +G"
         ('[Ruleset "hanamikoji first=host max_rounds=0 tiebreak=geisha"]', "is not a ruleset"),
         ('[Ruleset "hanamikoji/1 first=host first=host max_rounds=0 tiebreak=geisha"]', "is not a ruleset"),
         ('[Ruleset "hanamikoji/1  first=host max_rounds=0 tiebreak=geisha"]', "is not a ruleset"),
-        ('[Ruleset "hanamikoji/1 first=host max_rounds=+3 tiebreak=geisha"]', "max_rounds is a number"),
+        ('[Ruleset "hanamikoji/1 first=host max_rounds=+3 tiebreak=geisha"]', "max_rounds is not a number"),
         ('[Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=charm"]', "needs a limit"),
         (HEAD + "[host no tag]", "line 2"),
         (HEAD + BEGUN + '\n[Host "late"]', "line 3"),

@@ -124,7 +124,7 @@ def _copy(dump: Dump) -> Dump:
 def test_what_was_recorded_is_whole(known: tuple[Dump, list[Fact]]) -> None:
     dump, facts = known
     assert [*lost(dump, facts), *half_done(dump)] == []
-    assert len(dump["opening"]) > 3
+    assert dump["opening"]  # so that some can be lost below
 
 
 @pytest.mark.parametrize("name", LOSSES)
