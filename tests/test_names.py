@@ -6,12 +6,14 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     """Every module of the product, parsed."""
     found = {}
@@ -22,30 +24,27 @@ def modules() -> dict[str, ast.Module]:
     return found
 
 
-MODULES = modules()
-
-
 def imported(tree: ast.Module) -> Iterator[str]:
     """The product's modules that a module imports anywhere in it, in functions and for type checking too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in MODULES)
-        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            yield from (alias.name for alias in node.names if alias.name in modules())
+        elif isinstance(node, ast.ImportFrom) and node.module in modules():
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner in MODULES else node.module
+                yield inner if inner in modules() else node.module
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
     try:
-        TopologicalSorter({module: set(imported(tree)) for module, tree in MODULES.items()}).prepare()
+        TopologicalSorter({module: set(imported(tree)) for module, tree in modules().items()}).prepare()
     except CycleError as error:
         raise AssertionError(f"a circle of imports: {' <- '.join(error.args[1])}") from None
 
 
 def test_a_class_name_is_defined_once() -> None:
     places = defaultdict(list)
-    for module, tree in MODULES.items():
+    for module, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)

@@ -5,6 +5,7 @@ Numbers are written with at most two decimals, attributes in the order in which 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
@@ -76,10 +77,13 @@ class Canvas:
 
 
 def _attributes(attributes: dict[str, Attribute]) -> str:
-    written = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items() if value is not None)
-    return "".join(
-        f" {name}={quoteattr(value if isinstance(value, str) else _number(value))}" for name, value in written
-    )
+    return "".join(_attribute(name, value) for name, value in attributes.items() if value is not None)
+
+
+@lru_cache(maxsize=4096)  # a drawing repeats most of its attributes, and half of its time goes into them
+def _attribute(name: str, value: str | float) -> str:
+    text = value if isinstance(value, str) else _number(value)
+    return f" {name.rstrip('_').replace('_', '-')}={quoteattr(text)}"
 
 
 def _number(value: float) -> str:
