@@ -16,7 +16,7 @@ from hkoji.game.course import verify_replaced_key
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 
 ExpectedKeys: TypeAlias = Mapping[str, PublicKey | Collection[PublicKey]]

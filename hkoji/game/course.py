@@ -16,7 +16,7 @@ from hkoji.game.dealer import Dealer, Terms
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Close, Deal, Draw, Event, Outcome, Seat
 from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State

@@ -20,7 +20,8 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line, format_log, line_to_json
-from hkoji.log.private_key import PrivateKey, parse_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
 from hkoji.messages.text import tell
 from hkoji.messages.wire import parts_of

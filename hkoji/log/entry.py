@@ -30,7 +30,7 @@ from hkoji.log.canonical import (
     is_time,
     message,
 )
-from hkoji.log.private_key import PublicKey, parse_public_key
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
 
 __all__ = [

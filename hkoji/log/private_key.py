@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from hkoji.errors import LoginError, MalformedError
 from hkoji.log import sshsig
-from hkoji.log.public_key import KEY_BYTES, KEY_TYPE, PublicKey, parse_public_key
+from hkoji.log.public_key import KEY_BYTES, PublicKey
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import SSHPrivateKeyTypes
-
-__all__ = ["KEY_TYPE", "PrivateKey", "PublicKey", "Signer", "parse_public_key"]
 
 _BEGIN: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 _END: Final = b"-----END OPENSSH PRIVATE KEY-----"

@@ -70,7 +70,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order in which the actor plays the cards that are left of an offer."""
+    """The order in which the actor plays the cards that are left of a proposal."""
 
     seat: Seat
     action: str

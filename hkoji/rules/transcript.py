@@ -140,7 +140,7 @@ def parse_transcript(text: str) -> Transcript:
 
 
 def format_event(event: Event) -> str:
-    """One event as it stands in a round's line, where an answer and an order are joined to their offer."""
+    """One event as it stands in a round's line, where an answer and an order are joined to their proposal."""
     match event:
         case Chance(first, markers):
             return f"*{'' if first is None else first}{markers or ''}"

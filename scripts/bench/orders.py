@@ -62,10 +62,10 @@ def count(state: GeishasRoadState, action: str, counts: Counter[str]) -> None:
     match state.due:
         case Due.ANSWER:
             legal = state.legal_actions()
-            counts["gifts" if state.offer[0] == "G" else "competitions"] += 1
+            counts["gifts" if state.proposal[0] == "G" else "competitions"] += 1
             first, second = action[1:3], action[3:5]
             counts["answered pairs"] += bool(second) and f"-{second}{first}" in legal
-            counts["competitions with such a pair"] += state.offer[0] == "C" and len(legal) > 2
+            counts["competitions with such a pair"] += state.proposal[0] == "C" and len(legal) > 2
         case Due.ORDER:
             counts["orders"] += 1
 

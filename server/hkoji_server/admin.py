@@ -19,7 +19,8 @@ from sqlalchemy import URL
 
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
-from hkoji.log.private_key import PrivateKey, PublicKey
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji_server.doctor import examine_service
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy

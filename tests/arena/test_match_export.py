@@ -21,7 +21,7 @@ from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.errors import StorageError
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
-from hkoji.log.private_key import PublicKey, parse_public_key
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.rules.events import Deal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

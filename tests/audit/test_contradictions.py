@@ -18,7 +18,7 @@ from hkoji.audit.contradictions import (
 )
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 from tests.support.docs import DOCS
 from tests.support.forgery import later_receipt
 from tests.support.table import Table, new_game, whole_game

@@ -21,7 +21,7 @@ HAND = PACK.encode("ABCDEFG")
 
 
 def read(text: str, *, offer: str = "") -> str:
-    return parse(EVERDECK.read(text), offer=offer)
+    return parse(EVERDECK.read(text), proposal=offer)
 
 
 @pytest.mark.parametrize(

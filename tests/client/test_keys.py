@@ -22,7 +22,8 @@ from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, Ne
 from hkoji.game import entry_kinds
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
-from hkoji.log.private_key import PrivateKey, PublicKey
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
 from tests.support.service_in_process import inside

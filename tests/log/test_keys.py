@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from hkoji.errors import InvalidError, LoginError, MalformedError, WeakKeyError
 from hkoji.log import sshsig
-from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
-from hkoji.log.public_key import decode_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey, decode_public_key, parse_public_key
 from tests.log.samples import ALICE, attempt, edits, node_id, reason
 from tests.support.curve import FIELD, NEUTRAL, ORDER, encode_point, encodings, point_at, small_order, times
 

@@ -16,7 +16,8 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import parse_entry
 from hkoji.log.line import format_line, parse_line, parse_receipt
-from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_login, parse_registration, parse_view
 from scripts.build import vectors
 from scripts.build.golden import keep

@@ -54,7 +54,7 @@ def test_what_you_type_is_what_it_says() -> None:
             assert parse(canonical.strip("`")) == canonical.strip("`")
     for text in ("c", "b d"):
         assert f"`{text}`" in NOTATION
-        assert parse(text, offer="3BCC").startswith("-")
+        assert parse(text, proposal="3BCC").startswith("-")
 
 
 def test_every_word_for_an_action_is_named() -> None:

@@ -15,7 +15,8 @@ from hashlib import sha256, sha512
 from typing import Any
 
 from hkoji.log import sshsig
-from hkoji.log.private_key import PrivateKey, PublicKey
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey
 from tests.support.curve import ORDER
 from tests.support.forgery import every_pin
 from tests.support.table import Table

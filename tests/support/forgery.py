@@ -7,7 +7,7 @@ from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 from tests.support.table import AT, Table
 
 

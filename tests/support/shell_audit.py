@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.cli.log_files import LogBytes, split
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"
 TOOLS = ("bash", "jq", "openssl", "ssh-keygen", "sha256sum", "base64", "od")

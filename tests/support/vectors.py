@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hkoji.log.private_key import PublicKey, parse_public_key
+from hkoji.log.public_key import PublicKey, parse_public_key
 
 
 def expected_keys(facts: Mapping[str, Any]) -> dict[str, tuple[PublicKey, ...]]:  # Any: JSON

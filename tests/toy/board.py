@@ -49,7 +49,7 @@ class ShowdownBoard(Board):
 
     def sentences(self) -> Iterator[str]:
         yield f"{'hand':{SIDE}}{PACK.decode(self.state.hands[self.me])}"
-        yield f"{'offer':{SIDE}}{self.state.offer}"
+        yield f"{'offer':{SIDE}}{self.state.proposal}"
 
     def decisions(self) -> Iterator[Choice]:
         for action in self.position.legal:

@@ -105,7 +105,7 @@ class ShowdownState:
     rows: tuple[Cards, Cards] = (0, 0)
     down: tuple[Cards, Cards] = (0, 0)
     used: tuple[str, str] = ("", "")
-    offer: str = ""
+    proposal: str = ""
     deck: str = ""
     aside: Cards = 0
     wins: tuple[int, int] = (0, 0)
@@ -190,15 +190,15 @@ class ShowdownState:
         if self.hands[seat] >= PACK.unknown:
             after._check(card)
         if action[0] == "O":
-            return replace(after, offer=action[1], due=Due.ANSWER, actor=1 - seat)
+            return replace(after, proposal=action[1], due=Due.ANSWER, actor=1 - seat)
         return replace(after, down=_put(self.down, seat, card))._next(seat)
 
     def _answer(self, seat: Seat, answer: str) -> ShowdownState:
         if answer not in ANSWERS:
             raise IllegalActionError(answer, "take it (-T) or leave it (-L)", shape=ANSWERS)
         to = seat if answer == "-T" else 1 - seat
-        rows = _put(self.rows, to, self.rows[to] + PACK.encode(self.offer))
-        return replace(self, rows=rows, offer="")._next(1 - seat)
+        rows = _put(self.rows, to, self.rows[to] + PACK.encode(self.proposal))
+        return replace(self, rows=rows, proposal="")._next(1 - seat)
 
     def _next(self, acted: Seat) -> ShowdownState:
         if all(len(used) == 2 for used in self.used):
@@ -228,7 +228,7 @@ class ShowdownState:
         return sum(n * value for value, n in enumerate(PACK.counts(self.rows[seat])[:-1], 1))
 
     def _check(self, shown: Cards) -> None:
-        places = (*self.hands, *self.rows, *self.down, self.aside, PACK.encode(self.deck), PACK.encode(self.offer))
+        places = (*self.hands, *self.rows, *self.down, self.aside, PACK.encode(self.deck), PACK.encode(self.proposal))
         if not PACK.fits((*places, shown)):
             raise self._refused("there would be more copies of a card than the game has")
 
@@ -258,7 +258,7 @@ class ShowdownState:
             "rows": [PACK.decode(cards) for cards in self.rows],
             "down": [PACK.decode(cards) for cards in self.down],
             "used": list(self.used),
-            "offer": self.offer,
+            "offer": self.proposal,
             "deck": self.deck,
             "removed": PACK.decode(self.aside),
             "wins": list(self.wins),

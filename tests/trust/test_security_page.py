@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.log.private_key import parse_public_key
+from hkoji.log.public_key import parse_public_key
 from tests.support.adversary import ATTACKS, Attack
 from tests.support.docs import DOCS, rows
 from tests.support.shell_audit import missing_tools, run

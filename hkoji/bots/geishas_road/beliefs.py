@@ -29,7 +29,7 @@ class GeishasRoadBeliefs:
         me, other = seen.seat, 1 - seen.seat
         self._chance = chance
         known = view.tableaus[0] | view.tableaus[1] | view.hands[me] | view.intrigues[me] | view.discards[me]
-        known |= PACK.encode(view.offer[1:]) | PACK.encode(view.left)
+        known |= PACK.encode(view.proposal[1:]) | PACK.encode(view.left)
         self._unseen = list(in_mask(ALL_CARDS & ~(known & KNOWN)))
         self._size = PACK.count(view.hands[other])
         self._intrigue = int(view.intrigues[other] != 0)

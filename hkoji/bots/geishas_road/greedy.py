@@ -96,7 +96,7 @@ class _Table:
             case Due.ANSWER:
                 # The player who offered plays the cards left in the order that suits it best.
                 taken = cards_of(action[1:])
-                rest = tuple(card for card in cards_of(self._view.offer[1:]) if card not in taken)
+                rest = tuple(card for card in cards_of(self._view.proposal[1:]) if card not in taken)
                 road = self._walk(taken)
                 lead = self._lead + _sum(taken) - _sum(rest)
                 return min(self._look(play.road, lead) for play in plays(road, rest))

@@ -184,7 +184,7 @@ class GeishasRoadJudgement:
         return _best(cards, used)
 
     def reply(self, side: GeishasRoadSide, road: Road, move: GeishasRoadMove) -> tuple[Play, tuple[Card, ...]]:
-        """Returns the cards that the player takes of an offer, in order, and those that are left."""
+        """Returns the cards that the player takes of a proposal, in order, and those that are left."""
         best, chosen = -1e9, None
         for share, rest in move.shares:
             for taken in plays(road, share):
@@ -196,7 +196,7 @@ class GeishasRoadJudgement:
         return chosen
 
     def order(self, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
-        """Returns the best order for the cards left of the player's offer; its lead counts them already."""
+        """Returns the best order for the cards left of the player's proposal; its lead counts them already."""
         return max(options, key=lambda play: self.value(side, play.road))
 
 

@@ -115,7 +115,7 @@ def plays(road: Road, cards: tuple[Card, ...]) -> tuple[Play, ...]:
 class GeishasRoadMove(NamedTuple):
     """An action: its bit in a mask of used actions, its cards in the order of its notation, and as a set.
 
-    `shares` are the cards that the other player can take of an offer, each with the cards left. It is empty for other
+    `shares` are the cards that the other player can take of a proposal, each with the cards left. It is empty for other
     actions.
     """
 
@@ -190,10 +190,10 @@ class GeishasRoadPlayers(Protocol):
     def reply(
         self, seat: int, side: GeishasRoadSide, road: Road, move: GeishasRoadMove
     ) -> tuple[Play, tuple[Card, ...]]:
-        """Returns the cards that `seat` takes of an offer, in order, and those that are left."""
+        """Returns the cards that `seat` takes of a proposal, in order, and those that are left."""
 
     def order(self, seat: int, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
-        """Returns the order in which `seat` plays the cards left of its offer, if the order matters."""
+        """Returns the order in which `seat` plays the cards left of its proposal, if the order matters."""
 
 
 class GeishasRoadRoundEnd(NamedTuple):
@@ -232,7 +232,7 @@ def finish(
     rest: tuple[Card, ...],
     players: GeishasRoadPlayers,
 ) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
-    """Returns both sides and the road after `seat`'s offer, of which `taken` has been taken."""
+    """Returns both sides and the road after `seat`'s proposal, of which `taken` has been taken."""
     options = plays(taken.road, rest)
     gain = options[0].influence - taken.influence
     actor, other = sides[seat].shows(move, gain), sides[1 - seat].meets(move, gain)

@@ -98,7 +98,7 @@ class _GeishasRoadSampling:
         self._judges = GeishasRoadJudgement(tuple(marks)), GeishasRoadJudgement(tuple(-mark for mark in marks))
         self._sides = _side(view, me), _side(view, other)
         self._road = from_road(view.road)
-        self._offer = read(view.offer) if view.offer else None
+        self._proposal = read(view.proposal) if view.proposal else None
         self._left = cards_of(view.left)
         self._starter = 0 if view.first == me else 1
         self._turns = PACK.count(PACK.encode(view.deck))
@@ -157,11 +157,11 @@ class _GeishasRoadSampling:
             me = me._replace(lead=me.lead + gain, coming=me.coming & ~mask)
             return me, other._replace(lead=other.lead - gain, coming=other.coming & ~mask), road
         if self._due is Due.ANSWER:
-            assert self._offer is not None
+            assert self._proposal is not None
             cards = cards_of(action[1:])
-            rest = tuple(card for card in self._offer.cards if card not in cards)
+            rest = tuple(card for card in self._proposal.cards if card not in cards)
             taken = next(play for play in plays(road, cards) if play.cards == cards)
-            return finish((me, other), 1, self._offer, taken, rest, self)
+            return finish((me, other), 1, self._proposal, taken, rest, self)
         return make_move((me, other), 0, road, read(action), self)
 
 

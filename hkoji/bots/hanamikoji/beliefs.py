@@ -32,7 +32,7 @@ class HanamikojiBeliefs:
         assert isinstance(view, HanamikojiState)
         me, other = seen.seat, 1 - seen.seat
         self._chance = chance
-        shown = from_pack(view.rows[0]) + from_pack(view.rows[1]) + hand_of(view.offer[1:])
+        shown = from_pack(view.rows[0]) + from_pack(view.rows[1]) + hand_of(view.proposal[1:])
         own = from_pack(view.hands[me]) + from_pack(view.secrets[me]) + from_pack(view.trade_offs[me])
         hidden = counts(ALL_CARDS - shown - own)
         self._unseen = [weight for n, weight in zip(hidden, WEIGHTS, strict=True) for _ in range(n)]

@@ -61,7 +61,7 @@ def lead_of(view: HanamikojiState, seat: Seat) -> int:
 
 def _worst(view: HanamikojiState, seat: Seat, action: str) -> float:
     lead = lead_of(view, seat)
-    if view.offer:
-        offered, taken = hand_of(view.offer[1:]), hand_of(action[1:])
+    if view.proposal:
+        offered, taken = hand_of(view.proposal[1:]), hand_of(action[1:])
         return looks(lead + 2 * taken - offered, view.markers, seat)
     return min(looks(lead + change, view.markers, seat) for change in read(action).changes)

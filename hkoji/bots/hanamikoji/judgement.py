@@ -57,7 +57,7 @@ def _options(hand: Hand, used: int) -> _Options:
 
 @cache
 def _replies(move: HanamikojiMove) -> tuple[tuple[Lead, _Pick], ...]:
-    """Returns the changes of an offer, each with its effect for the player who answers."""
+    """Returns the changes of a proposal, each with its effect for the player who answers."""
     return tuple((change, _pick(move.cards, -change)) for change in move.changes)
 
 
@@ -140,11 +140,11 @@ class HanamikojiJudgement:
         return found
 
     def reply(self, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """Returns the change of an offer that is best for the answering player."""
+        """Returns the change of a proposal that is best for the answering player."""
         changes = self._list(side, False)
         return max(_replies(move), key=lambda reply: sum(reply[1](changes)))[0]
 
     def replies(self, side: HanamikojiSide, move: HanamikojiMove) -> list[tuple[float, Lead]]:
-        """Returns every change of an offer with its effect on the worth of the answering player's position."""
+        """Returns every change of a proposal with its effect on the worth of the answering player's position."""
         changes = self._list(side, False)
         return [(sum(pick(changes)), change) for change, pick in _replies(move)]

@@ -6,7 +6,7 @@ only on a hand or a lead are memoised. This model never referees a game: tests/b
 move by move and lead by lead.
 
 A *move* is an action without its name: the cards it takes from the hand and the ways it can change the actor's lead.
-To answer an offer is to choose one of the changes. The owner of a secret counts it at once; a trade-off changes only
+To answer a proposal is to choose one of the changes. The owner of a secret counts it at once; a trade-off changes only
 which cards are known to be out of play.
 """
 
@@ -137,7 +137,7 @@ class HanamikojiPlayers(Protocol):
         """Returns the move of `seat`."""
 
     def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """Answers an offer that allows several changes of the other's lead: returns the one that `seat` chooses."""
+        """Answers a proposal that allows several changes of the other's lead: returns the one that `seat` chooses."""
 
 
 def play_out(

@@ -72,7 +72,7 @@ class _HanamikojiSampling:
         kept = [{str(me): 1, str(other): -1}.get(marker, 0) for marker in view.markers]
         self._judges = HanamikojiJudgement(CHARM, kept), HanamikojiJudgement(CHARM, [-side for side in kept])
         self._sides = _side(view, me), _side(view, other)
-        self._offer = read(view.offer) if view.offer else None
+        self._proposal = read(view.proposal) if view.proposal else None
         self._turns = len(view.deck)
         self._beliefs = HanamikojiBeliefs(seen, chance)
 
@@ -90,10 +90,10 @@ class _HanamikojiSampling:
 
     def best(self, actions: tuple[str, ...]) -> str:
         """Returns the best of `actions`, which are all legal actions."""
-        side, offer = self._sides[0], self._offer
-        if offer:
-            answers = {offer.cards - 2 * hand_of(action[1:]): action for action in actions}
-            ranked = sorted(((worth, answers[change]) for worth, change in self._judges[0].replies(side, offer)))
+        side, proposal = self._sides[0], self._proposal
+        if proposal:
+            answers = {proposal.cards - 2 * hand_of(action[1:]): action for action in actions}
+            ranked = sorted(((worth, answers[change]) for worth, change in self._judges[0].replies(side, proposal)))
         else:
             named = {read(action): action for action in actions}
             ranked = sorted((worth, named[move]) for worth, move in self._judges[0].rank(side))
@@ -110,11 +110,11 @@ class _HanamikojiSampling:
         me, other = self._sides
         hidden = world.secret + world.trade_off
         other = HanamikojiSide(world.hand, other.used, other.lead + world.secret, other.coming - hidden)
-        if self._offer:
+        if self._proposal:
             # For the player who offered, an answer changes the lead by the cards left less the cards taken.
-            change = self._offer.cards - 2 * hand_of(action[1:])
-            me = me.meets(self._offer, change)
-            other = HanamikojiSide(other.hand, other.used, other.lead + change, other.coming - self._offer.cards)
+            change = self._proposal.cards - 2 * hand_of(action[1:])
+            me = me.meets(self._proposal, change)
+            other = HanamikojiSide(other.hand, other.used, other.lead + change, other.coming - self._proposal.cards)
             return play_out((me, other), 0, world.rest[: self._turns], world.secret, self)
         move = read(action)
         change = move.changes[0] if len(move.changes) == 1 else self.reply(1, other, move)

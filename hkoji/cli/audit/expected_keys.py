@@ -8,7 +8,7 @@ from typing import Final
 
 from hkoji.errors import InvalidError, StorageError, UsageError
 from hkoji.log.entry import SERVER_NAME, is_name
-from hkoji.log.private_key import PublicKey, parse_public_key
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import shorten, tell
 
 _FORM: Final = tell("a line is NAME ssh-ed25519 AAAA…, as in the keys.txt of an arena's export; # begins a comment")

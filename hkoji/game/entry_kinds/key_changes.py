@@ -13,7 +13,7 @@ from hkoji.game.knowledge import Knowledge
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, is_origin
 from hkoji.log.entry import Entry, exactly, is_name, is_time, read_fields, read_key
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import Proof, make_revocation, proof_message
 from hkoji.messages.text import tell
 

@@ -16,7 +16,7 @@ from hkoji.game.dealer import Terms, parse_terms
 from hkoji.game.knowledge import Knowledge
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, exactly, is_name, read_fields, read_hex, read_key, verify_start
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Chance
 from hkoji.rules.protocol import Ruleset

@@ -144,9 +144,9 @@ def _halves(size: int, used: int) -> tuple[_Choice, _Choice]:
     return itemgetter(*heads), itemgetter(*tails)
 
 
-def pairs(offer: str) -> tuple[tuple[str, str], tuple[str, str]]:
+def pairs(proposal: str) -> tuple[tuple[str, str], tuple[str, str]]:
     """The two pairs of an offered competition."""
-    a, b, c, d = PACK.split(offer[1:])
+    a, b, c, d = PACK.split(proposal[1:])
     return (a, b), (c, d)
 
 
@@ -175,9 +175,9 @@ def why_missing(hand: Cards, cards: Cards) -> str:
     return tell("the hand has not {cards}", cards=all_of(PACK.split(PACK.decode(cards & ~hand))))
 
 
-def why_wrong_answer(answer: str, offer: str, options: tuple[str, ...]) -> str:
+def why_wrong_answer(answer: str, proposal: str, options: tuple[str, ...]) -> str:
     """The reason why `answer` is none of the `options`: it may name the right cards in the other order."""
     turned = "-" + "".join(reversed(PACK.split(answer[1:]))) if answer[:1] == "-" else ""
-    if turned in options and offer[0] == COMPETITION:
+    if turned in options and proposal[0] == COMPETITION:
         return tell("both orders come to the same here, so it is written {turned}", turned=turned)
-    return tell("{offer} can be answered {answers}", offer=offer, answers=any_of(options))
+    return tell("{proposal} can be answered {answers}", proposal=proposal, answers=any_of(options))

@@ -50,10 +50,10 @@ class GeishasRoadPosition(NamedTuple):
     """The intrigue's card that was kept, face down until the round's end; then it is in the tableau."""
     discards: tuple[Cards, Cards]
     """The intrigue's card that was discarded."""
-    offer: str
+    proposal: str
     """The gift or competition that waits for an answer; else empty."""
     left: str
-    """The two cards of an answered offer of which the order is due; else empty."""
+    """The two cards of an answered proposal of which the order is due; else empty."""
     deck: str
     """The cards to be drawn, in order."""
     road: Road
@@ -85,7 +85,7 @@ class GeishasRoadPosition(NamedTuple):
                     raise UnknownHandError(self.actor)
                 return actions(hand, self.used[self.actor])
             case Due.ANSWER:
-                return answers(self.offer, self.road)
+                return answers(self.proposal, self.road)
             case Due.ORDER:
                 return tuple(f">{a}{b}" for a, b in self.road.orders(self._left()))
             case Due.PICK:
@@ -161,7 +161,7 @@ class GeishasRoadPosition(NamedTuple):
             "intrigues": [PACK.decode(c) for c in self.intrigues],
             "revealed": [bool(self.revealed & (1 << seat)) for seat in (0, 1)],
             "discards": [PACK.decode(c) for c in self.discards],
-            "offer": self.offer or None,
+            "offer": self.proposal or None,
             "left": self.left or None,
             "deck": self.deck,
             "places": list(self.road.places),

@@ -78,8 +78,8 @@ class Road(NamedTuple):
 
 # Called when legal answers are listed, and again when an answer is applied.
 @lru_cache(maxsize=1024)
-def answers(offer: str, road: Road) -> tuple[str, ...]:
+def answers(proposal: str, road: Road) -> tuple[str, ...]:
     """All answers to an offered gift or competition, sorted; a pair is listed in each order that makes a difference."""
-    if offer[0] == GIFT:
-        return tuple(f"-{card}" for card in PACK.split(offer[1:]))
-    return tuple(sorted(f"-{a}{b}" for pair in pairs(offer) for a, b in road.orders(pair)))
+    if proposal[0] == GIFT:
+        return tuple(f"-{card}" for card in PACK.split(proposal[1:]))
+    return tuple(sorted(f"-{a}{b}" for pair in pairs(proposal) for a, b in road.orders(pair)))

@@ -158,7 +158,7 @@ class GeishasRoadState(GeishasRoadPosition):
         if hand >= _X:
             self._replace(hands=hands)._check_single(cards & KNOWN)
         if code in (GIFT, COMPETITION):
-            return self._replace(hands=hands, used=all_used, offer=action, due=Due.ANSWER, actor=1 - seat)
+            return self._replace(hands=hands, used=all_used, proposal=action, due=Due.ANSWER, actor=1 - seat)
         due, actor = _next(all_used, seat)
         names = PACK.split(action[1:])
         if code == REVEAL:
@@ -180,19 +180,19 @@ class GeishasRoadState(GeishasRoadPosition):
             raise NotYourTurnError(
                 tell("seat {actor} is to answer, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
             )
-        options = answers(self.offer, self.road)
+        options = answers(self.proposal, self.road)
         if answer not in options:
-            raise IllegalActionError(answer, why_wrong_answer(answer, self.offer, options), shape=options)
+            raise IllegalActionError(answer, why_wrong_answer(answer, self.proposal, options), shape=options)
         taken = PACK.split(answer[1:])
-        rest = tuple(name for name in PACK.split(self.offer[1:]) if name not in taken)
+        rest = tuple(name for name in PACK.split(self.proposal[1:]) if name not in taken)
         tableaus, road = _lay(self.tableaus, seat, taken), self.road.walk(taken)
         orders = road.orders((rest[0], rest[1]))
         if len(orders) > 1:
             left = "".join(rest)
-            return self._replace(tableaus=tableaus, road=road, offer="", left=left, due=Due.ORDER, actor=1 - seat)
+            return self._replace(tableaus=tableaus, road=road, proposal="", left=left, due=Due.ORDER, actor=1 - seat)
         tableaus, road = _lay(tableaus, 1 - seat, rest), road.walk(orders[0])
         due, actor = _next(self.used, 1 - seat)
-        return self._replace(tableaus=tableaus, road=road, offer="", due=due, actor=actor)
+        return self._replace(tableaus=tableaus, road=road, proposal="", due=due, actor=actor)
 
     def _order(self, event: Order) -> GeishasRoadState:
         seat, order = event.seat, event.action
@@ -264,7 +264,7 @@ class GeishasRoadState(GeishasRoadPosition):
 
 
 def _lay(tableaus: Pair, seat: Seat, cards: tuple[str, ...]) -> Pair:
-    """Puts cards from a hand or an offer into a tableau."""
+    """Puts cards from a hand or a proposal into a tableau."""
     return put(tableaus, seat, tableaus[seat] + sum(map(PACK.weight, cards)))
 
 
@@ -303,7 +303,7 @@ def initial(ruleset: GeishasRoadOptions, first: Seat | None) -> GeishasRoadState
         tableaus=(0, 0),
         intrigues=(0, 0),
         discards=(0, 0),
-        offer="",
+        proposal="",
         left="",
         deck="",
         road=_START,

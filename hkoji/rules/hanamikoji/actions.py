@@ -103,19 +103,19 @@ def actions(hand: Cards, used: int) -> tuple[str, ...]:
 
 
 @cache
-def answers(offer: str) -> tuple[str, ...]:
+def answers(proposal: str) -> tuple[str, ...]:
     """All answers to an offered gift or competition, sorted."""
-    cards = offer[1:]
-    if offer[0] == str(GIFT):
+    cards = proposal[1:]
+    if proposal[0] == str(GIFT):
         return tuple(f"-{card}" for card in sorted(set(cards)))
     return tuple(sorted({f"-{cards[:2]}", f"-{cards[2:]}"}))
 
 
 @cache
-def taken(offer: str, answer: str) -> tuple[Cards, Cards]:
-    """The cards that an answer takes and those that are left to the actor. The answer is one of `answers(offer)`."""
+def taken(proposal: str, answer: str) -> tuple[Cards, Cards]:
+    """The cards that an answer takes and those that are left to the actor. The answer is one of `answers(proposal)`."""
     took = PACK.encode(answer[1:])
-    return took, PACK.encode(offer[1:]) - took
+    return took, PACK.encode(proposal[1:]) - took
 
 
 def public(action: str) -> str:

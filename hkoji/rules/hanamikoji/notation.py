@@ -36,10 +36,10 @@ _SEPARATORS = re.compile(r"[\s,/]+")
 EXAMPLES: Final = tell("moves look like 1E, 2BC, 3BCC, 4ACBD; answers like -C or -BD")
 
 
-def parse(text: str, *, offer: str = "") -> str:
+def parse(text: str, *, proposal: str = "") -> str:
     """Canonical notation of one decision.
 
-    `offer` is the canonical proposal that waits for an answer, or empty; with one, the answer's `-` may be left out.
+    `proposal` is the canonical proposal that waits for an answer, or empty; with one, the answer's `-` may be left out.
     Raises `NotationError`.
     """
     given = text.strip()
@@ -53,7 +53,7 @@ def parse(text: str, *, offer: str = "") -> str:
             return _answer(text, _cards(text, given[len(word) :]))
     head = _HEAD.match(given)
     if head is None:
-        if offer:
+        if proposal:
             return _answer(text, _cards(text, given))
         raise NotationError(text, tell("it begins with no action (1 to 4, or its name)"), hint=EXAMPLES)
     name = head[1].lower()

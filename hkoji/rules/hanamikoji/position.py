@@ -50,7 +50,7 @@ class HanamikojiPosition(NamedTuple):
     secrets: tuple[Cards, Cards]
     """The face-down secret until it is revealed; then it is in the row."""
     trade_offs: tuple[Cards, Cards]
-    offer: str
+    proposal: str
     """The gift or competition that waits for an answer; else empty."""
     deck: str
     """The cards to be drawn, in order."""
@@ -77,18 +77,18 @@ class HanamikojiPosition(NamedTuple):
             if hand >= _X:
                 raise UnknownHandError(seat)
             return actions(hand, self.used[seat])
-        return answers(self.offer) if self.due is Due.ANSWER else ()
+        return answers(self.proposal) if self.due is Due.ANSWER else ()
 
     def shape(self) -> tuple[str, ...]:
         """What a legal decision looks like now, `?` for a card: public, whatever the hand."""
         if self.due is Due.ACT:
             assert self.actor is not None
             return tuple(f"{n}{'?' * n}" for n in NUMBERS if not self.used[self.actor] & bit(n))
-        return answers(self.offer) if self.due is Due.ANSWER else ()
+        return answers(self.proposal) if self.due is Due.ANSWER else ()
 
     def parse_action(self, text: str) -> str:
         """Lenient text to canonical notation. Raises `NotationError`; does not check legality."""
-        return notation.parse(text, offer=self.offer)
+        return notation.parse(text, proposal=self.proposal)
 
     def due_reveals(self) -> tuple[Seat, ...]:
         """The seats whose secret must be revealed now, the starting player's first."""
@@ -133,7 +133,7 @@ class HanamikojiPosition(NamedTuple):
             "rows": [PACK.decode(c) for c in self.rows],
             "secrets": [PACK.decode(c) for c in self.secrets],
             "trade_offs": [PACK.decode(c) for c in self.trade_offs],
-            "offer": self.offer or None,
+            "offer": self.proposal or None,
             "deck": self.deck,
             "removed": PACK.decode(self.aside),
             "markers": [None if m == scoring.NEUTRAL else int(m) for m in self.markers],

@@ -99,7 +99,7 @@ class HanamikojiState(HanamikojiPosition):
                 tell("seat {actor} is to act, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
             )
         if action.startswith("-"):
-            raise IllegalActionError(action, tell("no offer waits for an answer"), shape=self.shape())
+            raise IllegalActionError(action, tell("no proposal waits for an answer"), shape=self.shape())
         number, cards, mask = read(action)
         hand, used = self.hands[seat], self.used[seat]
         if used & mask:
@@ -115,15 +115,15 @@ class HanamikojiState(HanamikojiPosition):
             if left is None:
                 raise IllegalActionError(action, tell("the hand has not that many cards"), shape=self.shape())
             hand = left
-        secrets, trade_offs, offer = self.secrets, self.trade_offs, ""
+        secrets, trade_offs, proposal = self.secrets, self.trade_offs, ""
         if number == SECRET:
             secrets = put(secrets, seat, cards)
         elif number == TRADE_OFF:
             trade_offs = put(trade_offs, seat, cards)
         else:
-            offer = action
+            proposal = action
         all_used = put(self.used, seat, used | mask)
-        due, actor = (Due.ANSWER, 1 - seat) if offer else _next(all_used, seat)
+        due, actor = (Due.ANSWER, 1 - seat) if proposal else _next(all_used, seat)
         after = self._replace(
             due=due,
             actor=actor,
@@ -131,7 +131,7 @@ class HanamikojiState(HanamikojiPosition):
             used=all_used,
             secrets=secrets,
             trade_offs=trade_offs,
-            offer=offer,
+            proposal=proposal,
         )
         if self.hands[seat] >= _X:
             after._replace(due=self.due)._check_copies()  # so that an error names what is due here
@@ -143,18 +143,18 @@ class HanamikojiState(HanamikojiPosition):
             raise NotYourTurnError(
                 tell("seat {actor} is to answer, not seat {seat}", actor=self.actor, seat=seat), actor=self.actor
             )
-        options = answers(self.offer)
+        options = answers(self.proposal)
         if answer not in options:
             raise IllegalActionError(
                 answer,
-                tell("{offer} can be answered {answers}", offer=self.offer, answers=any_of(options)),
+                tell("{proposal} can be answered {answers}", proposal=self.proposal, answers=any_of(options)),
                 shape=options,
             )
-        took, left = taken(self.offer, answer)
+        took, left = taken(self.proposal, answer)
         rows = self.rows
         rows = (rows[0] + took, rows[1] + left) if seat == 0 else (rows[0] + left, rows[1] + took)
         due, actor = _next(self.used, 1 - seat)
-        return self._replace(due=due, actor=actor, rows=rows, offer="")
+        return self._replace(due=due, actor=actor, rows=rows, proposal="")
 
     def _reveal(self, event: Reveal) -> HanamikojiState:
         seat = event.seat
@@ -193,7 +193,7 @@ class HanamikojiState(HanamikojiPosition):
         Call this before adding it to a place: one card too many carries into the digit of another kind.
         """
         places = (*self.hands, *self.rows, *self.secrets, *self.trade_offs, self.aside, turned_up)
-        if not PACK.fits((*places, PACK.encode(self.deck), PACK.encode(self.offer[1:]))):
+        if not PACK.fits((*places, PACK.encode(self.deck), PACK.encode(self.proposal[1:]))):
             raise self._contradiction(tell("there would be more copies of a card than the game has"))
 
     def _contradiction(self, reason: str) -> IllegalEventError:
@@ -245,7 +245,7 @@ def initial(ruleset: HanamikojiOptions, first: Seat | None) -> HanamikojiState:
         rows=(0, 0),
         secrets=(0, 0),
         trade_offs=(0, 0),
-        offer="",
+        proposal="",
         deck="",
         aside=0,
         markers=scoring.START,

@@ -79,7 +79,7 @@ class GeishasRoadBoard(Board):
         """An action, an answer, an order or a choice."""
         match self.state.due:
             case Due.ANSWER:
-                return self.say(tell("answer {offer}", offer=self.state.offer))
+                return self.say(tell("answer {proposal}", proposal=self.state.proposal))
             case Due.ORDER:
                 return self.say(tell("order {cards}", cards=self.state.left))
             case Due.PICK:
@@ -210,8 +210,8 @@ class GeishasRoadBoard(Board):
                     plural("{n} card to draw: {cards}", "{n} cards to draw: {cards}", len(deck), cards=" ".join(deck))
                 )
             yield f"{self.say(tell('deck')):{SIDE}}{left}"
-        if state.offer:
-            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{_spread(state.offer)}", "bold")
+        if state.proposal:
+            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{_spread(state.proposal)}", "bold")
         if state.left:
             left = self.say(tell("{cards}, to be played in either order", cards=_spaced(state.left)))
             yield self.paint(f"{self.say(tell('left')):{SIDE}}{left}", "bold")
@@ -323,7 +323,7 @@ class GeishasRoadBoard(Board):
     # --- the sentences -----------------------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[str]:
-        """Colour by colour, then lanterns, actions, offer and hand."""
+        """Colour by colour, then lanterns, actions, proposal and hand."""
         state, other = self.state, 1 - self.me
         won = leads(state.influence(0), state.influence(1))
         for number, colour in enumerate(COLOURS):
@@ -374,8 +374,8 @@ class GeishasRoadBoard(Board):
             for what, cards in ((tell("kept"), state.intrigues[seat]), (tell("discarded"), state.discards[seat])):
                 if cards:
                     yield self.face_down(seat, what, PACK.decode(cards))
-        if state.offer:
-            yield self.say(tell("On offer: {cards}.", cards=_spread(state.offer)))
+        if state.proposal:
+            yield self.say(tell("On offer: {cards}.", cards=_spread(state.proposal)))
         if state.left:
             yield self.say(tell("Left, to be played in either order: {cards}.", cards=_spaced(state.left)))
         if self.you and state.round:

@@ -160,14 +160,14 @@ def _beside(mat: Mat, scene: Scene, state: GeishasRoadState, y: float) -> None:
         names = PACK.split(state.deck)
         mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(names))), 14, fill=FAINT)
         cards.deck(mat, names, _SIDE, y + 24, table.WIDTH - MARGIN - _SIDE)
-    waiting = state.offer[1:] or state.left
+    waiting = state.proposal[1:] or state.left
     if waiting:
-        title = tell("on offer") if state.offer else tell("cards left")
+        title = tell("on offer") if state.proposal else tell("cards left")
         mat.text(_SIDE, y + 150, scene.word(title), 15, fill=INK, font_weight="bold")
         names = PACK.split(waiting)
         for number, pair in enumerate((names[:2], names[2:])):
             cards.row(mat, pair, _SIDE, y + 162 + (cards.HEIGHT + 14) * number)
-        if state.offer[:1] == COMPETITION:
+        if state.proposal[:1] == COMPETITION:
             line = y + 162 + cards.HEIGHT + 7
             mat.line(_SIDE, line, _SIDE + 2 * cards.WIDTH + 4, line, stroke=INK)
 

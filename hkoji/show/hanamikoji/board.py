@@ -75,7 +75,7 @@ class HanamikojiBoard(Board):
     def task(self) -> str:
         """An answer or an action."""
         if self.state.due is Due.ANSWER:
-            return self.say(tell("answer {offer}", offer=self.deck.write(self.state.offer)))
+            return self.say(tell("answer {proposal}", proposal=self.deck.write(self.state.proposal)))
         return self.say(tell("choose an action"))
 
     def decision_line(self, seat: Seat, action: str) -> str:
@@ -143,8 +143,8 @@ class HanamikojiBoard(Board):
             yield self._actions(seat)
         if state.deck:
             yield f"{self.say(tell('deck')):{SIDE}}{self._deck()}"
-        if state.offer:
-            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{self._spread(state.offer)}", "bold")
+        if state.proposal:
+            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{self._spread(state.proposal)}", "bold")
         yield from self._hands()
 
     def _deck(self) -> str:
@@ -233,7 +233,7 @@ class HanamikojiBoard(Board):
     # --- the sentences -----------------------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[str]:
-        """Geisha by geisha, then actions, offer and hand."""
+        """Geisha by geisha, then actions, proposal and hand."""
         state = self.state
         for kind, points, marker, mine, theirs in zip(
             KINDS,
@@ -266,8 +266,8 @@ class HanamikojiBoard(Board):
             for number, cards in ((SECRET, state.secrets[seat]), (TRADE_OFF, state.trade_offs[seat])):
                 if cards:
                     yield self.face_down(seat, NAMES[number], self._whole(PACK.decode(cards)))
-        if state.offer:
-            yield self.say(tell("On offer: {cards}.", cards=self._spread(state.offer)))
+        if state.proposal:
+            yield self.say(tell("On offer: {cards}.", cards=self._spread(state.proposal)))
         if self.you and state.round:
             yield self.say(
                 tell(

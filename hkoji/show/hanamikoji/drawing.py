@@ -1,4 +1,4 @@
-"""A position of Hanamikoji: the row of geisha with their favors, both sides' items, actions, hands, offer, deck."""
+"""A position of Hanamikoji: the row of geisha with their favors, both sides' items, actions, hands, proposal, deck."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STACK: Final = cards.HEIGHT + 4 * cards.OVERLAP + 26
 _GEISHA: Final = 132
 _CARD: Final = 100
 _SIDE: Final = MARGIN + 7 * _COLUMN + 18
-"""Where the column with offer and deck begins."""
+"""Where the column with proposal and deck begins."""
 
 
 def draw(scene: Scene) -> str:
@@ -97,11 +97,11 @@ def _beside(mat: Mat, scene: Scene, state: HanamikojiState, y: float) -> None:
         cards.deck(mat, PACK.split(state.deck), _SIDE, y + 24, WIDTH - MARGIN - _SIDE)
         mat.text(_SIDE, y + 132, scene.word(tell("removed")), 14, fill=FAINT)
         cards.card(mat, PACK.decode(state.aside), _SIDE, y + 140, down=True)
-    if state.offer:
+    if state.proposal:
         top = y + 244
         mat.text(_SIDE, top, scene.word(tell("on offer")), 15, fill=INK, font_weight="bold")
-        names = PACK.split(state.offer[1:])
-        groups = (names[:2], names[2:]) if state.offer[0] == "4" else (names,)
+        names = PACK.split(state.proposal[1:])
+        groups = (names[:2], names[2:]) if state.proposal[0] == "4" else (names,)
         for number, group in enumerate(groups):
             step = cards.WIDTH + 4 if len(group) < 3 else cards.WIDTH + 2
             cards.row(mat, group, _SIDE, top + 12 + (cards.HEIGHT + 12) * number, step)

@@ -20,7 +20,7 @@ from hkoji.game.entry_kinds import parse_body
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.line import Line, format_log
-from hkoji.log.private_key import PublicKey, parse_public_key
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_new_key, parse_recovery, parse_registration
 from hkoji.messages.text import tell
 from hkoji_server.service.decision import summarise

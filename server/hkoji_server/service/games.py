@@ -30,7 +30,8 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line, StoredLine
-from hkoji.log.private_key import PublicKey, Signer, parse_public_key
+from hkoji.log.private_key import Signer
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_revocation
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset, State

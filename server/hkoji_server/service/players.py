@@ -11,7 +11,7 @@ from hkoji.errors import ExistsError, ForbiddenError, LoginError, NotFoundError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.entry import SERVER_NAME
-from hkoji.log.private_key import parse_public_key
+from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from hkoji.errors import ExistsError, ForbiddenError, RevokedError
-from hkoji.log.private_key import parse_public_key
+from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Player, RetiredKey
 from hkoji_server.store.statements import Row

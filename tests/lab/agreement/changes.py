@@ -26,7 +26,8 @@ from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
 from hkoji.log.line import sign_entry
-from hkoji.log.private_key import PrivateKey, parse_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message
 from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset

@@ -50,7 +50,7 @@ from typing import Final, NamedTuple
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import HkojiError, NetworkError, ServiceError
-from hkoji.log.private_key import parse_public_key
+from hkoji.log.public_key import parse_public_key
 from tests.lab.crashes.interrupted import Clients
 from tests.lab.crashes.killed import ARM, POINTS, POSTGRES_POINTS, Nursery
 from tests.support.cluster import Cluster

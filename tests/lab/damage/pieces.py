@@ -20,8 +20,8 @@ from hkoji.errors import HkojiError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.line import Line, parse_log, read_signed, read_signed_receipt
-from hkoji.log.private_key import PrivateKey, PublicKey, parse_public_key
-from hkoji.log.public_key import decode_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey, decode_public_key, parse_public_key
 from hkoji.log.statement import parse_view
 from tests.lab.damage.single_bytes import Sound, sound_logs
 from tests.support.table import new_game

@@ -21,7 +21,7 @@ from hkoji.cli.log_files import UnreadableLog, split
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log.line import format_log, parse_log
-from hkoji.log.private_key import PublicKey
+from hkoji.log.public_key import PublicKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.drafts import pins

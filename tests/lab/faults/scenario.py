@@ -25,7 +25,8 @@ from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
-from hkoji.log.private_key import PrivateKey, parse_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import parse_public_key
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.faults.fault import BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite

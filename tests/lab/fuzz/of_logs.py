@@ -21,7 +21,7 @@ from hkoji.log.line import (
     parse_log,
     parse_receipt,
 )
-from hkoji.log.private_key import PublicKey, parse_public_key
+from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import (
     make_login,
     make_new_key,

@@ -38,7 +38,8 @@ from typing import Final, NamedTuple, Protocol
 import uvloop
 
 from hkoji.audit.keyring import ExpectedKeys
-from hkoji.log.private_key import PrivateKey, parse_public_key
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import parse_public_key
 from tests.lab.races.clients import Party, Racer, Told
 from tests.lab.races.judgement import asking, judged, merged, strays
 from tests.lab.races.unfair import PLANTS, Forked

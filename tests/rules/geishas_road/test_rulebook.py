@@ -173,8 +173,8 @@ def test_an_order_is_decided_exactly_where_it_makes_a_difference(play: Played) -
         assert isinstance(state, GeishasRoadState)
         assert isinstance(after, GeishasRoadState)
         names = state.ruleset.pack.split
-        offered, legal = names(state.offer[1:]), state.legal_actions()
-        for one, other in (offered[:2], offered[2:]) if state.offer[0] == "C" else ():
+        offered, legal = names(state.proposal[1:]), state.legal_actions()
+        for one, other in (offered[:2], offered[2:]) if state.proposal[0] == "C" else ():
             differs = state.road.walk((one, other)) != state.road.walk((other, one))
             assert (f"-{one}{other}" in legal, f"-{other}{one}" in legal) == (True, differs)
         chosen = names(event.action[1:])

@@ -68,7 +68,7 @@ def test_a_known_hand_plays_what_it_has() -> None:
     refuses(state, Act(0, "2BA"), NotationError, "canonical form is 2AB")
     refuses(state, Act(0, "2AX"), NotationError, "only for all cards")
     refuses(state, Act(0, "3XXX"), NotationError, "only for all cards")
-    refuses(state, Act(0, "-A"), IllegalActionError, "no offer waits")
+    refuses(state, Act(0, "-A"), IllegalActionError, "no proposal waits")
     refuses(state, Act(1, "1X"), NotYourTurnError, "seat 0 is to act")
 
 

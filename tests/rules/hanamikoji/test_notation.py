@@ -62,12 +62,12 @@ HANDS = st.permutations("AABBCCDDDEEEFFFFGGGGG").map(lambda cards: cards[:4])
 )
 def test_what_people_type(typed: str, canonical: str) -> None:
     assert parse(typed) == canonical
-    assert parse(typed, offer="3BCC") == canonical
+    assert parse(typed, proposal="3BCC") == canonical
 
 
 @pytest.mark.parametrize(("typed", "canonical"), [("c", "-C"), ("b d", "-BD"), ("DB", "-BD"), ("G", "-G")])
 def test_a_waiting_offer_makes_bare_cards_an_answer(typed: str, canonical: str) -> None:
-    assert parse(typed, offer="4ACBD") == canonical
+    assert parse(typed, proposal="4ACBD") == canonical
     with pytest.raises(NotationError, match="begins with no action"):
         parse(typed)
 

@@ -80,8 +80,8 @@ def test_lenient_in_canonical_out(given_text: str, canonical: str) -> None:
 
 
 def test_an_answer_needs_no_dash_while_one_is_due() -> None:
-    assert parse("c", offer="3BCC") == "-C"
-    assert parse("d b", offer="4ACBD") == "-BD"
+    assert parse("c", proposal="3BCC") == "-C"
+    assert parse("d b", proposal="4ACBD") == "-BD"
     with pytest.raises(NotationError):
         parse("c")
 
