@@ -38,6 +38,9 @@ RULESETS: Final[dict[str, RulesetType]] = {
     GEISHAS_ROAD: GeishasRoad,
 }
 
+DEFAULT: Final = HANAMIKOJI
+"""The game that is meant if none is named."""
+
 
 def parse_ruleset(options: Json) -> Ruleset:
     """Reads the `ruleset` object of a log. Raises `NotUnderstoodError` for an unknown game, else `MalformedError`."""

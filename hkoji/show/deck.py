@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Final, NamedTuple, Protocol, cast
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
 
-from hkoji.errors import UsageError
 from hkoji.messages.language import Speaker
-from hkoji.messages.text import shorten, tell
 
 
 class DeckCard(NamedTuple):
@@ -92,22 +89,6 @@ class StandardDeck:
 
 
 STANDARD: Final[Deck] = StandardDeck()
-_OTHERS: Final = {"everdeck": "hkoji.show.hanamikoji.everdeck:Everdeck"}
-"""Imported when they are used."""
-
-DECKS: Final = (STANDARD.name, *_OTHERS)
-
-
-def find_deck(name: str) -> Deck:
-    """Returns the deck of that name. Raises `UsageError`."""
-    if name == STANDARD.name:
-        return STANDARD
-    if name not in _OTHERS:
-        raise UsageError(
-            tell("there is no deck {name!r}", name=shorten(name)), hint=tell("decks: {names}", names=", ".join(DECKS))
-        )
-    module, _, made = _OTHERS[name].partition(":")
-    return cast(Callable[[], Deck], getattr(import_module(module), made))()
 
 
 def typed(deck: Deck, action: str, say: Speaker) -> str:

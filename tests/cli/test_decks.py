@@ -13,15 +13,16 @@ from hkoji.cli.exits import Exit
 from hkoji.errors import NotationError, UsageError
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, PACK, answers, choices
 from hkoji.rules.hanamikoji.notation import parse
-from hkoji.show.deck import DECKS, STANDARD, find_deck, typed
+from hkoji.show.deck import STANDARD, typed
+from hkoji.show.decks import DECKS, find_deck
 from tests.support.shell import Shell
 
 EVERDECK = find_deck("everdeck")
 HAND = PACK.encode("ABCDEFG")
 
 
-def read(text: str, *, offer: str = "") -> str:
-    return parse(EVERDECK.read(text), proposal=offer)
+def read(text: str, *, proposal: str = "") -> str:
+    return parse(EVERDECK.read(text), proposal=proposal)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +59,9 @@ def test_suits_are_read_with_and_without_ranks(text: str, action: str) -> None:
     assert read(text) == action
 
 
-def test_an_answer_needs_no_sign_where_an_offer_waits() -> None:
-    assert read("hearts 0", offer="3BCC") == "-C"
-    assert read("♠ ♦", offer="4ACBD") == "-BD"
+def test_an_answer_needs_no_sign_where_a_proposal_waits() -> None:
+    assert read("hearts 0", proposal="3BCC") == "-C"
+    assert read("♠ ♦", proposal="4ACBD") == "-BD"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_a_suit_with_a_dash_is_no_option(alice: Shell, bob: Shell, answer: str) 
     game = begin(alice, bob)
     done = alice("move", game, answer, "--deck", "everdeck")
     assert done.code == Exit.MOVE
-    assert "no offer" in done.err
+    assert "no proposal" in done.err
 
 
 def test_the_board_shows_suits_and_no_letters(alice: Shell, bob: Shell) -> None:

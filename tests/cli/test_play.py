@@ -116,7 +116,7 @@ def test_questions_and_mistakes_change_nothing(home: Path) -> None:
         "rounds": "1. =",
         "undo": "There is no undo",
         "9zz": "'9zz' is not a move",
-        "-C": "no offer waits for an answer",
+        "-C": "no proposal waits for an answer",
         "1X": "1X is not legal",
         "3": "moves begin with 3:",
         "4": "moves begin with 4:",

@@ -22,7 +22,7 @@ from hkoji.messages.language import LANGUAGES, Speaker
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
-from hkoji.show.deck import find_deck
+from hkoji.show.decks import find_deck
 from hkoji.show.games import SHOWN_GAMES, draw_position
 from hkoji.show.svg import cards
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, see

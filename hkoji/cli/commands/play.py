@@ -21,6 +21,7 @@ from hkoji.cli.commands.arguments import (
     client,
 )
 from hkoji.cli.output import out
+from hkoji.rules.registry import DEFAULT, RULESETS
 
 commands = typer.Typer()
 bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot play: a built-in one or your program.")
@@ -67,7 +68,9 @@ def play(
 
 @commands.command(epilog="Examples: hkoji rules; hkoji rules geishas-road --lang it; hkoji rules --edition 2018-it")
 def rules(
-    game: Annotated[str | None, typer.Argument(metavar="[GAME]", help="hanamikoji or geishas-road.")] = None,
+    game: Annotated[
+        str | None, typer.Argument(metavar="[GAME]", help=f"{' or '.join(sorted(RULESETS, reverse=True))}.")
+    ] = None,
     edition: Annotated[str | None, typer.Option("--edition", help="Use the terms and options of an edition.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the editions instead.")] = False,
     json: Json = False,
@@ -155,7 +158,7 @@ def arena(
         Path | None,
         typer.Option("--export", metavar="DIR", help="Write signed logs that anyone can check.", show_default=False),
     ] = None,
-    ruleset: RulesetName = "hanamikoji",
+    ruleset: RulesetName = DEFAULT,
     first: First = None,
     max_rounds: MaxRounds = None,
     tiebreak: TieBreak = None,

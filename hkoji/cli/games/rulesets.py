@@ -12,7 +12,7 @@ from typing import Final
 from hkoji.errors import IllegalError, InvalidError, UsageError
 from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Json, Ruleset
-from hkoji.rules.registry import RULESETS, parse_ruleset
+from hkoji.rules.registry import DEFAULT, RULESETS, parse_ruleset
 
 _FIXED: Final = ("name", "version")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -37,7 +37,7 @@ def make_ruleset(
                 hint=tell("omit --ruleset or --edition"),
             )
         name, published = found.ruleset, found.options
-    name = name or "hanamikoji"
+    name = name or DEFAULT
     if name not in RULESETS:
         raise UsageError(
             tell("there is no ruleset {name!r}", name=shorten(name)),

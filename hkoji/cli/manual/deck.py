@@ -11,7 +11,8 @@ from hkoji.cli.settings import chosen_deck
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.hanamikoji.actions import NAMES
-from hkoji.show.deck import DeckCard, find_deck
+from hkoji.show.deck import DeckCard
+from hkoji.show.decks import find_deck
 from hkoji.show.hanamikoji.everdeck import spelled
 
 USUAL: Final = "everdeck"

@@ -12,13 +12,13 @@ from hkoji.manual.rules_pages import page
 from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import shorten, tell
 from hkoji.rules.editions import EDITIONS, Edition, find_edition
-from hkoji.rules.hanamikoji.ruleset import NAME as HANAMIKOJI
+from hkoji.rules.registry import DEFAULT
 
 
 def show(out: CommandOutput, game: str | None, edition: str | None) -> None:
     """A game's rules, or an edition's. Raises `UsageError`."""
     chosen = find_edition(edition) if edition is not None else None
-    name = game or (chosen.ruleset if chosen else HANAMIKOJI)
+    name = game or (chosen.ruleset if chosen else DEFAULT)
     games = list(dict.fromkeys(each.ruleset for each in EDITIONS))
     if name not in games:
         raise UsageError(

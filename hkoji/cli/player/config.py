@@ -8,7 +8,7 @@ from hkoji.cli.settings import KEYS, in_use, path, read
 from hkoji.client.files import write_file
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
-from hkoji.show.deck import find_deck
+from hkoji.show.decks import find_deck
 
 
 def run(out: CommandOutput, key: str | None, value: str | None, *, unset: bool) -> None:
