@@ -274,9 +274,9 @@ class ClientGame:
         return self._player().key_at(self.service.url)
 
     def _commit_entropy(self, seat: Seat) -> str:
-        from hkoji.game.commitments import entropy_commit
+        from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit
 
-        entropy = self._entropy(32).hex()
+        entropy = self._entropy(ENTROPY_BYTES).hex()
         self.vault.begin(self.service.url)
         self.vault.keep_entropy(entropy)
         return entropy_commit(self.vault.game, seat, entropy)
