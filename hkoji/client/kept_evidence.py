@@ -101,7 +101,7 @@ class ProofStrength(Enum):
 
 
 class Refusals:
-    """Keeps what the client refuses in a game; `pins` are those of the game's service."""
+    """Stores the signed statements of a game that this client has refused; `pins` are those of the game's service."""
 
     def __init__(self, vault: Vault, pins: Pins) -> None:
         self._vault: Final = vault
@@ -135,13 +135,14 @@ class Refusals:
                 return
             case ProofStrength.NONE:
                 said = tell(
-                    "{hint}; what the service has signed is kept: `{command}` makes a file of it",
+                    "{hint}; what the service has signed is kept: `{command} --output FILE` writes it to a file",
                     hint=error.hint,
                     command=command,
                 )
             case _:
                 said = tell(
-                    "{hint}; what the service has signed is kept, and is proof: `{command}` makes a file of it",
+                    "{hint}; what the service has signed is kept, and is proof: "
+                    "`{command} --output FILE` writes it to a file",
                     hint=error.hint,
                     command=f"{command} --with-cards" if kept is ProofStrength.WITH_CARDS else command,
                 )

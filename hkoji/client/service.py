@@ -364,7 +364,7 @@ class Service:
             wait = answer.retry_after
             if answer.status not in (429, 503) or wait is None or wait > left:
                 return answer
-            self._say(tell("the service asks for a wait of {seconds} s", seconds=wait))
+            self._say(tell("the service asks hkoji to wait; trying again in {seconds} s", seconds=wait))
             self._pause(wait)
             left -= wait
         return self._transport.request(method, path, body, token)

@@ -94,7 +94,8 @@ def parse_public_key(text: str) -> PublicKey:
     kind, space, encoded = text.partition(" ")
     if kind != KEY_TYPE or not space or " " in encoded:
         raise MalformedError(
-            tell("key"), tell("it is not {key_type}, one space and base64, without a comment", key_type=KEY_TYPE)
+            tell("key"),
+            tell("a key is written as {key_type}, one space and base64, without a comment", key_type=KEY_TYPE),
         )
     return decode_public_key(decode_base64(encoded, "key"))
 

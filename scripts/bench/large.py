@@ -155,7 +155,7 @@ def _arrivals(plan: Plan, made: list[Stock]) -> Iterator[Batch]:
 
 
 def _chooser(plan: Plan, made: list[Stock], rng: random.Random) -> Callable[[], Stock]:
-    """Draws from the stock so that games have the average length of the plan."""
+    """Returns a function that draws prepared games, whose average length is that of the plan."""
     by_length = sorted(made, key=lambda each: each.entries)
     cut = len(made) - max(1, len(made) // 8)
     short, long = by_length[:cut], by_length[cut:]

@@ -165,4 +165,5 @@ def test_an_offer_says_what_its_deal_is_bound_to() -> None:
 
 def test_the_words_for_contradictions_are_those_of_the_page() -> None:
     page = (DOCS / "cli.md").read_text()
-    assert f"contradiction has `contradiction` ({' or '.join(f'`{each.value}`' for each in ContradictionKind)})" in page
+    kinds = " or ".join(f"`{each.value}`" for each in ContradictionKind)
+    assert f"| a contradiction | `contradiction` ({kinds}), " in page

@@ -41,7 +41,7 @@ def pin(service: HostileService) -> tuple[str, str]:
 
 
 def test_the_file_convicts_at_a_strangers(service: HostileService, alice: Shell, game: str, tmp_path: Path) -> None:
-    assert f"`hkoji evidence {game[:8]} --with-cards` makes a file of it" in lied_to(service, alice, game)
+    assert f"`hkoji evidence {game[:8]} --with-cards --output FILE` writes" in lied_to(service, alice, game)
     file = tmp_path / "evidence.jsonl"
     bare = alice("evidence", game[:6], "--output", str(file), "--json")
     assert (bare.code, bare.json["refused"], bare.json["left_out"]) == (0, 0, 2)
@@ -132,7 +132,7 @@ def test_a_game_of_which_all_was_refused_has_evidence_too(
 ) -> None:
     for name in ("log.jsonl", "view.json", "views.signed"):
         (alice.seat.folder(game) / name).unlink()
-    assert "makes a file of it" in lied_to(service, alice, game)
+    assert "--output FILE` writes it to a file" in lied_to(service, alice, game)
     made = alice("evidence", game[:8], "--with-cards").out
     assert is_evidence(made)
     assert not parse_evidence(made).log

@@ -308,7 +308,7 @@ def test_the_position_on_the_screen_can_be_drawn(tmp_path: Path) -> None:
     file = tmp_path / "a.svg"
     done = step(LIMIT, f"12\nn\ns {file}\ns nothing\ns a.txt\n", "--eyes", "alice")
     assert f"drawn in {file}" in done.err
-    assert done.err.count("is not the name of a picture") == 2
+    assert done.err.count("is neither an SVG nor a PNG file") == 2
     words = file.read_text(encoding="utf-8")
     assert "Round 1 is over." in words
     assert "as alice saw it" in words

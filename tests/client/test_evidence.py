@@ -116,11 +116,11 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(
 ) -> None:
     game = begin(alice, bob)
     error = fork(service, alice, game)
-    assert f"is proof: `hkoji evidence {game[:8]} --with-cards` makes a file of it" in error.hint  # it is a view
+    assert f"is proof: `hkoji evidence {game[:8]} --with-cards --output FILE` writes" in error.hint  # it is a view
     assert proven(service, alice, game) == {"server"}
     with lying(service, added(entry_kinds.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
         bob.position(game)
-    assert f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in other.value.hint
+    assert f"is proof: `hkoji evidence {game[:8]} --output FILE` writes it to a file" in other.value.hint
     with lying(service, ends_at(3), hand(service.games[game].refereed.course.dealt[0][1])), pytest.raises(TrustError):
         bob.position(game)
 
@@ -194,7 +194,7 @@ def test_an_answer_that_is_better_the_second_time_is_kept_and_said(
     with lying(service, another_receipt):
         assert alice.resign(game).position.over
     assert any("an entry 6 that does not hold: " in said for said in alice.said)
-    assert any(f"is proof: `hkoji evidence {game[:8]}` makes a file of it" in said for said in alice.said)
+    assert any(f"is proof: `hkoji evidence {game[:8]} --output FILE` writes" in said for said in alice.said)
     assert proven(service, alice, game) == {"server"}
 
 
@@ -219,8 +219,9 @@ def test_two_words_that_were_refused_at_different_times_convict_together(
         hints.append(refusal.value.hint.split("; ")[-1])
     command = f"hkoji evidence {game[:8]}"
     assert hints == [
-        f"what the service has signed is kept: `{command}` makes a file of it",
-        f"what the service has signed is kept, and is proof: `{command} --with-cards` makes a file of it",
+        f"what the service has signed is kept: `{command} --output FILE` writes it to a file",
+        "what the service has signed is kept, and is proof: "
+        f"`{command} --with-cards --output FILE` writes it to a file",
     ]
     assert sorted(path.name for path in alice.folder(game).glob("refused*")) == [
         "refused-doubtful.signed",

@@ -277,7 +277,7 @@ def test_what_is_no_stream_of_ours_is_refused(data: bytes) -> None:
 
 @contextmanager
 def speaking(said: bytes) -> Iterator[str]:
-    """A server that sends this on every connection, and closes it."""
+    """Serves one connection: sends `said` on it, and closes it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:

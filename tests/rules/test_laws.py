@@ -196,7 +196,7 @@ def mutants(actions: list[str], chance: random.Random) -> set[str]:
 @every_game
 @given(data=st.data())
 def test_any_text_is_an_action_or_a_mistake(game: Game, data: st.DataObject) -> None:
-    """The reader accepts any text: it gives canonical notation that reads as itself, or a helpful `InvalidError`."""
+    """For any text the reader returns canonical notation that reads as itself, or raises `InvalidError` with a hint."""
     play = data.draw(partly_played(game))
     state = data.draw(st.sampled_from(play.states))
     text = data.draw(st.one_of(st.text(max_size=12), st.text("1234ABCDEFGX-/>!^ abxgiftre", max_size=10)))

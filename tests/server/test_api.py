@@ -156,7 +156,7 @@ def test_every_problem_document_is_the_documented_one(service: Service) -> None:
 
 
 def test_openings_are_a_list_or_left_out(service: Service, players: tuple[Player, Player], game: str) -> None:
-    """The document says so, and the service does so."""
+    """In the OpenAPI document and for the service `opening` is a list: null and an object are malformed."""
     document = service.ask("GET", "/openapi.json").json
     openings = document["components"]["schemas"]["SubmissionModel"]["properties"]["opening"]
     assert openings["type"] == "array"

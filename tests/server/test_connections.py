@@ -42,7 +42,7 @@ class Line(asyncio.Transport):
 
 
 def told(pieces: Sequence[bytes]) -> tuple[bytes, bool, list[int]]:
-    """The answer to a client that sends these pieces, whether the connection is closed then, and the bodies' sizes."""
+    """Sends the pieces on one connection; returns the answer, whether it was closed, and the sizes of the bodies."""
     taken: list[int] = []
 
     async def app(_: Scope, receive: Receive, send: Send) -> None:

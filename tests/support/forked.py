@@ -27,7 +27,7 @@ _PRELOADED: Final = (
 
 
 class ForkedProcess:
-    """What a `Popen` of `hkoji` with these words offers to a test."""
+    """Stands in for `Popen(["hkoji", *words])`, with the members that tests use."""
 
     def __init__(
         self,

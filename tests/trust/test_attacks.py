@@ -486,7 +486,8 @@ def test_a_stacked_deck(service: HostileService, alice: LocalPlayer, bob: LocalP
     other = "77" * 32
     end = len(table.lines) - 1
     convicted(table, rewrite(table, changed_body(table, end, seed=other)), AuditStep.COMMITMENTS, end, "server")
-    # The reverse: committed to the other seed, dealt from this one. The first cards not held are entry 7's.
+    # The reverse: the offer commits to the other seed, the cards come from this one. Entry 7 is the first to
+    # play a card that the other seed has not dealt to its player.
     dealer = {"name": "server/v1", "seed_commit": seed_commit(table.game, other)}
     changes = {**changed_body(table, 0, dealer=dealer), **changed_body(table, end, seed=other)}
     convicted(table, rewrite(table, changes), AuditStep.REPLAY, 7, "bob and server")

@@ -230,8 +230,7 @@ def test_an_entry_by_the_key_of_before() -> None:
     named=SENDER,
 )
 def test_a_thief_with_a_revoked_key(server: Inside) -> None:
-    """tests/server/test_keys.py tries more of it; this test checks that none of it is accepted, and all of it was
-    before."""
+    """The service accepts nothing that a revoked key signs; tests/server/test_keys.py has more cases."""
     alice, bob = Player(server, "alice").register(), Player(server, "bob").register()
     game = begin_there(alice, bob)
     course, token = alice.course(game), alice.token

@@ -130,7 +130,7 @@ def test_salts_of_whole_games(players: tuple[Watched, Watched], ruleset: Ruleset
         play_out(players, begin(*players, ruleset), number)
     alice, bob = (set(all_fresh(player.drawn, [player.path])) for player in players)
     assert not alice & bob
-    # The published values are the drawn ones, so nothing else was derived from them on the way.
+    # The published salts are exactly those that were drawn, so none was derived.
     published = set()
     for game in players[0].service.games.values():
         for line in game.lines:

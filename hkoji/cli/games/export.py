@@ -20,7 +20,7 @@ def log(client: Client, out: CommandOutput, game: str) -> None:
 
 
 def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None:
-    """Prints a finished game with receipts; with `kept` the copy on this machine of any game, without the service."""
+    """Prints a finished game with receipts. With `kept`, prints this machine's copy of any game and asks no service."""
     game = client.find(game)
     if kept:
         out.lines(format_log(client.kept(game)))

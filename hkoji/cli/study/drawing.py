@@ -28,7 +28,9 @@ def drawing_file(file: str) -> DrawingFile:
     """Returns a file by the ending of its name. Raises `UsageError` if that is neither `.svg` nor `.png`."""
     ending = Path(file).suffix.lower()
     if ending not in (".svg", ".png"):
-        raise UsageError(tell("{file} is not the name of a picture", file=file), hint=tell("it ends in .svg or .png"))
+        raise UsageError(
+            tell("{file} is neither an SVG nor a PNG file", file=file), hint=tell("the name must end in .svg or .png")
+        )
     return DrawingFile(file, ending == ".png")
 
 

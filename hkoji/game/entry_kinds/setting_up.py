@@ -231,7 +231,7 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
         """Applies the decision to the position, and deals."""
         decided = {name for name in ("first", "markers") if getattr(self, name) is not None}
         if decided != set(course.setup.ruleset.chance()):
-            raise IllegalError(tell("it does not decide what chance must decide"))
+            raise IllegalError(tell("the chance entry must decide exactly what the ruleset leaves to chance"))
         self.verify(course, knowledge)
         event = Chance(self.first, self.markers)
         return course._replace(stage=Stage.PLAY, state=course.state.apply(event)).advance(knowledge, (event,))

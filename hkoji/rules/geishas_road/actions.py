@@ -169,7 +169,7 @@ def all_differ(places: Iterable[Cards]) -> bool:
 def why_missing(hand: Cards, cards: Cards) -> str:
     """The reason why `cards` cannot be played from `hand`, which lacks some of them."""
     if cards >= PACK.unknown and hand < PACK.unknown:
-        return tell("unknown cards cannot be played from it")
+        return tell("the hand's cards are all known, so unknown cards cannot be played")
     if hand >= PACK.unknown:
         return tell("the hand has not that many cards")
     return tell("the hand has not {cards}", cards=all_of(PACK.split(PACK.decode(cards & ~hand))))

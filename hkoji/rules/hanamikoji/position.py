@@ -99,7 +99,7 @@ class HanamikojiPosition(NamedTuple):
 
     @property
     def wins(self) -> None:
-        """Rounds are not won in this game: they leave markers."""
+        """None: a round of Hanamikoji has no winner, it moves markers."""
 
     # --- what others know -----------------------------------------------------------------------------------------
 

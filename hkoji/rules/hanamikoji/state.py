@@ -206,7 +206,7 @@ class HanamikojiState(HanamikojiPosition):
         return (
             tell("the hand has not enough {cards}", cards=all_of(lacking))
             if lacking
-            else tell("unknown cards cannot be played from it")
+            else tell("the hand's cards are all known, so unknown cards cannot be played")
         )
 
 

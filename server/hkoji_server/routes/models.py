@@ -125,7 +125,7 @@ class EarlierKeyModel(_Model):
 
 
 class PlayerModel(_Model):
-    """A registered player; `statement` is what `key` signed to become their key."""
+    """A registered player; `statement` is the text that made `key` their key, signed by `key`."""
 
     name: Name
     key: str

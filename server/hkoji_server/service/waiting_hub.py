@@ -39,7 +39,7 @@ _END: Final = '"kind":"end"'
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The intervals at which the hub reads without a hint, in seconds, and the largest share of time for this.
+    """How often, in seconds, the hub reads the database if no hint arrives, and the largest share of its time for that.
 
     `games` is for awaited games, `lists` for players' lists, `suspected` for lists that may have changed.
     """

@@ -141,7 +141,7 @@ def valid(table: Table, rng: random.Random) -> Try:
 
 
 def start(table: Table, rng: random.Random) -> Try:
-    """A submission to change: mostly one that is due."""
+    """Returns a submission to change: usually the entry that is due."""
     seat = rng.randrange(2)
     kind = rng.randrange(12)
     if kind == 0:

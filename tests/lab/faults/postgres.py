@@ -255,7 +255,7 @@ def _after(due: str, connection: Any) -> None:
 
 @contextmanager
 def fresh_database(server: str, name: str) -> Iterator[str]:
-    """The URL of an empty database of that name on the server of another database's URL."""
+    """Creates an empty database `name` on the server of the URL `server`, yields its URL, and drops it."""
     with connected(server) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     try:

@@ -1,4 +1,4 @@
-"""Hints of the SQLite store: the writes of this process at once, and the fact that another process has written.
+"""The SQLite store's hints report this process's writes at once, and that another process has written, but not what.
 
 SQLite does not notify anyone of writes. A connection can ask whether others have written since it last asked, by its
 `data_version`. But to the connection that reads, this process's own writer is another connection too. So the writer
