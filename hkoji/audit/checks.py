@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
 from hkoji.game.commitments import Opening
-from hkoji.game.entry_kinds import Timeout
+from hkoji.game.entry_kinds import KINDS, Timeout
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
@@ -204,11 +204,11 @@ def verify_all_opened(closed: Iterable[tuple[int, int]]) -> None:
 def verify_since(timeout: Timeout, lines: Sequence[Line]) -> None:
     """Checks that a timeout counts from the receipt that started the clock; `lines` are those before it.
 
-    That is the receipt of the last entry that is no `rekey` or `revoke`: a new key does not stop the clock. Without
-    receipts there is nothing to compare with. How long a seat may take is not in the log. "Kinds" (`timeout`).
+    That is the receipt of the last entry whose kind starts the clock; a new key, for example, does not start it.
+    Without receipts there is nothing to compare with. How long a seat may take is not in the log. "Kinds" (`timeout`).
     Raises `IllegalError`.
     """
-    before = next(line for line in reversed(lines) if line.entry.kind not in ("rekey", "revoke"))
+    before = next(line for line in reversed(lines) if KINDS[line.entry.kind].STARTS_CLOCK)
     if before.receipt is not None and before.receipt.receipt.at != timeout.since:
         raise IllegalError(
             tell(

@@ -130,7 +130,7 @@ class ClientGame:
                 )
             )
             return known
-        if course.last_kind == entry_kinds.Rekey.KIND:  # another one can follow after the move
+        if course.rekeyed:  # another one can follow after the move
             return known
         from hkoji.log import sshsig
 

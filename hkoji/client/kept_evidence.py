@@ -29,6 +29,7 @@ from hkoji.client.files import write_file
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, InvalidError, StorageError, TrustError
+from hkoji.game.entry_kinds import NEWCOMER_KINDS
 from hkoji.log.line import Line, SignedEntry, format_line, format_log
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
@@ -202,7 +203,7 @@ def write_evidence(vault: Vault, pins: Pins, *, cards: bool) -> WrittenEvidence:
     over = any(line.entry.kind == "end" for line in entries)
     shown = [each for each in refused if over or cards or isinstance(each, Line)]
     seen = views if over or cards else []
-    names = {line.entry.by for line in entries if line.entry.kind in ("open", "join")}
+    names = {line.entry.by for line in entries if line.entry.kind in NEWCOMER_KINDS}
     known = {name: keys for name, keys in pins.every.items() if name in names}
     if pins.server_key is not None:
         known["server"] = (pins.server_key,)

@@ -159,6 +159,8 @@ class EntryBody:
     KIND: ClassVar[str]
     """The name of the kind in the log."""
     AUTHOR: ClassVar[Author]
+    STARTS_CLOCK: ClassVar[bool] = True
+    """Whether the clock of the seat that is to act starts again at this entry. If not, it goes on."""
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Self:
@@ -196,8 +198,8 @@ class Course(NamedTuple):
     """In order of (seq, part)."""
     dealt: tuple[tuple[str, str], ...] = ()
     """For each round and seat, the cards that the seat got, in order: its deal, then its draws."""
-    last_kind: str = "offer"
-    """The kind of the last entry: a `rekey` may not follow another directly."""
+    clock_seq: int = 0
+    """The entry at which the clock started: the last one whose kind starts it."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -227,6 +229,12 @@ class Course(NamedTuple):
         if self.stage is Stage.PLAY and self.state.due in DECISION_DUE:
             return self.state.actor
         return self.seed_seat
+
+    @property
+    def rekeyed(self) -> bool:
+        """Whether the last change of a key since the clock started is a `rekey`: then another may not follow."""
+        replaced = self.setup.replaced
+        return bool(replaced) and replaced[-1].seq > self.clock_seq and not replaced[-1].vouched
 
     def server_owes(self) -> str | None:
         """Returns the kind of entry that the service owes now, or None.
@@ -271,7 +279,8 @@ class Course(NamedTuple):
             raise GameOverError(self.setup.game)
         self._check_author(entry, body)
         after, events = body.apply(self, entry, knowledge)
-        return after._replace(seq=entry.seq, head=entry.head, last_kind=body.KIND), events
+        clock_seq = entry.seq if body.STARTS_CLOCK else self.clock_seq
+        return after._replace(seq=entry.seq, head=entry.head, clock_seq=clock_seq), events
 
     # --- who may append what ----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from hkoji.errors import NotationError, NotUnderstoodError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
-from hkoji.game.entry_kinds import parse_body
+from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.knowledge import FullKnowledge, SeatKnowledge, SpectatorKnowledge
 from hkoji.game.replay import Replay, public_knowledge, replay
 from hkoji.log.line import Line
@@ -33,9 +33,9 @@ def find_seat(lines: Iterable[Line], name: str, keys: Collection[PublicKey]) -> 
     """Finds the seat that a player, given by name and keys, has taken in a log; None if there is none."""
     for line in lines:
         entry = line.entry
-        if entry.by == name and entry.kind in ("open", "join"):
+        if entry.by == name and entry.kind in NEWCOMER_KINDS:
             body = parse_body(entry.kind, entry.body)
-            if isinstance(body, entry_kinds.Open | entry_kinds.Join) and body.key in keys:
+            if body.newcomer_key() in keys:
                 return 0 if isinstance(body, entry_kinds.Open) else 1
     return None
 

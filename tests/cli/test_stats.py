@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from hkoji.cli.exits import Exit
-from hkoji.cli.log_files import UnreadableLog
+from hkoji.cli.log_files import UnreadableLog, split
 from hkoji.cli.study.game_records import read_logs
 from hkoji.log.line import format_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -105,6 +105,18 @@ def test_what_is_not_counted_is_named(tmp_path: Path) -> None:
     assert "2, of which 1 not over" in shown.out
 
 
+def test_a_log_whose_first_line_occurs_twice_is_one_invalid_log(tmp_path: Path) -> None:
+    """It is no running game with a repetition: files are split as for an audit."""
+    text, other = whole_game(1, ROW).text, whole_game(2, ROW).text
+    doubled = tmp_path / "doubled.jsonl"
+    doubled.write_text(text.splitlines(True)[0] + text + other)
+    told = run("stats", str(doubled), "--json").json
+    assert (told["games"], told["repeated"], told["unreadable"], told["broken"]) == (1, 0, 0, 1)
+    (problem,) = told["problems"]
+    assert (problem["line"], problem["read"]) == (2, True)
+    assert told["rulesets"][0]["finished"] == 1
+
+
 def test_time_is_that_of_the_receipts(tmp_path: Path) -> None:
     table = new_game(1, Hanamikoji(max_rounds=1))
     table.play(11)
@@ -168,7 +180,7 @@ def test_logs_are_read_one_after_the_other() -> None:
             return size
 
     stream = Endless()
-    games = read_logs(io.BufferedReader(stream), "endless")
+    games = read_logs(split(io.BufferedReader(stream), "endless"))
     assert isinstance(next(games), GameRecord)
     assert stream.given < len(text) + 65536
     rest = list(games)

@@ -13,10 +13,13 @@ import pytest
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.errors import ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.course import EntryBody
-from hkoji.game.entry_kinds import KINDS, parse_body
+from hkoji.game.entry_kinds import KINDS, Timeout, parse_body
 from hkoji.game.replay import replay
+from hkoji.log.line import format_log
+from hkoji.log.private_key import PrivateKey
+from tests.support.adversary import follow
 from tests.support.docs import DOCS
-from tests.support.table import Table, new_game
+from tests.support.table import Table, new_game, refused
 
 PAGE = DOCS / "adding-an-entry.md"
 
@@ -42,14 +45,40 @@ def played(kind: type[EntryBody]) -> Table:
 
 def test_it_is_refereed_replayed_and_audited(remark: type[EntryBody]) -> None:
     table = played(remark)
-    before = table.course
-    assert before.last_kind == "remark"
+    assert table.lines[-1].entry.kind == "remark"
     table.play()
     found = audit(table.text)
     assert (found.ok, found.finished) == (True, True), found.findings
     assert [step.entry.kind for step in replay(table.lines).steps].count("remark") == 1
     body = remark.parse({"text": "x"})
     assert parse_body(remark.KIND, body.to_json()) == body
+
+
+def test_it_does_not_start_the_clock(remark: type[EntryBody]) -> None:
+    table, late = new_game(5).play(3), "2026-11-20T12:30:00Z"
+    actor, started = table.course.actor, table.lines[-1].receipt
+    assert actor is not None
+    assert started is not None
+    clock = table.course.clock_seq
+    table.send(table.entry(1 - actor, remark.parse({"text": "are you there?"})), at=late)
+    assert (table.course.actor, table.course.clock_seq) == (actor, clock)
+    for since, ok in ((started.receipt.at, True), (late, False)):
+        timeout = follow(table.server, table.lines[-1], Timeout(actor, since), at=late)
+        assert audit(format_log([*table.lines, timeout])).ok is ok
+
+
+def test_it_does_not_stand_between_two_new_keys(remark: type[EntryBody]) -> None:
+    table = new_game(5).play(3)
+    actor = table.course.actor
+    assert actor is not None
+    new, again = PrivateKey.from_seed(b"\x01" * 32), PrivateKey.from_seed(b"\x02" * 32)
+    table.rekey(actor, new)
+    table.send(table.entry(actor, remark.parse({"text": "a new key"})))
+    assert table.course.rekeyed
+    error = refused(table, table.entry(actor, table.rekeying(actor, again)), IllegalError)
+    assert "without a move in between" in error.message
+    table.play(1)
+    assert not table.course.rekeyed
 
 
 def test_what_the_page_says_is_refused_is_refused(remark: type[EntryBody]) -> None:

@@ -94,7 +94,7 @@ def test_who_owes_an_entry_writes_it(name: str, blind: bool) -> None:
 @pytest.mark.parametrize("blind", [False, True])
 def test_draws_are_counted_in_the_round_and_a_new_key_is_remembered_for_an_entry(name: str, blind: bool) -> None:
     table = GAMES[name]()
-    draws = [0, 0]
+    draws, started = [0, 0], 0
     for step in steps(table, blind=blind):
         for event in step.events:
             if isinstance(event, Deal):
@@ -102,7 +102,10 @@ def test_draws_are_counted_in_the_round_and_a_new_key_is_remembered_for_an_entry
             elif isinstance(event, Draw):
                 draws[event.seat] += 1
         assert step.course.draws == tuple(draws)
-        assert step.course.last_kind == step.entry.kind
+        assert step.course.rekeyed == (step.entry.kind == "rekey")
+        if step.entry.kind not in ("rekey", "revoke"):
+            started = step.entry.seq
+        assert step.course.clock_seq == started
 
 
 @every_game

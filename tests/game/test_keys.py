@@ -135,6 +135,15 @@ def test_only_the_seat_that_is_to_move_and_not_twice_in_a_row() -> None:
     refused(over, over.entry(0, over.rekeying(0, NEW)), errors.GameOverError)
 
 
+def test_a_key_that_the_service_has_replaced_may_be_replaced_at_once() -> None:
+    table = new_game(4)
+    table.rekey(0)
+    table.revoke(0)
+    table.rekey(0)
+    assert table.course.rekeyed
+    assert audit(table.play().text, every_pin(table)).ok
+
+
 def test_no_key_that_is_or_was_one_of_the_game() -> None:
     table = new_game(4)
     first = table.keys[0]

@@ -1,22 +1,21 @@
 """Reads the games of many logs for statistics: from files, folders and standard input, in one or more processes.
 
 Only the record of a log is kept, so memory is bounded by the largest game. Unreadable and invalid logs are reported,
-and reading continues. Signatures are not checked.
+and reading continues. Files are split into logs as for an audit (`hkoji.cli.log_files`). Signatures are not checked.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
-from typing import BinaryIO, Final
+from typing import Final
 
-from hkoji.cli.log_files import UnreadableLog, log_files
+from hkoji.cli.log_files import LogBytes, UnreadableLog, log_files, read_all
 from hkoji.cli.processes import map_in_processes
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
-from hkoji.log.line import MAX_LINE_BYTES, Line, parse_line
+from hkoji.log.line import Line, parse_line
 from hkoji.messages.text import tell
 from hkoji.rules.transcript import format_ruleset
 from hkoji.study.game_record import GameRecord, record
@@ -45,38 +44,32 @@ def _read_files(files: Iterable[str]) -> list[GameOrProblem]:
 
 def read_file(file: str) -> Iterator[GameOrProblem]:
     """Yields the games of one file, which may hold several logs one after the other."""
-    try:
-        if file == "-":
-            yield from read_logs(sys.stdin.buffer, file)
+    return read_logs(read_all((file,)))
+
+
+def read_logs(logs: Iterable[LogBytes | UnreadableLog]) -> Iterator[GameOrProblem]:
+    """Yields the games of the logs of one file. After a log that cannot be read the rest of the file is skipped."""
+    for log in logs:
+        found = log if isinstance(log, UnreadableLog) else _read(log)
+        yield found
+        if isinstance(found, UnreadableLog) and not found.read:
             return
-        with open(file, "rb") as stream:
-            yield from read_logs(stream, file)
-    except OSError as error:
-        yield UnreadableLog(file, 0, False, error.strerror or tell("it cannot be read"))
 
 
-def read_logs(stream: BinaryIO, file: str) -> Iterator[GameOrProblem]:
-    """Yields the games of a stream. After an unreadable line the rest of the stream is skipped."""
+def _read(log: LogBytes) -> GameOrProblem:
+    if not log.text:
+        return UnreadableLog(log.file, 0, False, tell("it is empty"))
+    *texts, rest = log.text.decode("latin-1").split("\n")
     lines: list[Line] = []
-    start = number = 0
-    # Limited: a line without an end must not be read as a whole.
-    while text := stream.readline(MAX_LINE_BYTES + 2):
-        number += 1
+    for number, text in enumerate(texts, log.line):
         try:
-            if not text.endswith(b"\n"):
-                yield UnreadableLog(file, number, False, tell("it does not end in LF: the file is cut short"))
-                return
-            line = parse_line(text[:-1].decode("latin-1"))
+            lines.append(parse_line(text))
         except HkojiError as error:
-            yield UnreadableLog(file, number, False, str(error))
-            return
-        if line.entry.seq == 0 and lines:
-            yield _game(lines, file, start)
-            lines = []
-        if not lines:
-            start = number
-        lines.append(line)
-    yield _game(lines, file, start) if lines else UnreadableLog(file, 0, False, "it is empty")
+            return UnreadableLog(log.file, number, False, str(error))
+    if rest:
+        reason = tell("it does not end in LF: the file is cut short")
+        return UnreadableLog(log.file, log.line + len(texts), False, reason)
+    return _game(lines, log.file, log.line)
 
 
 def _game(lines: list[Line], file: str, start: int) -> GameOrProblem:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.errors import NotUnderstoodError
-from hkoji.game.course import EntryBody, Invite
+from hkoji.game.course import Author, EntryBody, Invite
 from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Timeout, Unseal
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke
 from hkoji.game.entry_kinds.play import Move, RevealBody
@@ -19,6 +19,7 @@ from hkoji.messages.text import tell
 
 __all__ = [
     "KINDS",
+    "NEWCOMER_KINDS",
     "Cancel",
     "ChanceBody",
     "End",
@@ -45,6 +46,8 @@ _CLASSES: Final[tuple[type[EntryBody], ...]] = (
 )  # fmt: skip
 KINDS: Final = {each.KIND: each for each in _CLASSES}
 """All kinds by name. A new kind is one more class in `_CLASSES`."""
+NEWCOMER_KINDS: Final = frozenset(each.KIND for each in _CLASSES if each.AUTHOR is Author.NEWCOMER)
+"""The kinds by which a player takes a seat; each brings the player's key (`EntryBody.newcomer_key`)."""
 
 
 def parse_body(kind: str, body: dict[str, JsonValue]) -> EntryBody:

@@ -25,6 +25,7 @@ class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof
 
     KIND: ClassVar = "rekey"
     AUTHOR: ClassVar = Author.ACTOR
+    STARTS_CLOCK: ClassVar = False
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Rekey:
@@ -40,7 +41,7 @@ class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """The new key counts from the next entry on."""
-        if course.last_kind == self.KIND:
+        if course.rekeyed:
             raise IllegalError(tell("one new key cannot follow another without a move in between"))
         return _changed(course, entry, self, vouched=False)
 
@@ -68,6 +69,7 @@ class Revoke(_RevokeFields, EntryBody):
 
     KIND: ClassVar = "revoke"
     AUTHOR: ClassVar = Author.SERVICE_ANY_TURN
+    STARTS_CLOCK: ClassVar = False
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Revoke:

@@ -23,12 +23,12 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.entry_kinds import parse_body
+from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
-from hkoji.log.entry import SERVER_NAME
+from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.line import Line, StoredLine
 from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey, parse_public_key
@@ -94,8 +94,8 @@ class Games:
                 decision = Decision(
                     refereed, submission, self._signer, self._sources.at(), _key_text(refereed, submission)
                 )
-                if entry.kind in ("open", "join"):
-                    await self._check_registered(refereed.course, submission)
+                if entry.kind in NEWCOMER_KINDS:
+                    await self._check_registered(refereed.course, entry, decision.key)
                 if self._limits.of_players and not counted:
                     await self._verify_not_revoked(decision.key)
                     decision()
@@ -308,19 +308,16 @@ class Games:
         if key:
             verify_not_revoked(await self._store.retired(key))
 
-    async def _check_registered(self, course: Course, submission: Submission) -> None:
-        """Checks that the key of an `open` or `join` is registered, and that the game was offered to the opener."""
-        entry = submission.entry
-        body = parse_body(entry.kind, entry.body)
-        assert isinstance(body, entry_kinds.Open | entry_kinds.Join)
-        verify_not_revoked(await self._store.retired(body.key.text))
+    async def _check_registered(self, course: Course, entry: Entry, key: str) -> None:
+        """Checks that a newcomer's key is registered, and that the game was offered to the one who opens it."""
+        verify_not_revoked(await self._store.retired(key))
         player = await self._store.player(entry.by)
-        if player is None or player.key != body.key.text:
+        if player is None or player.key != key:
             raise ForbiddenError(
                 tell("{by} is not registered here with that key", by=entry.by),
                 hint=tell("register with `hkoji register --server URL`"),
             )
-        if isinstance(body, entry_kinds.Open) and course.stage is Stage.OPEN:
+        if entry.kind == entry_kinds.Open.KIND and course.stage is Stage.OPEN:
             history = await self._store.history(entry.game)
             if history is None or history.secrets.offered_to != entry.by:
                 raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
@@ -333,11 +330,10 @@ def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
     first.
     """
     entry = submission.entry
-    if entry.kind in ("open", "join"):
-        body = parse_body(entry.kind, entry.body)
-        assert isinstance(body, entry_kinds.Open | entry_kinds.Join)
-        return body.key.text
-    key = _seat_key(refereed.course, entry.by, refereed.course.seq + 1)
+    if entry.kind in NEWCOMER_KINDS:
+        key = parse_body(entry.kind, entry.body).newcomer_key()
+    else:
+        key = _seat_key(refereed.course, entry.by, refereed.course.seq + 1)
     return "" if key is None else key.text
 
 

@@ -116,7 +116,7 @@ def change_key(table: Table, rng: random.Random) -> None:
     """Gives the seat that must act another key, by its own signature or by the service."""
     actor = table.course.actor
     assert actor is not None
-    if rng.random() < 0.5 or table.course.last_kind == "rekey":
+    if rng.random() < 0.5 or table.course.rekeyed:
         table.revoke(actor, signed=rng.random() < 0.5)
     else:
         table.rekey(actor)

@@ -60,7 +60,7 @@ def archive(data: bytes) -> None:
                 against = fork(one, other)
                 assert against.entry < min(one.entries, other.entries)
                 assert against.signer is None
-    for _ in read_logs(io.BytesIO(data), "-"):
+    for _ in read_logs(split(io.BytesIO(data), "-")):
         pass
 
 
