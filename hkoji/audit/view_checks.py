@@ -17,7 +17,7 @@ from hkoji.audit.service_statements import StatementFault
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course
-from hkoji.game.dealer import Dealer
+from hkoji.game.dealer import Dealer, seed_fits
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
 from hkoji.game.replay import Step, replay
 from hkoji.game.view import player_knowledge
@@ -110,9 +110,8 @@ class ViewChecks:
         It does not matter who has published it.
         """
         setup = course.setup
-        terms = setup.terms
         for number, seed in self._seeds:
-            if terms.commitment(setup.game, seed) == terms.seed_commit:
+            if seed_fits(setup.terms, setup.game, seed):
                 dealer = setup.dealer(seed)
                 return (number, dealer) if dealer else None
         return None
