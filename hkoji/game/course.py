@@ -28,6 +28,12 @@ class Invite(NamedTuple):
     name: str
     key: PublicKey | None = None
 
+    def refusal(self, name: str, key: PublicKey) -> str | None:
+        """Returns why a player with that name and key may not join; None if the player is the invited one."""
+        if name == self.name and self.key in (None, key):
+            return None
+        return tell("the game is open only to {name}", name=self.name)
+
 
 class Replaced(NamedTuple):
     """A change of a seat's key. `old` was the key up to and including entry `seq`, which replaced it.
