@@ -22,7 +22,7 @@ from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.knowledge import FullKnowledge
-from hkoji.game.submission import Submission
+from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
@@ -209,16 +209,7 @@ def _due(refereed: RefereedGame) -> tuple[Opening, ...]:
 
 
 def _server_line(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer) -> Line:
-    course = refereed.course
-    entry = make_entry(
-        at=refereed.at,
-        body=body.to_json(),
-        by=SERVER_NAME,
-        game=course.setup.game,
-        kind=body.KIND,
-        prev=course.head,
-        seq=course.seq + 1,
-    )
+    entry = draft_entry(refereed.course, body, by=SERVER_NAME, at=refereed.at).entry
     return _receipted(entry, sign_entry(entry, signer), signer, refereed.at)
 
 

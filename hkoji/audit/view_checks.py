@@ -17,10 +17,10 @@ from hkoji.audit.service_statements import StatementFault
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course
-from hkoji.game.dealer import Dealer
+from hkoji.game.dealer import Dealer, seed_fits
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
 from hkoji.game.replay import Step, replay
-from hkoji.game.view import player_knowledge
+from hkoji.game.view import changed_round, changed_view, player_knowledge, shown_cards
 from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
@@ -65,7 +65,7 @@ class ViewChecks:
         name = course.setup.names[view.seat] or tell("seat {seat}", seat=view.seat)
         pack = course.setup.ruleset.pack
         try:
-            shown = [pack.split(each.cards) for each in view.dealt]
+            shown = shown_cards(view, pack)
             for each in view.dealt:
                 pack.encode(each.cards)
         except HkojiError as error:
@@ -91,18 +91,19 @@ class ViewChecks:
         if known is None:
             return None
         number, dealer = known
-        for each, cards in zip(view.dealt, dealt(dealer, steps), strict=True):
-            if each.cards != cards[view.seat]:
-                reason = tell(
-                    "showed {name} cards in round {round} that its committed seed does not give, "
-                    "view after entry {entry} against the seed of entry {seed}",
-                    name=name,
-                    round=each.round,
-                    entry=view.seq,
-                    seed=number,
-                )
-                return StatementFault(view.seq, reason)
-        return None
+        given = [cards[view.seat] for cards in dealt(dealer, steps)]
+        changed = changed_round([each.cards for each in view.dealt], given, same_entry=True)
+        if changed is None:
+            return None
+        reason = tell(
+            "showed {name} cards in round {round} that its committed seed does not give, "
+            "view after entry {entry} against the seed of entry {seed}",
+            name=name,
+            round=changed,
+            entry=view.seq,
+            seed=number,
+        )
+        return StatementFault(view.seq, reason)
 
     def _seed(self, course: Course) -> tuple[int, Dealer] | None:
         """The published seed that matches the commitment of the offer, as (number of its entry, dealer).
@@ -110,9 +111,8 @@ class ViewChecks:
         It does not matter who has published it.
         """
         setup = course.setup
-        terms = setup.terms
         for number, seed in self._seeds:
-            if terms.commitment(setup.game, seed) == terms.seed_commit:
+            if seed_fits(setup.terms, setup.game, seed):
                 dealer = setup.dealer(seed)
                 return (number, dealer) if dealer else None
         return None
@@ -132,9 +132,7 @@ class ViewChecks:
     def _growth(self, views: Sequence[View]) -> Iterator[StatementFault]:
         """The faults between views of one seat, in order: a later view must show what an earlier one showed."""
         for before, after in pairwise(views):
-            old, new = ([each.cards for each in view.dealt] for view in (before, after))
-            grown = len(old) <= len(new) and all(map(str.startswith, new, old)) and old[:-1] == new[: len(old[:-1])]
-            if not grown or (before.seq == after.seq and old != new):
+            if changed_view(before, after) is not None:
                 reason = tell(
                     "showed seat {seat} other cards before, view after entry {one} against view after entry {other}",
                     seat=after.seat,

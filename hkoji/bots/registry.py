@@ -38,11 +38,7 @@ class ByGame:
         """Returns the decision of the bot for this game. Raises `UsageError` if there is none for the game."""
         game = seen.view.ruleset.name
         if game not in self._bots:
-            if (self._name, game) not in BRAINS:
-                raise UsageError(
-                    tell("the bot {bot!r} does not play {game}", bot=self._name, game=game),
-                    hint=tell("the bot 'random' plays every game"),
-                )
+            verify_plays(self._name, game)
             module, maker = BRAINS[self._name, game]
             self._bots[game] = self._make(getattr(import_module(module), maker))
         return self._bots[game].decide(seen)
@@ -116,6 +112,15 @@ def plays(name: str, ruleset: str) -> bool:
     kind = name.partition(":")[0]
     every_game = not any(bot == kind for bot, _ in BRAINS)
     return name in BOTS and (every_game or (kind, ruleset) in BRAINS)
+
+
+def verify_plays(name: str, ruleset: str) -> None:
+    """Checks that there is a bot `name` that plays the game `ruleset`. Raises `UsageError`."""
+    if not plays(name, ruleset):
+        raise UsageError(
+            tell("the bot {bot!r} does not play {game}", bot=name, game=ruleset),
+            hint=tell("the bot 'random' plays every game"),
+        )
 
 
 # --- bots that are programs -------------------------------------------------------------------------------------------

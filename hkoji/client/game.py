@@ -21,7 +21,6 @@ from hkoji.errors import (
     LoginError,
     NetworkError,
     NotShownError,
-    NotYourTurnError,
     RevokedError,
     TrustError,
 )
@@ -204,8 +203,8 @@ class ClientGame:
                 raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=_TAKEN)
             refuse_chosen_cards(course)
             invite, me, key = course.setup.invite, self._player(), self._my_key()
-            if invite is not None and (invite.name != me.name or invite.key not in (None, key)):
-                raise IllegalError(tell("the game is open only to {name}", name=invite.name), hint=_TAKEN)
+            if invite is not None and (reason := invite.refusal(me.name, key)):
+                raise IllegalError(reason, hint=_TAKEN)
             commit = self._commit_entropy(1)
             self._post(course, entry_kinds.Join(commit, key))
         return self._settle()
@@ -228,7 +227,7 @@ class ClientGame:
         position, done = self._after_pending("resign")
         if done is not None:
             return MadeMove(position, done)
-        self._verify_player(position)
+        position.verify_player()
         if position.course.stage is Stage.JOIN:
             raise IllegalError(
                 tell("nobody has joined yet"),
@@ -241,7 +240,7 @@ class ClientGame:
         position, done = self._after_pending("cancel")
         if done is not None:
             return MadeMove(position, done)
-        self._verify_player(position)
+        position.verify_player()
         if position.course.stage is not Stage.JOIN or position.seat != 0:
             hint = tell("nothing was sent; you can give the game up with `hkoji resign {short}`", short=position.short)
             raise IllegalError(tell("a game can be cancelled only by its host, and before anyone joins"), hint=hint)
@@ -280,19 +279,6 @@ class ClientGame:
         self.vault.begin(self.service.url)
         self.vault.keep_entropy(entropy)
         return entropy_commit(self.vault.game, seat, entropy)
-
-    def _verify_player(self, position: Position) -> None:
-        """Checks that the game is not over and that this player plays in it.
-
-        Raises `GameOverError` or `NotYourTurnError`.
-        """
-        course = position.course
-        if position.over:
-            raise GameOverError(course.setup.game)
-        if position.seat is None:
-            raise NotYourTurnError(
-                tell("you do not play in this game"), actor=course.actor, hint=tell("nothing was sent")
-            )
 
     def _leave(self, course: Course, body: entry_kinds.Resign | entry_kinds.Cancel) -> MadeMove:
         self._post(course, body)

@@ -28,6 +28,12 @@ class Invite(NamedTuple):
     name: str
     key: PublicKey | None = None
 
+    def refusal(self, name: str, key: PublicKey) -> str | None:
+        """Returns why a player with that name and key may not join; None if the player is the invited one."""
+        if name == self.name and self.key in (None, key):
+            return None
+        return tell("the game is open only to {name}", name=self.name)
+
 
 class Replaced(NamedTuple):
     """A change of a seat's key. `old` was the key up to and including entry `seq`, which replaced it.
@@ -64,6 +70,13 @@ class Setup(NamedTuple):
     def seat_of(self, name: str) -> Seat | None:
         """Returns the seat of the player with that name; None if there is none."""
         return self.names.index(name) if name in self.names else None
+
+    def require_seat(self, name: str, *, hint: str = "") -> Seat:
+        """Returns the seat of the player with that name. Raises `ForbiddenError` if there is none."""
+        seat = self.seat_of(name)
+        if seat is None:
+            raise ForbiddenError(tell("{by} does not play in game {game}", by=name, game=self.game[:8]), hint=hint)
+        return seat
 
     def key_at(self, seat: Seat, seq: int) -> PublicKey | None:
         """Returns the key that must have signed the seat's entry `seq`."""
@@ -256,10 +269,8 @@ class Course(NamedTuple):
             return self.setup.server_key
         if (newcomer := body.newcomer_key()) is not None:
             return newcomer
-        seat = self.setup.seat_of(entry.by)
-        key = None if seat is None else self.setup.keys[seat]
-        if key is None:
-            raise ForbiddenError(tell("{by} does not play in game {game}", by=entry.by, game=self.setup.game[:8]))
+        key = self.setup.keys[self.setup.require_seat(entry.by)]
+        assert key is not None
         return key
 
     def due_openings(self) -> tuple[FaceDown, ...]:
@@ -299,9 +310,7 @@ class Course(NamedTuple):
             raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)
         if author is Author.NEWCOMER:
             return
-        seat = self.setup.seat_of(entry.by)
-        if seat is None:
-            raise ForbiddenError(tell("{by} does not play in game {game}", by=entry.by, game=self.setup.game[:8]))
+        seat = self.setup.require_seat(entry.by)
         if author is Author.SEAT:
             return
         if self.actor is None:

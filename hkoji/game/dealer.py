@@ -226,9 +226,14 @@ def parse_terms(value: JsonValue) -> Terms:
     raise NotUnderstoodError(tell("dealer"), str(name))
 
 
+def seed_fits(terms: Terms, game: str, seed: str) -> bool:
+    """Reports whether `seed` is the seed to which the terms of a game commit."""
+    return terms.commitment(game, seed) == terms.seed_commit
+
+
 def verify_seed(terms: Terms, game: str, seq: int, seed: str) -> None:
     """Checks the seed that entry `seq` of a game publishes. Raises `CommitmentError`."""
-    if terms.commitment(game, seed) != terms.seed_commit:
+    if not seed_fits(terms, game, seed):
         raise CommitmentError(tell("the seed does not match its commitment"), seq=seq, part=0)
 
 

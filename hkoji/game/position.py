@@ -57,6 +57,16 @@ class Position(NamedTuple):
         """Whether this player owes the next entry."""
         return self.seat is not None and self.course.actor == self.seat
 
+    def verify_player(self) -> None:
+        """Checks that the game is not over and that this player plays in it.
+
+        Raises `GameOverError` or `NotYourTurnError`.
+        """
+        if self.over:
+            raise GameOverError(self.game)
+        if self.seat is None:
+            raise NotYourTurnError(tell("you do not play in this game"), actor=self.course.actor, hint=_NOT_SENT)
+
     def choose(self, notation: str, *, wait: str = "", show: str = "") -> str:
         """Returns the canonical form of a move that can be made now.
 
@@ -64,10 +74,7 @@ class Position(NamedTuple):
         Raises `GameOverError`, `NotYourTurnError`, `NotationError` or `IllegalActionError`.
         """
         course = self.course
-        if self.over:
-            raise GameOverError(course.setup.game)
-        if self.seat is None:
-            raise NotYourTurnError(tell("you do not play in this game"), actor=course.actor)
+        self.verify_player()
         if course.stage is not Stage.PLAY or not self.mine:
             if course.actor is None:
                 reason = tell("it is not your turn: the game waits for someone to join")

@@ -12,6 +12,7 @@ from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
+from hkoji.game.dealer import seed_fits
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
 from hkoji.game.knowledge import FullKnowledge, Knowledge, SpectatorKnowledge
 from hkoji.log.entry import Entry
@@ -100,4 +101,4 @@ def public_knowledge(lines: Iterable[Line]) -> Knowledge:
 def _committed(offer: Entry, seed: str) -> bool:
     """Reports whether the offer commits to that seed."""
     body = parse_body(offer.kind, offer.body)
-    return isinstance(body, entry_kinds.Offer) and body.terms.commitment(offer.game, seed) == body.terms.seed_commit
+    return isinstance(body, entry_kinds.Offer) and seed_fits(body.terms, offer.game, seed)

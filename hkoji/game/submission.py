@@ -87,7 +87,7 @@ class EntryDraft(NamedTuple):
 
 
 def draft_entry(course: Course, body: EntryBody, *, by: str, at: str) -> EntryDraft:
-    """Returns the entry with `body` that follows `course`, by the player `by` at the time `at`."""
+    """Returns the entry with `body` that follows `course`, written by `by` at the time `at`."""
     entry = make_entry(
         at=at,
         body=body.to_json(),

@@ -19,7 +19,7 @@ from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
-from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.cards import UNKNOWN, Pack
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 
@@ -51,14 +51,38 @@ def verify_view(view: View, course: Course, seat: Seat) -> None:
         raise TrustError(tell("the service has shown cards that the game cannot have brought"), hint=KEEP_FOLDER)
 
 
+def shown_cards(view: View, pack: Pack) -> tuple[tuple[str, ...], ...]:
+    """Returns for each round the cards that a view shows. Raises `NotationError` if it shows what is not a card."""
+    return tuple(pack.split(each.cards) for each in view.dealt)
+
+
+def changed_round(shown: Sequence[str], later: Sequence[str], *, same_entry: bool = False) -> int | None:
+    """Returns the first round in which `later` are other cards than were `shown`; None if there is none.
+
+    Both are the cards that a seat had got in each round, in order. New cards only follow those of the last round
+    (`Course.advance`): earlier rounds stay as they are, and after the same entry all rounds do.
+    """
+    for number, cards in enumerate(shown, 1):
+        grows = number == len(shown) and not same_entry
+        now = later[number - 1] if number <= len(later) else None
+        if now is None or not (now.startswith(cards) if grows else now == cards):
+            return number
+    return len(shown) + 1 if same_entry and len(later) > len(shown) else None
+
+
+def changed_view(before: View, after: View) -> int | None:
+    """Returns the first round of which a later view of a seat shows other cards than an earlier one did, or None."""
+    shown, later = ([each.cards for each in view.dealt] for view in (before, after))
+    return changed_round(shown, later, same_entry=before.seq == after.seq)
+
+
 def verify_growth(before: View, after: View) -> None:
     """Checks that a later view of a seat still shows the cards of an earlier one. Raises `TrustError`."""
-    cards = tuple(each.cards for each in after.dealt)
-    for number, old in enumerate(before.dealt):
-        if number >= len(cards) or not cards[number].startswith(old.cards):
-            raise TrustError(
-                tell("the service has shown you other cards in round {round} before", round=old.round), hint=KEEP_FOLDER
-            )
+    changed = changed_view(before, after)
+    if changed is not None:
+        raise TrustError(
+            tell("the service has shown you other cards in round {round} before", round=changed), hint=KEEP_FOLDER
+        )
 
 
 def replay_own(lines: Sequence[Line], seat: Seat, view: View | None, openings: Iterable[Opening]) -> Replay:
@@ -140,7 +164,7 @@ def player_knowledge(
     if view is None:
         return SeatKnowledge(seat, (), fitting)
     try:
-        dealt = tuple((ruleset or _ruleset_of(lines)).pack.split(each.cards) for each in view.dealt)
+        dealt = shown_cards(view, (ruleset or _ruleset_of(lines)).pack)
     except NotationError as error:
         raise TrustError(
             tell("the service has shown something that is not cards: {reason}", reason=error), hint=KEEP_FOLDER
@@ -152,12 +176,12 @@ def player_knowledge(
 
 def _verify_shown(course: Course, seat: Seat, view: View) -> None:
     """Checks the cards that the service has shown against the deal, once it is known."""
-    for each, cards in zip(view.dealt, course.dealt, strict=False):
-        if not cards[seat].startswith(each.cards):
-            raise TrustError(
-                tell("the service showed you other cards in round {round} than its seed gives", round=each.round),
-                hint=KEEP_FOLDER,
-            )
+    changed = changed_round([each.cards for each in view.dealt], [cards[seat] for cards in course.dealt])
+    if changed is not None:
+        raise TrustError(
+            tell("the service showed you other cards in round {round} than its seed gives", round=changed),
+            hint=KEEP_FOLDER,
+        )
 
 
 def _ruleset_of(lines: Sequence[Line]) -> Ruleset:

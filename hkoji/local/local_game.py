@@ -12,7 +12,7 @@ from hkoji.bots.protocol import Bot, see
 from hkoji.bots.registry import make_bot
 from hkoji.client import Client, MadeMove, Position
 from hkoji.client.files import make_folder
-from hkoji.errors import NotYourTurnError, StorageError, UsageError
+from hkoji.errors import StorageError, UsageError
 from hkoji.game.course import Stage
 from hkoji.messages.text import tell
 
@@ -36,10 +36,8 @@ def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
         position = held.current()
         if position.course.stage is Stage.JOIN and position.seat is None:
             position = held.join()
-    if position.seat is None and not position.over:
-        raise NotYourTurnError(
-            tell("you do not play in this game"), actor=position.course.actor, hint=tell("nothing was sent")
-        )
+    if not position.over:
+        position.verify_player()
     if not position.legal:
         return None
     notation = decide(bot, position)  # can take long: other commands may use the game meanwhile

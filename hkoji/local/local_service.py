@@ -162,9 +162,7 @@ class LocalService:
     def _view(self, game: str, player: str, after: int) -> dict[str, Any]:  # Any: JSON
         refereed, lines = self._game(game)
         course = refereed.course
-        seat = course.setup.seat_of(player)
-        if seat is None:
-            raise errors.ForbiddenError(tell("only those who play in a game have a view of it"))
+        seat = course.setup.require_seat(player)
         view = referee.view(refereed, seat)
         return {
             "game": game,

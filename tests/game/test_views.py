@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement, zip_longest
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from hkoji import referee
 from hkoji.errors import TrustError
 from hkoji.game.replay import Replay, replay
-from hkoji.game.view import continue_own, replay_own, verify_growth, verify_view
+from hkoji.game.view import changed_round, changed_view, continue_own, replay_own, verify_growth, verify_view
 from hkoji.log.statement import Dealt, make_view, parse_view
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -87,6 +89,40 @@ def test_a_later_view_shows_what_earlier_ones_did() -> None:
                 with pytest.raises(TrustError, match=f"you other cards in round {lost} before") as error:
                     verify_growth(before, after)
                 assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("shown", "later", "changed"),
+    [
+        ((), ("ABC",), None),
+        (("ABC",), ("ABC",), None),
+        (("ABC",), ("ABCD",), None),
+        (("ABC", "D"), ("ABC", "DE", "F"), None),
+        (("ABC",), ("ABD",), 1),
+        (("ABCD",), ("ABC",), 1),
+        (("ABC", "D"), ("ABC",), 2),
+        (("ABC", "D"), ("ABCE", "D"), 1),
+    ],
+)
+def test_new_cards_only_follow_those_of_the_last_round(
+    shown: tuple[str, ...], later: tuple[str, ...], changed: int | None
+) -> None:
+    assert changed_round(shown, later) == changed
+    first = next((n for n, (one, two) in enumerate(zip_longest(shown, later), 1) if one != two), None)
+    assert changed_round(shown, later, same_entry=True) == first
+
+
+@given(st.integers(0, 10**6), st.sampled_from([Hanamikoji(max_rounds=3), GeishasRoad("random", "random")]))
+def test_the_cards_of_an_honest_game_only_grow(seed: int, ruleset: Hanamikoji | GeishasRoad) -> None:
+    table = new_game(seed, ruleset)
+    views = [[referee.view(table.refereed, seat)] for seat in (0, 1)]
+    while table.course.status == "playing":
+        table.play(1)
+        for seat in (0, 1):
+            views[seat].append(referee.view(table.refereed, seat))
+    for mine in views:
+        for before, after in combinations_with_replacement(mine, 2):
+            assert changed_view(before, after) is None
 
 
 @pytest.mark.parametrize("moves", [3, None])

@@ -12,7 +12,7 @@ from hkoji.arena.export import Export
 from hkoji.arena.figures import Interval, MatchFigures, MatchSide, MatchTally
 from hkoji.arena.plan import MatchPlan
 from hkoji.arena.pool import play
-from hkoji.bots.registry import BOTS, make_bot, plays
+from hkoji.bots.registry import BOTS, make_bot, verify_plays
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n
@@ -87,11 +87,8 @@ def make_plan(bots: tuple[str, str], ruleset: Ruleset, games: int, seed: str | N
         raise UsageError(tell("a seed is plain letters, digits and signs"), hint=tell("as in --seed 2026"))
     for bot in bots:
         make_bot(bot, 0).close()
-        if bot in BOTS and not plays(bot, ruleset.name):
-            raise UsageError(
-                tell("the bot {bot!r} does not play {game}", bot=bot, game=ruleset.name),
-                hint=tell("the bot 'random' plays every game"),
-            )
+        if bot in BOTS:
+            verify_plays(bot, ruleset.name)
     return MatchPlan(bots, ruleset, games // 2, seed)
 
 

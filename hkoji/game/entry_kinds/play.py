@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from hkoji.errors import IllegalActionError, IllegalError, MalformedError
+from hkoji.errors import IllegalActionError, MalformedError
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
 from hkoji.game.knowledge import Knowledge
@@ -48,10 +48,7 @@ class Move(_MoveFields, EntryBody):
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
         """Plays the decision, with its hidden cards face down."""
-        if course.stage is not Stage.PLAY:
-            raise IllegalError(
-                tell("no move can come now: the game waits for {waits_for}", waits_for=course.waits_for())
-            )
+        course.expect(self.KIND, Stage.PLAY)
         ruleset, state, seat = course.setup.ruleset, course.state, course.actor
         assert seat is not None
         hidden = ruleset.hidden(self.action) if state.due is Due.ACT else ()

@@ -141,9 +141,8 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
         setup = course.setup
         if entry.by == setup.names[0] or self.key == setup.keys[0]:
             raise IllegalError(tell("host and guest must differ in name and in key"))
-        invite = setup.invite
-        if invite and (entry.by != invite.name or invite.key not in (None, self.key)):
-            raise ForbiddenError(tell("the game is open only to {name}", name=invite.name))
+        if setup.invite and (reason := setup.invite.refusal(entry.by, self.key)):
+            raise ForbiddenError(reason)
         if self.entropy_commit == setup.entropy_commits[0]:
             raise IllegalError(tell("the guest's commitment repeats the host's"))
         setup = setup._replace(

@@ -123,11 +123,10 @@ class Games:
         while True:
             refereed = await self._current(game)
             setup = refereed.course.setup
-            seat = setup.seat_of(player)
-            registered = await self._store.player(player)
-            old = None if seat is None else setup.keys[seat]
-            if seat is None or old is None or registered is None:
-                raise ForbiddenError(tell("{by} does not play in game {game}", by=player, game=game[:8]))
+            seat = setup.require_seat(player)
+            old, registered = setup.keys[seat], await self._store.player(player)
+            assert old is not None
+            assert registered is not None  # only registered players get a seat, and none is ever removed
             if old.text == registered.key:
                 return await self._recovered(refereed, seat)
             retired = await self._store.retired(old.text)
@@ -209,12 +208,7 @@ class Games:
 
     def _own_view(self, refereed: referee.RefereedGame, player: str) -> OwnView:
         course = refereed.course
-        game, seat = course.setup.game, course.setup.seat_of(player)
-        if seat is None:
-            raise ForbiddenError(
-                tell("{by} does not play in game {game}", by=player, game=game[:8]),
-                hint=tell("anyone may see its public log"),
-            )
+        seat = course.setup.require_seat(player, hint=tell("anyone may see its public log"))
         view = referee.view(refereed, seat)
         state = _visible_state(course, seat)
         decides = course.stage is Stage.PLAY and course.actor == seat
@@ -333,22 +327,16 @@ def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
     if entry.kind in NEWCOMER_KINDS:
         key = parse_body(entry.kind, entry.body).newcomer_key()
     else:
-        key = _seat_key(refereed.course, entry.by, refereed.course.seq + 1)
+        setup = refereed.course.setup
+        seat = setup.seat_of(entry.by)
+        key = None if seat is None else setup.keys[seat]
     return "" if key is None else key.text
-
-
-def _seat_key(course: Course, name: str, seq: int) -> PublicKey | None:
-    seat = course.setup.seat_of(name)
-    return None if seat is None else course.setup.key_at(seat, seq)
 
 
 def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
     """Returns the key with which the author must sign entry `seq`."""
-    key = _seat_key(course, submission.entry.by, seq)
-    if key is None:
-        raise ForbiddenError(
-            tell("{by} does not play in game {game}", by=submission.entry.by, game=course.setup.game[:8])
-        )
+    key = course.setup.key_at(course.setup.require_seat(submission.entry.by), seq)
+    assert key is not None
     return key
 
 

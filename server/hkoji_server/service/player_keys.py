@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 
-from hkoji.errors import ForbiddenError, MalformedError, NotFoundError
+from hkoji.errors import MalformedError, NotFoundError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.statement import parse_new_key, parse_recovery, parse_revocation
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.players import verify_origin
 from hkoji_server.store.contract import Player, RetiredKey, Store
 
 
@@ -105,10 +106,7 @@ class PlayerKeys:
     def _check(self, name: str, stated: str, origin: str) -> None:
         if stated != name:
             raise MalformedError(tell("statement"), tell("it is not about the player in the address"))
-        if origin != self._origin:
-            raise ForbiddenError(
-                tell("it was signed for {origin}, but this service is {own}", origin=origin, own=self._origin)
-            )
+        verify_origin(origin, self._origin)
 
 
 def _digest(code: str) -> str:

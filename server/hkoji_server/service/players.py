@@ -55,7 +55,7 @@ class Players:
             raise ExistsError(tell("player"), SERVER_NAME, hint=tell("that name is reserved; choose another"))
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
-        self._check_origin(statement.origin)
+        self._verify_origin(statement.origin)
         player = Player(statement.name, statement.key.text, self._sources.at(), text, encode_base64(blob))
         holder = await self._store.add_player(player)
         if holder is None:
@@ -88,7 +88,7 @@ class Players:
         origin.
         """
         statement = parse_login(text)
-        self._check_origin(statement.origin)
+        self._verify_origin(statement.origin)
         player = await self.player(name)
         verify_not_revoked(await self._store.retired(player.key))
         blob = decode_base64(sig, "signature")
@@ -113,9 +113,14 @@ class Players:
         await self._limits.admit_player(name)
         return name
 
-    def _check_origin(self, origin: str) -> None:
-        if origin != self._origin:
-            raise ForbiddenError(
-                tell("it was signed for {origin}, but this service is {own}", origin=origin, own=self._origin),
-                hint=tell("register with `hkoji register --server {origin}`", origin=self._origin),
-            )
+    def _verify_origin(self, origin: str) -> None:
+        hint = tell("register with `hkoji register --server {origin}`", origin=self._origin)
+        verify_origin(origin, self._origin, hint=hint)
+
+
+def verify_origin(signed: str, own: str, *, hint: str = "") -> None:
+    """Checks that a statement was signed for this service, whose origin is `own`. Raises `ForbiddenError`."""
+    if signed != own:
+        raise ForbiddenError(
+            tell("it was signed for {origin}, but this service is {own}", origin=signed, own=own), hint=hint
+        )
