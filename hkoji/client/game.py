@@ -227,7 +227,7 @@ class ClientGame:
         position, done = self._after_pending("resign")
         if done is not None:
             return MadeMove(position, done)
-        position.verify_player()
+        position.verify_player(hint=tell("nothing was sent"))
         if position.course.stage is Stage.JOIN:
             raise IllegalError(
                 tell("nobody has joined yet"),
@@ -240,7 +240,7 @@ class ClientGame:
         position, done = self._after_pending("cancel")
         if done is not None:
             return MadeMove(position, done)
-        position.verify_player()
+        position.verify_player(hint=tell("nothing was sent"))
         if position.course.stage is not Stage.JOIN or position.seat != 0:
             hint = tell("nothing was sent; you can give the game up with `hkoji resign {short}`", short=position.short)
             raise IllegalError(tell("a game can be cancelled only by its host, and before anyone joins"), hint=hint)

@@ -57,7 +57,7 @@ class Position(NamedTuple):
         """Whether this player owes the next entry."""
         return self.seat is not None and self.course.actor == self.seat
 
-    def verify_player(self) -> None:
+    def verify_player(self, *, hint: str = "") -> None:
         """Checks that the game is not over and that this player plays in it.
 
         Raises `GameOverError` or `NotYourTurnError`.
@@ -65,7 +65,7 @@ class Position(NamedTuple):
         if self.over:
             raise GameOverError(self.game)
         if self.seat is None:
-            raise NotYourTurnError(tell("you do not play in this game"), actor=self.course.actor, hint=_NOT_SENT)
+            raise NotYourTurnError(tell("you do not play in this game"), actor=self.course.actor, hint=hint)
 
     def choose(self, notation: str, *, wait: str = "", show: str = "") -> str:
         """Returns the canonical form of a move that can be made now.

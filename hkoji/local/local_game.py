@@ -37,7 +37,7 @@ def step(client: Client, bot: Bot, game: str) -> MadeMove | None:
         if position.course.stage is Stage.JOIN and position.seat is None:
             position = held.join()
     if not position.over:
-        position.verify_player()
+        position.verify_player(hint=tell("nothing was sent"))
     if not position.legal:
         return None
     notation = decide(bot, position)  # can take long: other commands may use the game meanwhile
