@@ -238,7 +238,7 @@ def test_a_whole_game_in_italian(alice: Shell, bob: Shell, ruleset: str) -> None
         (["segreto", "h"], "'H' non è una carta"),
         (["regalo", "a"], "regalo (3) vuole 3 carte, non 1"),
         (["1X"], "azione"),
-        (["-a"], "nessuna offerta aspetta una risposta"),
+        (["-a"], "nessuna proposta aspetta una risposta"),
         (["xyz"], "non comincia con un'azione"),
     ],
 )

@@ -33,10 +33,9 @@ Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Number of pro
 
 # --- the options of all rulesets, by their names on the command line ------------------------------------------------
 
-RulesetName = Annotated[
-    str | None,
-    typer.Option("--ruleset", help=f"The game: {' or '.join(sorted(RULESETS, reverse=True))}.", show_default=False),
-]
+GAME_HELP = f"The game: {' or '.join(sorted(RULESETS, reverse=True))}."
+
+RulesetName = Annotated[str | None, typer.Option("--ruleset", help=GAME_HELP, show_default=False)]
 First = Annotated[
     str | None,
     typer.Option("--first", help="The player who starts: host (the default), guest or random.", show_default=False),

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hkoji.cli.commands.arguments import (
+    GAME_HELP,
     EditionName,
     First,
     Game,
@@ -21,7 +22,7 @@ from hkoji.cli.commands.arguments import (
     client,
 )
 from hkoji.cli.output import out
-from hkoji.rules.registry import DEFAULT, RULESETS
+from hkoji.rules.registry import DEFAULT
 
 commands = typer.Typer()
 bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot play: a built-in one or your program.")
@@ -68,9 +69,7 @@ def play(
 
 @commands.command(epilog="Examples: hkoji rules; hkoji rules geishas-road --lang it; hkoji rules --edition 2018-it")
 def rules(
-    game: Annotated[
-        str | None, typer.Argument(metavar="[GAME]", help=f"{' or '.join(sorted(RULESETS, reverse=True))}.")
-    ] = None,
+    game: Annotated[str | None, typer.Argument(metavar="[GAME]", help=GAME_HELP)] = None,
     edition: Annotated[str | None, typer.Option("--edition", help="Use the terms and options of an edition.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the editions instead.")] = False,
     json: Json = False,
