@@ -8,6 +8,7 @@ mutation testing, tries few and does not shrink failures. Each test draws the sa
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -95,3 +96,9 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
         return (yield)
     finally:
         chance.go_on(before)
+
+
+def pytest_collection_finish() -> None:
+    """Exempts the collected tests from garbage collection, which would go through all of them again and again."""
+    gc.collect()
+    gc.freeze()
