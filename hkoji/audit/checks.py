@@ -17,6 +17,10 @@ the audit stand in modules below it, also in one function each:
     Other keys (`old`)        hkoji/game/course.py
     Commitments               hkoji/game/commitments.py (entropy, cards), hkoji/game/dealer.py (seed)
     Deal (chance)             hkoji/game/entry_kinds/setting_up.py, `ChanceBody.verify`
+
+Three rules also have a second form, which works on other data. `Course` refuses the wrong author of a new key, and an
+`end` that leaves cards closed, before the audit's later steps see them. `hkoji.audit.contradictions` finds two receipts
+and forks between many logs, of which it has only short claims.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledg
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dump, list[Fact]]:
-    made = record(tmp_path_factory.mktemp("record"), None, 150, seed=8)
+    made = record(tmp_path_factory.mktemp("record"), None, 250, seed=8)
     return made.final, made.facts
 
 
@@ -124,7 +124,7 @@ def _copy(dump: Dump) -> Dump:
 def test_what_was_recorded_is_whole(known: tuple[Dump, list[Fact]]) -> None:
     dump, facts = known
     assert [*lost(dump, facts), *half_done(dump)] == []
-    assert dump["opening"]  # so that some can be lost below
+    assert len(dump["opening"]) > 3
 
 
 @pytest.mark.parametrize("name", LOSSES)
