@@ -170,6 +170,9 @@ class StoreContract(WaitingContract):
             run(store.recover(replace(new, key=three), "second", now))
         with pytest.raises(RevokedError):
             run(store.add_player(Player("carol", one, AT, "text", "sig")))
+        run(store.add_token("b", "alice", later, now, two))
+        run(store.revoke_key(gone))  # changes nothing, and so ends no login
+        assert run(store.token("b", now)) == "alice"
 
     def test_nothing_is_appended_for_a_revoked_key(self, store: Store) -> None:
         key = PrivateKey.from_seed(b"\x01" * 32).public.text
