@@ -114,12 +114,16 @@ class Application:
             title="hkoji",
             version=__version__,
             description=_DESCRIPTION,
+            # The framework's pages load scripts from elsewhere. Its redirects lead where the request's `Host` says.
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
             # Nothing leaves the machine because of an environment variable.
             telemetry={"tracing": False, "metrics": False, "logs": False},
         )
         problems.install(self.api)
         openapi.install(self.api)
-        self.router = Router(default=self.api, lifespan=self._lifespan)
+        self.router = Router(default=self.api, lifespan=self._lifespan, redirect_slashes=False)
         self._outermost: ASGIApp = self.router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
