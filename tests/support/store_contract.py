@@ -328,6 +328,7 @@ class StoreContract(WaitingContract):
             "invited": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
             "free": {"status": "open", "host": "carol"},
             "over": {"status": "finished", "host": "carol", "guest": "alice", "reason": "charm", "winner": 1},
+            "cancelled": {"status": "cancelled", "host": "carol", "invite": "alice", "reason": "cancel"},
             "offered": {"status": "offered"},
         }
         for number, (name, fields) in enumerate(rows.items()):
@@ -337,10 +338,13 @@ class StoreContract(WaitingContract):
         def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
             return [made[each.game] for each in run(store.games(Query(**wanted)))]
 
-        assert listed() == ["over", "free", "invited", "theirs", "mine"]
+        assert listed() == ["cancelled", "over", "free", "invited", "theirs", "mine"]
         assert listed(status="open") == ["free", "invited"]
         assert listed(status="finished") == ["over"]
-        assert listed(player="alice") == ["over", "invited", "theirs", "mine"]
+        assert listed(status="cancelled") == ["cancelled"]
+        assert listed(player="alice") == ["cancelled", "over", "invited", "theirs", "mine"]
+        assert listed(player="alice", status="finished") == ["over"]
+        assert listed(player="alice", status="cancelled") == ["cancelled"]
         assert listed(player="alice", status="playing") == ["theirs", "mine"]
         assert listed(player="alice", waiting=True) == ["invited", "mine"]
         assert listed(player="dave") == []
