@@ -293,12 +293,14 @@ class TooLargeError(HkojiError):
 
 
 class TooManyError(HkojiError):
-    """Too many requests. `retry_after` is in seconds."""
+    """Too many requests, or too many of what `reason` says. `retry_after` is in seconds."""
 
     code = "too-many-requests"
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after))
+    def __init__(self, retry_after: int, reason: str | None = None) -> None:
+        super().__init__(
+            reason or tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after)
+        )
         self.retry_after = retry_after
 
 
