@@ -23,6 +23,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
@@ -200,6 +201,7 @@ def create_app(
     metrics: Metrics | None = None,
 ) -> Application:
     """Returns the application. `address` is the origin of a new store for which none is set."""
+    use_fastest()
     return Application(settings, sources or ClockAndEntropy(), address=address, metrics=metrics)
 
 
