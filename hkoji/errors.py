@@ -219,6 +219,23 @@ class TrustError(HkojiError):
         self.reason = reason
 
 
+class OtherOriginError(TrustError):
+    """A service that is reached at `url` says that it is `origin`, and the user has not confirmed that."""
+
+    def __init__(self, url: str, origin: str) -> None:
+        super().__init__(
+            tell("{url} says that it is another address, {origin}", url=url, origin=origin),
+            hint=tell(
+                "nothing was signed or kept: somebody who passes your requests on could log in as you; use {origin} "
+                "itself, or, if its operator confirms that {url} is that service, add --origin {origin}",
+                url=url,
+                origin=origin,
+            ),
+        )
+        self.url = url
+        self.origin = origin
+
+
 class NotShownError(TrustError):
     """The player's own cards are missing: the service has not shown them yet, but may do so soon."""
 

@@ -103,11 +103,15 @@ class Client:
             self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
         return self._services[url]
 
-    def register(self, server: str) -> Service:
-        """Registers at a service, pins its key, and makes it the player's service."""
+    def register(self, server: str, origin: str | None = None) -> Service:
+        """Registers at a service, pins its key, and makes it the player's service.
+
+        If the service states another origin than the address `server`, the user must have confirmed it: `origin`.
+        Otherwise raises `OtherOriginError`.
+        """
         _ = self.identity
         service = self.service(server)
-        service.register()
+        service.register(origin)
         self.home.update_config(server=service.url)
         return service
 
@@ -250,10 +254,16 @@ class Client:
         """Returns a game as last seen, without asking the service. Raises `NotFoundError` if it never was."""
         return self._game(game).stored()
 
-    def submit(self, submission: Submission, server: str | None = None) -> tuple[Line, ...]:
-        """Sends a signed move of any player and checks its receipt. Needs no identity."""
+    def submit(self, submission: Submission, server: str | None = None, origin: str | None = None) -> tuple[Line, ...]:
+        """Sends a signed move of any player and checks its receipt. Needs no identity.
+
+        The openings of its cards go with it, so the service must be at its own address, or at one that the user has
+        confirmed, as in `register`.
+        """
         vault = self._vault(submission.entry.game)
         service = self.service(server or vault.server or self.server)
+        if origin is not None or service.pins.server_key is None:
+            service.pins.pin_server(service.meet(origin).key)
         lines = service.submit(submission)
         try:
             service.verify_submitted(submission, lines)

@@ -74,6 +74,10 @@ KeyFile = Annotated[
     typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
 ]
 Server = Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)]
+Origin = Annotated[
+    str | None,
+    typer.Option("--origin", help="The service's origin, if it is not that address.", show_default=False),
+]
 Data = Annotated[Path | None, typer.Option("--data", help="The folder of the database.", show_default=False)]
 Database = Annotated[
     str | None,

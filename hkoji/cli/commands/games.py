@@ -16,6 +16,7 @@ from hkoji.cli.commands.arguments import (
     MaxRounds,
     MoreOptions,
     Notation,
+    Origin,
     Plain,
     RulesetName,
     TieBreak,
@@ -178,13 +179,14 @@ def submit(
         str, typer.Argument(metavar="FILE", help="A signed move; - for standard input.", show_default=False)
     ],
     server: Annotated[str | None, typer.Option("--server", help="The service; default: the game's, or yours.")] = None,
+    origin: Origin = None,
     json: Json = False,
 ) -> None:
     """Send a signed move, from any machine."""
     from hkoji.cli.games.move import submit
 
     out.json = json
-    submit(client(), out, file, server)
+    submit(client(), out, file, server, origin)
 
 
 @commands.command(epilog="Example: printf 'next\nshow 2714\n' | hkoji batch")
