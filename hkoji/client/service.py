@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -33,7 +34,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
-from hkoji.errors import ForbiddenError, HkojiError, LoginError, NotFoundError, TrustError
+from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.line import MAX_LINE_BYTES, Line, parse_log, read_line
@@ -64,6 +65,16 @@ _LONGEST_WAIT: Final = 60
 def utc_now() -> str:
     """Returns the time in the form of entries."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+@contextmanager
+def _signed() -> Iterator[None]:
+    """Says of a `NetworkError` of the block, which sends what is signed and on disk, that nothing is lost."""
+    try:
+        yield
+    except NetworkError as error:
+        error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
+        raise
 
 
 class Service:
@@ -129,7 +140,8 @@ class Service:
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
         """Gives a player a new key, for which the old one has signed."""
-        self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
+        with _signed():
+            self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
 
     def revoke(self, name: str, text: str, sig: str) -> None:
         """Revokes a player's key."""
@@ -138,7 +150,8 @@ class Service:
     def recover(self, name: str, text: str, sig: str, code: str) -> tuple[EarlierKey, ...]:
         """Gives a new key to a player whose key is revoked. Returns the player's earlier keys."""
         value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
-        answer = self._request("POST", path, value, most=_LONGEST_PAGE)
+        with _signed():
+            answer = self._request("POST", path, value, most=_LONGEST_PAGE)
         return read_earlier_keys(answer)
 
     def earlier_keys(self, name: str) -> tuple[EarlierKey, ...]:
@@ -256,7 +269,9 @@ class Service:
         game = submission.entry.game
         body = format_submission(submission).encode()
         path = f"/v1/games/{game}/entries"
-        return read_lines(self._request("POST", path, game=game, body=body, most=_LONGEST_VIEW))
+        with _signed():
+            answer = self._request("POST", path, game=game, body=body, most=_LONGEST_VIEW)
+        return read_lines(answer)
 
     def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
         """Asks to replace a revoked key of the player by the new one. Returns the line that this has added."""

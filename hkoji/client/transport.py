@@ -207,9 +207,7 @@ class Transport:
 
     def _broken(self, error: Exception) -> NetworkError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return NetworkError(
-            self.url, reason, hint=tell("nothing is lost: give the same command again, and it sends the same bytes")
-        )
+        return NetworkError(self.url, reason, hint=tell("nothing was changed here; give the same command again later"))
 
 
 class TimedConnection(http.client.HTTPConnection):

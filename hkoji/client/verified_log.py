@@ -174,7 +174,9 @@ class VerifiedLog:
             if shown is not None:
                 verify_head(kept, shown.seq, shown.head)
             verify_taken(taken, new)
-            return self.accept(known, new, shown)
+            found = self.accept(known, new, shown)
+        self.vault.confirm()
+        return found
 
     def _lines_and_view(self, new: tuple[Line, ...], after: int) -> tuple[tuple[Line, ...], ViewAnswer]:
         """Returns new lines after the entry `after`, with those that the view brings, and the view."""
