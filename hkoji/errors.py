@@ -303,8 +303,8 @@ class TooLargeError(HkojiError):
 
     code = "too-large"
 
-    def __init__(self, what: str, limit: int) -> None:
-        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit))
+    def __init__(self, what: str, limit: int, *, hint: str = "") -> None:
+        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit), hint=hint)
         self.what = what
         self.limit = limit
 

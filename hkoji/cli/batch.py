@@ -62,7 +62,8 @@ def _answer(command: Any, out: CommandOutput, line: str) -> dict[str, Any]:  # A
     try:
         _run(command, out, _split(line))
     except HkojiError as error:
-        return {"ok": False, "command": shown, "error": error_json(error)}
+        failed = {"ok": False, "command": shown, "error": error_json(error)}
+        return failed if out.kept is None else {**failed, "result": out.kept}
     return {"ok": True, "command": shown, "result": out.kept}
 
 
