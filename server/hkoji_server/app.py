@@ -23,6 +23,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
@@ -43,7 +44,7 @@ from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.waiting_hub import WaitingHub
-from hkoji_server.settings import Settings, load, parse_bind, parse_rate
+from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store, verify_opens
@@ -87,13 +88,12 @@ async def _identify(
 
 
 def _limits(settings: Settings) -> RateLimits:
-    if not (settings.limit_address or settings.limit_player):
+    texts = (settings.limit_address, settings.limit_player, settings.limit_registrations)
+    if not any(texts):
         return RateLimits()
+    address, player, registrations = (Rate(*parse_rate(text)) if text else None for text in texts)
     rates = open_rates(location_of(settings))
-    address, player = (
-        Rate(*parse_rate(text)) if text else None for text in (settings.limit_address, settings.limit_player)
-    )
-    return RateLimits(rates, address=address, player=player)
+    return RateLimits(rates, address=address, player=player, registrations=registrations)
 
 
 class Application:
@@ -153,7 +153,11 @@ class Application:
             )
             keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
             games = Games(store, sources, key, cached=settings.cached_games, limits=limits)
-            hub = self._hub = WaitingHub(store, most=settings.max_waiting)
+            hub = self._hub = WaitingHub(
+                store,
+                most=settings.max_waiting,
+                of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
+            )
             self.router.routes = make_log_routes(players, games, hub, store)
             add_health_routes(self.api, Readiness(store))
             for router in (
@@ -185,7 +189,7 @@ class Application:
         logged = settings.log_level in ("debug", "info")
         app = RequestFrame(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
         if settings.trusted_proxy:
-            app = ProxyHeadersMiddleware(app, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
+            app = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
         return app
 
 
@@ -197,6 +201,7 @@ def create_app(
     metrics: Metrics | None = None,
 ) -> Application:
     """Returns the application. `address` is the origin of a new store for which none is set."""
+    use_fastest()
     return Application(settings, sources or ClockAndEntropy(), address=address, metrics=metrics)
 
 

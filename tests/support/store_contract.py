@@ -340,6 +340,7 @@ class StoreContract(WaitingContract):
             "invited": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
             "free": {"status": "open", "host": "carol"},
             "over": {"status": "finished", "host": "carol", "guest": "alice", "reason": "charm", "winner": 1},
+            "cancelled": {"status": "cancelled", "host": "carol", "invite": "alice", "reason": "cancel"},
             "offered": {"status": "offered"},
         }
         for number, (name, fields) in enumerate(rows.items()):
@@ -349,12 +350,15 @@ class StoreContract(WaitingContract):
         def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
             return [made[each.game] for each in run(store.games(Query(**wanted)))]
 
-        assert listed() == ["over", "free", "invited", "theirs", "mine"]
+        assert listed() == ["cancelled", "over", "free", "invited", "theirs", "mine"]
         assert listed(status="open") == ["free", "invited"]
         assert listed(status="finished") == ["over"]
-        assert listed(player="alice") == ["theirs", "mine", "invited", "over"]
+        assert listed(status="cancelled") == ["cancelled"]
+        assert listed(player="alice") == ["theirs", "mine", "invited", "cancelled", "over"]
         assert listed(player="alice", status="open") == ["invited"]
         assert listed(player="bob") == ["invited", "theirs", "mine"]
+        assert listed(player="alice", status="finished") == ["over"]
+        assert listed(player="alice", status="cancelled") == ["cancelled"]
         assert listed(player="alice", status="playing") == ["theirs", "mine"]
         assert listed(player="alice", waiting=True) == ["mine", "invited"]
         assert listed(player="alice", waiting=True, status="playing") == ["mine"]
@@ -375,7 +379,7 @@ class StoreContract(WaitingContract):
         fields: dict[str, dict[str, Any]] = {  # Any: fields by name
             "playing": {"status": "playing", "host": "alice", "guest": "bob", "to_move": "alice"},
             "invitation": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
-            "withdrawn": {"status": "finished", "host": "bob", "invite": "alice", "reason": "cancelled"},
+            "withdrawn": {"status": "cancelled", "host": "bob", "invite": "alice", "reason": "cancel"},
         }
         made: dict[str, str] = {}
         for number, name in enumerate(["playing", "playing", *["invitation", "withdrawn"] * 4]):

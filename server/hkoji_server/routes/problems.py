@@ -162,6 +162,8 @@ def answer(status: int, code: str, detail: str, hint: str, members: dict[str, An
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after" in members:
         headers["Retry-After"] = str(members["retry_after"])
+        # A client over a limit does not keep its connection, which is a limited place too.
+        headers["Connection"] = "close"
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 

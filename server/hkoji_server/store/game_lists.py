@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Subquery, bindparam, func, literal_column, or_, select, tuple_, union_all
 
+from hkoji.game.course import OVER
 from hkoji_server.store.contract import GameSummary, Query
 from hkoji_server.store.tables import GAME
 
@@ -32,6 +33,8 @@ _GUEST: Final[Conditions] = (GAME.c.guest == _PLAYER,)
 _INVITED: Final[Conditions] = (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None))
 _OWES: Final[Conditions] = (GAME.c.to_move == _PLAYER,)
 _OWN: Final = ((_HOST, "open"), (_HOST, "playing"), (_GUEST, "playing"))
+# Only a game that nobody has joined can be cancelled.
+_ENDED: Final = ((_HOST, "finished"), (_GUEST, "finished"), (_HOST, "cancelled"), (_INVITED, "cancelled"))
 _PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status)
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
@@ -41,7 +44,7 @@ class Rank(IntEnum):
 
     GOING_ON = 0
     INVITATION = 1
-    FINISHED = 2
+    OVER = 2
 
 
 def cursor_of(query: Query, last: GameSummary) -> str:
@@ -49,8 +52,8 @@ def cursor_of(query: Query, last: GameSummary) -> str:
     place = f"{last.created}~{last.game}"
     if query.player is None or query.prefix:
         return place
-    if last.status == "finished":
-        rank = Rank.FINISHED
+    if last.status in OVER:
+        rank = Rank.OVER
     else:
         rank = Rank.INVITATION if last.guest is None and last.host != query.player else Rank.GOING_ON
     return f"{place}~{rank.value}"
@@ -124,7 +127,7 @@ def _of_player(form: ListStatement) -> Select[Any]:
         ranked += [(Rank.GOING_ON, _OWES, "playing")]
     else:
         ranked += [(Rank.GOING_ON, seat, status) for seat, status in _OWN]
-        ranked += [(Rank.FINISHED, seat, "finished") for seat in (_HOST, _GUEST, _INVITED)]
+        ranked += [(Rank.OVER, seat, status) for seat, status in _ENDED]
     start = form.after or Rank.GOING_ON
     walks = [
         _walk(rank, seat, status, (_older(GAME.c.created),) if form.after is rank else (), form.limit)
@@ -146,7 +149,7 @@ def going_on(limit: int, invitations: int) -> Select[Any]:
     since = GAME.c.ended >= bindparam("b_since")
 
     def ended(seat: Conditions) -> Select[Any]:
-        return _keys(Rank.FINISHED).where(*seat, since)
+        return _keys(Rank.OVER).where(*seat, since)
 
     own = [_walk(Rank.GOING_ON, seat, status, (), limit) for seat, status in _OWN]
     invited = _walk(Rank.INVITATION, _INVITED, "open", (), invitations)
