@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
-_STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
+if TYPE_CHECKING:
+    from hkoji.client import Client
+
+STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
 
 
 def games(client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None) -> None:
@@ -42,7 +44,7 @@ def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], em
                 (
                     each["game"][:8],
                     each["ruleset"]["name"],
-                    translate(_STATUS.get(each["status"], each["status"])),
+                    translate(STATUS.get(each["status"], each["status"])),
                     each["host"] or "",
                     each["guest"] or "",
                     str(each["round"] or ""),
