@@ -17,6 +17,7 @@ MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -B
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Print what is kept here, and do not ask the service.")]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Do not ask for confirmation. Without a terminal there is no question.")
 ]
@@ -106,6 +107,10 @@ KeyFile = Annotated[
     typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
 ]
 Server = Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)]
+Origin = Annotated[
+    str | None,
+    typer.Option("--origin", help="The service's origin, if it is not that address.", show_default=False),
+]
 Data = Annotated[Path | None, typer.Option("--data", help="The folder of the database.", show_default=False)]
 Database = Annotated[
     str | None,

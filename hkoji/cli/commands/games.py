@@ -17,6 +17,8 @@ from hkoji.cli.commands.arguments import (
     MaxRounds,
     MoreOptions,
     Notation,
+    Offline,
+    Origin,
     Plain,
     RulesetName,
     TieBreak,
@@ -88,31 +90,32 @@ def games(
             autocompletion=completion.one_of("open", "playing", "finished"),
         ),
     ] = None,
+    offline: Offline = False,
     json: Json = False,
 ) -> None:
     """List your games, or those open to join."""
     from hkoji.cli.games.lists import games
 
     out.json = json
-    games(client(), out, everybody=open_ or all_, status="open" if open_ else status)
+    games(client(), out, everybody=open_ or all_, status="open" if open_ else status, offline=offline)
 
 
 @commands.command("next", epilog="Example: hkoji next --json")
-def next_(json: Json = False) -> None:
+def next_(offline: Offline = False, json: Json = False) -> None:
     """List the games that wait for you."""
     from hkoji.cli.games.lists import waiting
 
     out.json = json
-    waiting(client(), out)
+    waiting(client(), out, offline=offline)
 
 
 @commands.command(epilog="Example: hkoji show 2714")
-def show(game: Game, json: Json = False, plain: Plain = False) -> None:
+def show(game: Game, offline: Offline = False, json: Json = False, plain: Plain = False) -> None:
     """Show a game as you see it, and what you can do."""
     from hkoji.cli.games.show import show
 
     out.json, out.plain = json, plain
-    show(client(), out, game)
+    show(client(), out, game, offline=offline)
 
 
 @commands.command(
@@ -205,13 +208,14 @@ def submit(
         str, typer.Argument(metavar="FILE", help="A signed move; - for standard input.", show_default=False)
     ],
     server: Annotated[str | None, typer.Option("--server", help="The service; default: the game's, or yours.")] = None,
+    origin: Origin = None,
     json: Json = False,
 ) -> None:
     """Send a signed move, from any machine."""
     from hkoji.cli.games.move import submit
 
     out.json = json
-    submit(client(), out, file, server)
+    submit(client(), out, file, server, origin)
 
 
 @commands.command(epilog="Example: printf 'next\nshow 2714\n' | hkoji batch")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hkoji.cli import completion
-from hkoji.cli.commands.arguments import Json, KeyFile, Server, Yes, client
+from hkoji.cli.commands.arguments import Json, KeyFile, Origin, Server, Yes, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -28,12 +28,16 @@ def init(
 
 
 @commands.command(epilog="Example: hkoji register --server https://hanamikoji.example")
-def register(server: Server, json: Json = False) -> None:
-    """Register at a service, which becomes your default."""
+def register(server: Server, origin: Origin = None, json: Json = False) -> None:
+    """Register at a service, which becomes your default.
+
+    If the service states another origin than the address you give, you must confirm it: a terminal asks you, and
+    elsewhere you give --origin. Ask the operator first.
+    """
     from hkoji.cli.player import identity
 
     out.json = json
-    identity.register(client(), out, server)
+    identity.register(client(), out, server, origin)
 
 
 @commands.command()
@@ -99,6 +103,7 @@ def revoke(
 def recover(
     name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
     server: Server,
+    origin: Origin = None,
     key: KeyFile = None,
     json: Json = False,
 ) -> None:
@@ -109,7 +114,7 @@ def recover(
     from hkoji.cli.player import keys
 
     out.json = json
-    keys.recover(client(), out, name, server, key)
+    keys.recover(client(), out, name, keys.RecoverOptions(server, origin, key))
 
 
 @commands.command(epilog="Example: hkoji trust alice SHA256:…")
