@@ -196,6 +196,8 @@ _UNKNOWN: Final = object()
 
 def _process(parameter: Any, by_typer: Any, context: Any, value: Any) -> Any:  # Any: Typer's types, and any values
     """Returns what Typer's conversion and the parameter's callback make of a value."""
+    if value is None and context.resilient_parsing:
+        return None  # for completion nothing is required yet
     plain = _plain(parameter, value)
     if plain is _UNKNOWN:
         return by_typer(context, value)
