@@ -40,9 +40,7 @@ def serve(
     ] = None,
     workers: Annotated[
         str | None,
-        typer.Option(
-            "--workers", help="Number of processes [1], or auto: one for each processor.", show_default=False
-        ),
+        typer.Option("--workers", help="Number of processes [1], or auto: one for each processor.", show_default=False),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,

@@ -26,11 +26,11 @@ from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import (
     CHALLENGE,
+    CODE,
     ENTRY,
     GAME,
     OPENING,
     PLAYER,
-    RECOVERY,
     RETIRED,
     SECRET,
     SERVICE,
@@ -39,7 +39,7 @@ from hkoji_server.store.tables import (
 
 _BUSY_SECONDS: Final = 30
 _PAGE: Final = 500
-_COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE)
+_COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE, CODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Maintenance:
         """Deletes expired logins, and gives unused space back. Moves wait meanwhile. Raises `StorageError`."""
         try:
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                for table in (TOKEN, CHALLENGE, RECOVERY):
+                for table in (TOKEN, CHALLENGE, CODE):
                     connection.execute(delete(table).where(table.c.expires <= now))
                 connection.execute(text("VACUUM"))
                 if isinstance(self._location, Path):

@@ -10,11 +10,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, BindParameter, ClauseElement, Dialect, bindparam, select
+from sqlalchemy import BigInteger, BindParameter, ClauseElement, Dialect, Text, bindparam, select
 
 from hkoji.errors import HkojiError
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store.contract import Append, GameSummary
+from hkoji_server.store.expired import any_expired
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, going_on, listed
 from hkoji_server.store.tables import ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, SERVICE, TOKEN
 
@@ -50,6 +51,7 @@ class ReadStatements:
         self.token: Final = text(
             select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
         )
+        self.any_expired: Final = text(any_expired(bindparam("b_now", type_=Text), bindparam("b_before", type_=Text)))
         self.head: Final = text(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == game))
         self.summary: Final = text(select(*SUMMARY_COLUMNS).where(GAME.c.game == game))
         self.lines: Final = text(

@@ -15,8 +15,9 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
   before a revocation was committed has its transaction number from `HOLD` by then, so it is one of the transactions
   that run right after that commit. The revocation waits until all of these have ended before it returns. So after
   `revoke_key` has returned, no further entry of that key appears, and no append needs a lock on the player.
-- *A key belongs to one player for ever*, a key is replaced once, a recovery code is used once. These are decisions in
-  several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+- *A key belongs to one player for ever*, a key is replaced once, a code is used as often as it allows. These are
+  decisions in several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+- *An offer is removed or opened.* A removal locks the rows of its games, and leaves out those that an append holds.
 - *A challenge is taken once.* Only one statement can delete a row.
 - *Lost connections.* Reads are sent again. So are an append and a new game, because the store can recognise them: if
   the place is taken and contains exactly the lines that were to be written, byte for byte, they have been written. For
@@ -35,7 +36,7 @@ from typing import Final, TypeVar
 from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection
 
-from hkoji.errors import ConflictError, RevokedError, StorageError
+from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
@@ -159,8 +160,9 @@ class PostgresStore(SqlStore):
         if not moved and not (tries > 1 and await self._contains(append.game, *append.lines)):
             if revoked:
                 raise RevokedError(revoked, parse_public_key(append.key).fingerprint)
-            seq, head = held or (-1, "")
-            raise ConflictError(append.game, seq=seq, head=head)
+            if held is None:
+                raise NotFoundError(tell("game"), append.game)
+            raise ConflictError(append.game, seq=held[0], head=held[1])
         self._hints.publish(hint_of(append))
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
