@@ -103,11 +103,11 @@ class Client:
             self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
         return self._services[url]
 
-    def register(self, server: str) -> Service:
-        """Registers at a service, pins its key, and makes it the player's service."""
+    def register(self, server: str, code: str | None = None) -> Service:
+        """Registers at a service, pins its key, and makes it the player's service. Some services ask for a code."""
         _ = self.identity
         service = self.service(server)
-        service.register()
+        service.register(code)
         self.home.update_config(server=service.url)
         return service
 
@@ -218,19 +218,27 @@ class Client:
         with locked(self.home.path / "games"):
             started = self.home.started()
             game = started.pop("game", None)
-            if game is None or started != wanted or not self._vault(game).exists:
-                line = service.offer(ruleset)
-                game = line.entry.game
-                with self._hold(self._game(game)) as held:
-                    offered = held.take_offer(line)
-                if offered.course.setup.ruleset != ruleset:
-                    raise TrustError(
-                        tell("the service offered another game than requested"), hint=tell("nothing was signed")
-                    )
-                self.home.set_started({**wanted, "game": game})
+            if game is not None and started == wanted and self._vault(game).exists:
+                try:
+                    return self._open(game, invite)
+                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
+                    self.home.set_started({})
+            line = service.offer(ruleset)
+            game = line.entry.game
             with self._hold(self._game(game)) as held:
-                position = held.open(invite)
-            self.home.set_started({})
+                offered = held.take_offer(line)
+            if offered.course.setup.ruleset != ruleset:
+                raise TrustError(
+                    tell("the service offered another game than requested"), hint=tell("nothing was signed")
+                )
+            self.home.set_started({**wanted, "game": game})
+            return self._open(game, invite)
+
+    def _open(self, game: str, invite: entry_kinds.Invite | None) -> Position:
+        """Opens the game that `new` has asked for."""
+        with self._hold(self._game(game)) as held:
+            position = held.open(invite)
+        self.home.set_started({})
         return position
 
     @contextmanager

@@ -101,10 +101,11 @@ class Service:
 
     # --- players --------------------------------------------------------------------------------------------------
 
-    def register(self) -> None:
+    def register(self, code: str | None = None) -> None:
         """Registers the player, and pins the service's key and origin, and the player's own key under their name.
 
-        Raises `TrustError` for a changed key, or an origin that is another service's.
+        `code` is the operator's, which some services ask for. Raises `TrustError` for a changed key, or an origin that
+        is another service's.
         """
         from hkoji.log import sshsig
         from hkoji.log.statement import make_registration
@@ -116,7 +117,8 @@ class Service:
         key = identity.key_at(self.url)
         statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=service.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
-        self._request("POST", "/v1/players", {"text": statement.text, "sig": encode_base64(sig)})
+        request = {"text": statement.text, "sig": encode_base64(sig)}
+        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
         self.pins.pin_player(identity.name, key)
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:

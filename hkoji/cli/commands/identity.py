@@ -27,12 +27,21 @@ def init(
 
 
 @commands.command(epilog="Example: hkoji register --server https://hanamikoji.example")
-def register(server: Server, json: Json = False) -> None:
+def register(
+    server: Server,
+    code: Annotated[
+        str | None,
+        typer.Option(
+            "--code", help="The code from the operator, if one is needed; - to ask for it.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Register at a service, which becomes your default."""
     from hkoji.cli.player import identity
 
     out.json = json
-    identity.register(client(), out, server)
+    identity.register(client(), out, server, code)
 
 
 @commands.command()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
-from hkoji.cli.input import confirm, read_input
+from hkoji.cli.input import confirm, read_code, read_input
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
@@ -86,13 +85,7 @@ def recover(client: Client, out: CommandOutput, name: str, server: str, key: Pat
     """Gets the player's name back with a new key and the operator's code."""
     from hkoji.client.transport import parse_url
 
-    if sys.stdin.isatty() and not out.keep:
-        from getpass import getpass
-
-        code = getpass(_("Code from the operator: "))
-    else:
-        code = read_input(out, "-", 1024).decode("ascii", "replace")
-    identity = client.keys.recover(name, parse_url(server), code.strip(), key)
+    identity = client.keys.recover(name, parse_url(server), read_code(out), key)
     lost = [each.fingerprint for each in client.service(server).pins.every.get(name, ())[1:]]
     out.result(
         {"name": name, "key": identity.key.text, "fingerprint": identity.key.fingerprint, "lost": lost},

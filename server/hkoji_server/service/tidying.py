@@ -25,7 +25,7 @@ _MOST: Final = 200
 _PAUSE: Final = 0.1
 
 
-async def tidy(
+async def remove_in_steps(
     store: Store, now: str, offered_before: str, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> Removed:
     """Removes offers made before a time that nobody has opened, and what has expired, and returns how many of each."""
@@ -45,7 +45,7 @@ async def tidy_at_intervals(store: Store, sources: ClockAndEntropy, offer_lifeti
     while True:
         await asyncio.sleep(PACE * chance.uniform(0.5, 1.0))
         try:
-            removed = await tidy(store, sources.at(), sources.at(-offer_lifetime))
+            removed = await remove_in_steps(store, sources.at(), sources.at(-offer_lifetime))
         except HkojiError as error:
             log.warning("could not tidy", reason=str(error))
         else:

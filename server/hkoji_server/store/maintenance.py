@@ -146,6 +146,13 @@ class Maintenance:
             loose = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(20)
         return (*(line for line in found if line != "ok"), *(f"{row[0]}: a row of no {row[2]}" for row in loose))
 
+    def codes_of_nobody(self) -> int:
+        """Returns how many codes belong to a player who does not exist, or allow nothing."""
+        unknown = CODE.c.name.is_not(None) & CODE.c.name.not_in(select(PLAYER.c.name))
+        with self._reading() as connection:
+            found = select(func.count()).select_from(CODE).where(unknown | (CODE.c.uses < 1))
+            return int(connection.execute(found).scalar_one())
+
     def strays(self) -> int:
         """Returns how many rows belong to no game."""
         with self._reading() as connection:
