@@ -219,6 +219,23 @@ class TrustError(HkojiError):
         self.reason = reason
 
 
+class OtherOriginError(TrustError):
+    """A service that is reached at `url` says that it is `origin`, and the user has not confirmed that."""
+
+    def __init__(self, url: str, origin: str) -> None:
+        super().__init__(
+            tell("{url} says that it is another address, {origin}", url=url, origin=origin),
+            hint=tell(
+                "nothing was signed or kept: somebody who passes your requests on could log in as you; use {origin} "
+                "itself, or, if its operator confirms that {url} is that service, add --origin {origin}",
+                url=url,
+                origin=origin,
+            ),
+        )
+        self.url = url
+        self.origin = origin
+
+
 class NotShownError(TrustError):
     """The player's own cards are missing: the service has not shown them yet, but may do so soon."""
 
@@ -286,8 +303,8 @@ class TooLargeError(HkojiError):
 
     code = "too-large"
 
-    def __init__(self, what: str, limit: int) -> None:
-        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit))
+    def __init__(self, what: str, limit: int, *, hint: str = "") -> None:
+        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit), hint=hint)
         self.what = what
         self.limit = limit
 

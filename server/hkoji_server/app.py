@@ -24,6 +24,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
@@ -115,12 +116,16 @@ class Application:
             title="hkoji",
             version=__version__,
             description=_DESCRIPTION,
+            # The framework's pages load scripts from elsewhere. Its redirects lead where the request's `Host` says.
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
             # Nothing leaves the machine because of an environment variable.
             telemetry={"tracing": False, "metrics": False, "logs": False},
         )
         problems.install(self.api)
         openapi.install(self.api)
-        self.router = Router(default=self.api, lifespan=self._lifespan)
+        self.router = Router(default=self.api, lifespan=self._lifespan, redirect_slashes=False)
         self._outermost: ASGIApp = self.router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -210,6 +215,7 @@ def create_app(
     metrics: Metrics | None = None,
 ) -> Application:
     """Returns the application. `address` is the origin of a new store for which none is set."""
+    use_fastest()
     return Application(settings, sources or ClockAndEntropy(), address=address, metrics=metrics)
 
 

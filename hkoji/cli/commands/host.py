@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Data, Database, Json
 from hkoji.cli.output import out
 
@@ -84,11 +85,20 @@ def serve(
     log_level: Annotated[
         str | None,
         typer.Option(
-            "--log-level", help="debug, info (a line per request), warning or error [warning].", show_default=False
+            "--log-level",
+            help="debug, info (a line per request), warning or error [warning].",
+            show_default=False,
+            autocompletion=completion.one_of("debug", "info", "warning", "error"),
         ),
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option("--log-format", help="json or text [json].", show_default=False)
+        str | None,
+        typer.Option(
+            "--log-format",
+            help="json or text [json].",
+            show_default=False,
+            autocompletion=completion.one_of("json", "text"),
+        ),
     ] = None,
     config: Annotated[
         Path | None,

@@ -158,7 +158,13 @@ def _table(rows: Sequence[tuple[str, object]]) -> str:
 
 
 def _status(name: str) -> str:
-    names = {"offered": _("offered, not opened"), "open": _("open"), "playing": _("playing"), "finished": _("finished")}
+    names = {
+        "offered": _("offered, not opened"),
+        "open": _("open"),
+        "playing": _("playing"),
+        "finished": _("finished"),
+        "cancelled": _("cancelled"),
+    }
     return names.get(name, name)
 
 

@@ -171,7 +171,7 @@ def validation_problem(error: RequestValidationError) -> JSONResponse:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     detail = f"{shorten(place)}: {shorten(str(first['msg']), 160)}"
-    return answer(400, "invalid", detail, "see /docs for what this takes", {})
+    return answer(400, "invalid", detail, "see /openapi.json for what this takes", {})
 
 
 def http_problem(error: HTTPException) -> JSONResponse:
