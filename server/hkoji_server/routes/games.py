@@ -17,6 +17,7 @@ from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
+from hkoji_server.settings import Registration
 from hkoji_server.store import contract
 from hkoji_server.store.game_lists import cursor_of
 
@@ -27,7 +28,14 @@ Cursor = Annotated[
 
 
 def make_games_router(
-    players: Players, games: Games, store: contract.Store, sources: ClockAndEntropy, *, origin: str, key: str
+    players: Players,
+    games: Games,
+    store: contract.Store,
+    sources: ClockAndEntropy,
+    *,
+    origin: str,
+    key: str,
+    registration: Registration,
 ) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
@@ -36,12 +44,13 @@ def make_games_router(
 
     @router.get("/service", response_model=models.ServiceModel, tags=["service"])
     async def service() -> Any:
-        """The service's name, version and key."""
+        """The service's name, version and key, and who may register."""
         return {
             "name": "hkoji",
             "version": __version__,
             "origin": origin,
             "key": key,
+            "registration": registration,
             "rulesets": sorted(RULESETS),
             "time": sources.at(),
         }
