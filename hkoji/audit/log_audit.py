@@ -9,7 +9,7 @@ fingerprint. Expected keys come from outside, never from the log alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, ParamSpec
 
@@ -123,17 +123,11 @@ def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: Map
     work, entries = _parse(log, pins or {})
     _chain(work)
     _keys(work)
-    before = len(work.findings)
     signed = LogSignatures(work.lines, work.bodies, work.keyring, map_checks)
-    # Steps 6 to 9 come first, so that signatures are verified beside them. Their results count if all signatures hold.
-    ahead = replace(work, lines=list(work.lines), bodies=list(work.bodies), findings=list(work.findings), notes={})
-    course = _contents(ahead)
     _signatures(work, signed)
     _receipts(work, signed)
-    if len(work.findings) == before:
-        work = replace(ahead, notes=work.notes | ahead.notes)
-    else:
-        course = _contents(work)
+    _commitments(work)
+    course = _replay(work)
     for step in LOG_STEPS:
         work.notes.setdefault(step, tell("not reached") if work.findings or not work.lines else tell("holds"))
     return Audit(
@@ -149,23 +143,17 @@ def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: Map
     )
 
 
-def _contents(work: _Work) -> Course | None:
-    """6 to 9."""
-    _commitments(work)
-    return _replay(work)
-
-
 def _parse(log: str | bytes, pins: ExpectedKeys) -> tuple[_Work, int]:
     """1: exact bytes, known kinds, exactly their keys. Weak keys are found here and reported by step 3."""
     work = _Work([], [], Keyring(pins))
     failed: HkojiError | None = None
     try:
         for line in parse_lines(log):
-            body: EntryBody = entry_kinds.Resign()
             try:
                 body = parse_body(line.entry.kind, line.entry.body)
             except WeakKeyError as error:
                 work.weak[len(work.lines)] = error
+                body = entry_kinds.Resign()  # in place of what cannot be read; step 3 cuts the log here
             work.lines.append(line)
             work.bodies.append(body)
     except HkojiError as error:
@@ -242,19 +230,14 @@ def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> H
 
 def _signatures(work: _Work, signed: LogSignatures) -> None:
     """4: each entry is signed by the key that is valid for its author at that entry; the proofs of new keys verify."""
-    places = signed.places
-    done = 0
-    for done, error in enumerate(signed.entries, 1):
-        if error is not None:
-            work.fail(AuditStep.SIGNATURES, places[done - 1], error)
-            return
-    number = places[-1] + 1 if places else 0
-    if number < len(work.lines):
-        unnamed = _error(verify_key_named, work.lines[number].entry.by, None)
+    if signed.fault:
+        work.fail(AuditStep.SIGNATURES, signed.stop, signed.fault)
+    elif signed.stop < len(work.lines):
+        unnamed = _error(verify_key_named, work.lines[signed.stop].entry.by, None)
         assert unnamed
-        work.fail(AuditStep.SIGNATURES, number, unnamed)
+        work.fail(AuditStep.SIGNATURES, signed.stop, unnamed)
     else:
-        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=done)
+        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=signed.verified)
 
 
 def _receipts(work: _Work, signed: LogSignatures) -> None:
@@ -320,7 +303,7 @@ def _replay(work: _Work) -> Course | None:
     lines = tuple(work.lines)
     if not lines:
         return None
-    knowledge = public_knowledge(lines)
+    knowledge = public_knowledge(lines, work.bodies)
     course: Course | None = None
     moves = 0
     for number, (line, body) in enumerate(zip(lines, tuple(work.bodies), strict=True)):
