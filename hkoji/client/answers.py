@@ -82,7 +82,8 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         return errors.GameOverError(shorten(game, 32))
     if answer.status == 429:
         wait = value.get("retry_after")
-        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
+        reason = detail if value.get("detail") else None
+        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1, reason)
     if code == errors.BusyError.code and answer.status == 503:
         wait = value.get("retry_after")
         return errors.BusyError(wait if type(wait) is int and wait >= 0 else 5)

@@ -44,7 +44,7 @@ from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.waiting_hub import WaitingHub
-from hkoji_server.settings import Settings, load, parse_bind, parse_rate
+from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store, verify_opens
@@ -88,13 +88,12 @@ async def _identify(
 
 
 def _limits(settings: Settings) -> RateLimits:
-    if not (settings.limit_address or settings.limit_player):
+    texts = (settings.limit_address, settings.limit_player, settings.limit_registrations)
+    if not any(texts):
         return RateLimits()
+    address, player, registrations = (Rate(*parse_rate(text)) if text else None for text in texts)
     rates = open_rates(location_of(settings))
-    address, player = (
-        Rate(*parse_rate(text)) if text else None for text in (settings.limit_address, settings.limit_player)
-    )
-    return RateLimits(rates, address=address, player=player)
+    return RateLimits(rates, address=address, player=player, registrations=registrations)
 
 
 class Application:
@@ -115,12 +114,16 @@ class Application:
             title="hkoji",
             version=__version__,
             description=_DESCRIPTION,
+            # The framework's pages load scripts from elsewhere. Its redirects lead where the request's `Host` says.
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
             # Nothing leaves the machine because of an environment variable.
             telemetry={"tracing": False, "metrics": False, "logs": False},
         )
         problems.install(self.api)
         openapi.install(self.api)
-        self.router = Router(default=self.api, lifespan=self._lifespan)
+        self.router = Router(default=self.api, lifespan=self._lifespan, redirect_slashes=False)
         self._outermost: ASGIApp = self.router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -150,7 +153,11 @@ class Application:
             )
             keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
             games = Games(store, sources, key, cached=settings.cached_games, limits=limits)
-            hub = self._hub = WaitingHub(store, most=settings.max_waiting)
+            hub = self._hub = WaitingHub(
+                store,
+                most=settings.max_waiting,
+                of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
+            )
             self.router.routes = make_log_routes(players, games, hub, store)
             add_health_routes(self.api, Readiness(store))
             for router in (
@@ -182,7 +189,7 @@ class Application:
         logged = settings.log_level in ("debug", "info")
         app = RequestFrame(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
         if settings.trusted_proxy:
-            app = ProxyHeadersMiddleware(app, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
+            app = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
         return app
 
 

@@ -23,6 +23,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import ConflictError
 from hkoji.game.commitments import Opening
+from hkoji.game.course import STATUSES
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.store_contract import append_of, summary
@@ -33,7 +34,7 @@ LATER = "2027-01-01T00:00:00Z"
 QUERIES = [
     Query(status=status, player=player, waiting=waiting, prefix=prefix, after=after)
     for status, (player, waiting), prefix, after in itertools.product(
-        (None, "open", "playing", "finished"),
+        (None, *STATUSES),
         ((None, False), ("alice", False), ("alice", True)),
         (None, "abcd"),
         (None, AFTER),

@@ -170,6 +170,9 @@ class StoreContract(WaitingContract):
             run(store.recover(replace(new, key=three), "second", now))
         with pytest.raises(RevokedError):
             run(store.add_player(Player("carol", one, AT, "text", "sig")))
+        run(store.add_token("b", "alice", later, now, two))
+        run(store.revoke_key(gone))  # changes nothing, and so ends no login
+        assert run(store.token("b", now)) == "alice"
 
     def test_nothing_is_appended_for_a_revoked_key(self, store: Store) -> None:
         key = PrivateKey.from_seed(b"\x01" * 32).public.text
@@ -325,6 +328,7 @@ class StoreContract(WaitingContract):
             "invited": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
             "free": {"status": "open", "host": "carol"},
             "over": {"status": "finished", "host": "carol", "guest": "alice", "reason": "charm", "winner": 1},
+            "cancelled": {"status": "cancelled", "host": "carol", "invite": "alice", "reason": "cancel"},
             "offered": {"status": "offered"},
         }
         for number, (name, fields) in enumerate(rows.items()):
@@ -334,10 +338,13 @@ class StoreContract(WaitingContract):
         def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
             return [made[each.game] for each in run(store.games(Query(**wanted)))]
 
-        assert listed() == ["over", "free", "invited", "theirs", "mine"]
+        assert listed() == ["cancelled", "over", "free", "invited", "theirs", "mine"]
         assert listed(status="open") == ["free", "invited"]
         assert listed(status="finished") == ["over"]
-        assert listed(player="alice") == ["over", "invited", "theirs", "mine"]
+        assert listed(status="cancelled") == ["cancelled"]
+        assert listed(player="alice") == ["cancelled", "over", "invited", "theirs", "mine"]
+        assert listed(player="alice", status="finished") == ["over"]
+        assert listed(player="alice", status="cancelled") == ["cancelled"]
         assert listed(player="alice", status="playing") == ["theirs", "mine"]
         assert listed(player="alice", waiting=True) == ["invited", "mine"]
         assert listed(player="dave") == []

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Data, Database, Json
 from hkoji.cli.output import out
 
@@ -14,7 +15,7 @@ commands = typer.Typer()
 admin = typer.Typer(help="Maintain a service: back up, restore, check, revoke.", no_args_is_help=True)
 
 
-@commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers 2")
+@commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers auto")
 def serve(
     data: Annotated[
         Path | None, typer.Option("--data", help="The folder of the database; created if missing.", show_default=False)
@@ -39,7 +40,8 @@ def serve(
         typer.Option("--origin", help="Its address for players, as in https://my.example.", show_default=False),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", help="Number of processes [1].", show_default=False)
+        str | None,
+        typer.Option("--workers", help="Number of processes [1], or auto: one for each processor.", show_default=False),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
@@ -58,11 +60,11 @@ def serve(
     ] = None,
     limit_address: Annotated[
         str | None,
-        typer.Option("--limit-address", help="The limit for one address, as in 600/minute.", show_default=False),
+        typer.Option("--limit-address", help="The limit for one address [1200/minute], or off.", show_default=False),
     ] = None,
     limit_player: Annotated[
         str | None,
-        typer.Option("--limit-player", help="The limit for one player, as in 300/minute.", show_default=False),
+        typer.Option("--limit-player", help="The limit for one player [600/minute], or off.", show_default=False),
     ] = None,
     request_timeout: Annotated[
         float | None,
@@ -79,11 +81,20 @@ def serve(
     log_level: Annotated[
         str | None,
         typer.Option(
-            "--log-level", help="debug, info (a line per request), warning or error [warning].", show_default=False
+            "--log-level",
+            help="debug, info (a line per request), warning or error [warning].",
+            show_default=False,
+            autocompletion=completion.one_of("debug", "info", "warning", "error"),
         ),
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option("--log-format", help="json or text [json].", show_default=False)
+        str | None,
+        typer.Option(
+            "--log-format",
+            help="json or text [json].",
+            show_default=False,
+            autocompletion=completion.one_of("json", "text"),
+        ),
     ] = None,
     config: Annotated[
         Path | None,

@@ -120,7 +120,13 @@ def stats(out: CommandOutput, data: Path | None, database: str | None) -> None:
 
 
 def _status(name: str) -> str:
-    names = {"offered": _("offered, not opened"), "open": _("open"), "playing": _("playing"), "finished": _("finished")}
+    names = {
+        "offered": _("offered, not opened"),
+        "open": _("open"),
+        "playing": _("playing"),
+        "finished": _("finished"),
+        "cancelled": _("cancelled"),
+    }
     return names.get(name, name)
 
 

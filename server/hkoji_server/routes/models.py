@@ -15,7 +15,7 @@ from hkoji_server.store.contract import GameSummary, Player, RetiredKey
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
-Status = Literal["open", "playing", "finished"]
+Status = Literal["open", "playing", "finished", "cancelled"]
 After = Annotated[int, Query(ge=-1, le=2**31, description="Only entries after the one with this number")]
 Wait = Annotated[int, Query(ge=0, description="Wait for a new entry for this many seconds, at most 60")]
 
@@ -152,7 +152,7 @@ class ResultModel(_Model):
     """How a game ended."""
 
     reason: str
-    winner: int | None
+    winner: int | None = Field(description="The winning seat; null for a shared win and for a cancelled game")
 
 
 class SummaryModel(_Model):

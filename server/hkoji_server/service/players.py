@@ -44,11 +44,11 @@ class Players:
         self._token_lifetime = token_lifetime
         self._challenge_lifetime = challenge_lifetime
 
-    async def register(self, text: str, sig: str) -> tuple[Player, bool]:
-        """Registers the name and key of a signed registration; True if they are new.
+    async def register(self, text: str, sig: str, *, address: str | None = None) -> tuple[Player, bool]:
+        """Registers the name and key of a signed registration; True if they are new. `address` is the client's.
 
         Raises `ExistsError` when the name or the key is taken, `SignatureError`, `ForbiddenError` for another
-        service's origin, `MalformedError`, `WeakKeyError`.
+        service's origin, `TooManyError`, `MalformedError`, `WeakKeyError`.
         """
         statement = parse_registration(text)
         if statement.name == SERVER_NAME:
@@ -57,9 +57,12 @@ class Players:
         sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
         self._verify_origin(statement.origin)
         player = Player(statement.name, statement.key.text, self._sources.at(), text, encode_base64(blob))
-        holder = await self._store.add_player(player)
+        holder = await self._store.player(player.name)
         if holder is None:
-            return player, True
+            await self._limits.admit_registration(address)
+            holder = await self._store.add_player(player)
+            if holder is None:
+                return player, True
         if (holder.name, holder.key) == (player.name, player.key):
             verify_not_revoked(await self._store.retired(holder.key))
             return holder, False

@@ -214,8 +214,8 @@ class Store(Protocol):
     async def revoke_key(self, retired: RetiredKey) -> None:
         """Revokes a player's key, the current one or an earlier one, and ends all the player's logins.
 
-        A key that has been revoked before stays as it is. After this returns, no further entry signed with the key
-        appears. Raises `ForbiddenError` if the player never had the key.
+        A key that has been revoked before stays as it is, and no login ends. After this returns, no further entry
+        signed with the key appears. Raises `ForbiddenError` if the player never had the key.
         """
 
     async def allow_recovery(self, name: str, digest: str, expires: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, or_, select, tuple_, union_all
 
+from hkoji.game.course import STATUSES
 from hkoji_server.store.contract import GameSummary, Query
 from hkoji_server.store.tables import GAME
 
@@ -28,7 +29,6 @@ _SEATS: Final[tuple[Conditions, ...]] = (
     (GAME.c.guest == _PLAYER,),
     (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None)),
 )
-_STATUSES: Final = ("open", "playing", "finished")
 _PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status, GAME.c.created)
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
@@ -73,7 +73,7 @@ def listed(form: ListStatement) -> Select[Any]:
     """Selects the games that match, newest first. Games that have not been opened are in no list."""
     if form.player and not (form.waiting or form.prefix):
         older = (_older(GAME.c.created),) if form.after else ()
-        statuses = (form.status,) if form.status else _STATUSES
+        statuses = (form.status,) if form.status else STATUSES
         walks = [_walk(SUMMARY_COLUMNS, seat, each, older, form.limit) for seat in _SEATS for each in statuses]
         return _merged(walks, form.limit)
     wanted = [_SHOWN]

@@ -71,15 +71,19 @@ def replace(connection: Connection, player: Player, retired: RetiredKey) -> None
 
 
 def revoke(connection: Connection, retired: RetiredKey) -> None:
-    """Revokes a key."""
+    """Revokes a key. If it is revoked already, nothing changes.
+
+    In particular, no login ends then: everybody can read the statement of a revocation and send it again.
+    """
     before = _retired(connection, retired.key)
-    if before is None and _key_of(connection, retired.name) != retired.key:
+    holder = before.name if before else retired.name if _key_of(connection, retired.name) == retired.key else None
+    if holder != retired.name:
         raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
-    elif before.name != retired.name:
-        raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
-    elif not before.revoked:
+    elif before.revoked:
+        return
+    else:
         connection.execute(update(RETIRED).where(RETIRED.c.key == retired.key).values(**asdict(retired)))
     connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
 

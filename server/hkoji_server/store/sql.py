@@ -13,6 +13,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, delete, insert, select, update
 
 from hkoji.game.commitments import Opening
+from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store import game_lists, player_keys
 from hkoji_server.store.contract import (
@@ -164,4 +165,4 @@ class SqlStore(Store):
 
     async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
         rows = await self._rows(self._reads.places(limit), {"b_player": player, "b_since": since})
-        return {game: GamePlace(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}
+        return {game: GamePlace(seq, updated, status in OVER) for game, seq, updated, status, _ in rows}

@@ -13,6 +13,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, BindParameter, ClauseElement, Dialect, bindparam, select
 
 from hkoji.errors import HkojiError
+from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store.contract import Append, GameSummary
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, going_on, listed
@@ -90,8 +91,8 @@ def outline_values(append: Append) -> Values:
 
 
 def summary_values(summary: GameSummary) -> Values:
-    """Returns the row of a game: its summary, and when it ended if it is finished."""
-    return {**summary._asdict(), "ended": summary.updated if summary.status == "finished" else None}
+    """Returns the row of a game: its summary, and when it ended if it is over."""
+    return {**summary._asdict(), "ended": summary.updated if summary.status in OVER else None}
 
 
 def entry_values(line: Line) -> Values:

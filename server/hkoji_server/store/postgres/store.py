@@ -12,8 +12,8 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
   before it began. The rows that `history` reads in several statements are only ever added to, and are cut to the same
   length.
 - *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked. An append that checked
-  before a revocation was committed has its transaction number from `HOLD` by then, so it is one of the transactions
-  that run right after that commit. The revocation waits until all of these have ended before it returns. So after
+  before a revocation was committed has its transaction number from `HOLD` by then. After that commit the revocation
+  takes a number too, which is higher, and returns when all transactions with lower numbers have ended. So after
   `revoke_key` has returned, no further entry of that key appears, and no append needs a lock on the player.
 - *A key belongs to one player for ever*, a key is replaced once, a recovery code is used once. These are decisions in
   several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
@@ -56,8 +56,11 @@ _MOST: Final = 10
 _MOST_DECISIONS: Final = 16
 _PACE: Final = 0.005
 _PATIENCE: Final = 10.0
-_UNDER_WAY: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
-_ENDED: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %(before)s::xid8"
+_NUMBER: Final = "SELECT pg_current_xact_id()::text"
+"""Takes a transaction number, which is higher than all that were taken before. A snapshot alone would not do: it knows
+only the numbers up to the last transaction that has ended, and a transaction with a higher one may be running."""
+_ENDED: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %(number)s::xid8"
+"""Whether all transactions with lower numbers have ended."""
 
 
 class PostgresStore(SqlStore):
@@ -93,10 +96,10 @@ class PostgresStore(SqlStore):
     async def revoke_key(self, retired: RetiredKey) -> None:
         await super().revoke_key(retired)
         # Wait for the appends that may not have seen the revocation: see above.
-        ((before,),) = await self._rows(_UNDER_WAY, {})
+        ((number,),) = await self._rows(_NUMBER, {})
         async with asyncio.timeout(_PATIENCE) as limit:
             try:
-                while not (await self._rows(_ENDED, {"before": before}))[0][0]:
+                while not (await self._rows(_ENDED, {"number": number}))[0][0]:
                     await asyncio.sleep(_PACE)
             except asyncio.CancelledError as error:
                 if not limit.expired():
