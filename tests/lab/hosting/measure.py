@@ -23,8 +23,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
+
+from hkoji_server.settings import processors
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "hosting"
 HKOJI: Final = Path(sys.executable).with_name("hkoji")
@@ -140,7 +143,8 @@ def write_files(trial: Trial) -> Path:
         for old, new in changes.items():
             text = text.replace(old, new)
         if name == "service.toml":
-            text += 'limit_address = "120/minute"\n'  # so that it is reached soon, also on a slow machine
+            # So that they are reached soon, also on a slow machine.
+            text += 'limit_address = "120/minute"\nmax_address_waiting = 2\n'
         if name == "nginx.conf":
             text = (
                 f"pid {folder}/pid; error_log {folder}/error; worker_processes 1;\nevents {{}}\nhttp {{\n"
@@ -213,6 +217,12 @@ def play(trial: Trial) -> None:
     trial.see("the board is shown", trial.hkoji("show", game[:8], home="alice")[0] == 0)
     status, _, said = trial.ask(f"/v1/games/{game}/events?wait=1")
     trial.see("events pass the proxy", status == 200 and "data:" in said)
+    places = 2 * processors()
+    with ThreadPoolExecutor(places + 9) as pool:
+        path = f"/v1/games/{game}/events?wait=5"
+        waited = [each[0] for each in pool.map(lambda _: trial.ask(path), range(places + 9))]
+    trial.see("one address waits only in its share of the places", {*waited} == {200, 429})
+    trial.see("no more than the share of each worker", waited.count(200) <= places)
     code, said = trial.hkoji("doctor", home="alice")
     trial.see("a player's doctor finds nothing that fails", code == 0)
 
