@@ -321,6 +321,12 @@ class TooManyError(HkojiError):
         self.retry_after = retry_after
 
 
+class TooManyGamesError(HkojiError):
+    """The player has as many open games, or as many open invitations of one player, as a service allows."""
+
+    code = "too-many-games"
+
+
 class BusyError(HkojiError):
     """The service has no room for another waiting request. `retry_after` is in seconds."""
 
@@ -341,6 +347,15 @@ class UsageError(HkojiError):
     """A command that cannot be carried out as given."""
 
     code = "usage"
+
+
+class InterruptionError(HkojiError):
+    """A command that the user has stopped with Ctrl-C."""
+
+    code = "interrupted"
+
+    def __init__(self) -> None:
+        super().__init__(tell("interrupted; acknowledged moves are kept"))
 
 
 class CancelledError(HkojiError):

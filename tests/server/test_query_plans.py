@@ -30,6 +30,7 @@ from tests.support.store_contract import append_of, summary
 from tests.support.table import AT, Table
 
 AFTER = "2026-01-01T00:00:00Z~" + "0" * 32
+"""In the list of a player this is a place among the games that go on."""
 LATER = "2027-01-01T00:00:00Z"
 QUERIES = [
     Query(status=status, player=player, waiting=waiting, prefix=prefix, after=after)
@@ -37,7 +38,7 @@ QUERIES = [
         (None, *STATUSES),
         ((None, False), ("alice", False), ("alice", True)),
         (None, "abcd"),
-        (None, AFTER),
+        (None, AFTER, f"{AFTER}~1", f"{AFTER}~2"),
     )
 ]
 SEATS = "host|guest|invite"
@@ -48,7 +49,7 @@ NEWEST = "the list of all games, of which the newest are taken"
 
 async def every_method(store: Store) -> None:
     """Calls every method of the contract, so that each statement is used."""
-    table, offered = Table(seed=3).begin().play(4), Table(seed=4)
+    table, offered = Table(seed=3).begin().play(4), Table(seed=5)
     one, two, three, four = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3, 4))
     await store.add_identity("key", "http://one")
     await store.identity()
@@ -74,6 +75,9 @@ async def every_method(store: Store) -> None:
     first = append_of(table, 0, (table.lines[1],), openings=(Opening(1, 0, "A", "aa"),), key=three)
     await store.append(first)
     await store.append(append_of(table, 1, (table.lines[2], table.lines[3]), outline=False))
+    other = Table(seed=4).begin()
+    await store.add_game(NewGame(summary(other, 1), other.lines[0], "5e" * 32, "alice"))
+    await store.append(append_of(other, 0, (other.lines[1],), opens=True))
     with pytest.raises(ConflictError):
         await store.append(first)
     await store.head(table.game)
@@ -84,7 +88,7 @@ async def every_method(store: Store) -> None:
     for query in QUERIES:
         await store.games(query)
     await store.heads([table.game, "another"])
-    await store.places("alice", AT, 10)
+    await store.places("alice", AT, 10, 10)
     await store.add_game(NewGame(summary(offered, 1), offered.lines[0], "5e" * 32, "alice"))
     await store.remove_expired(LATER, LATER, 10)
     await store.verify_ready()
@@ -161,12 +165,13 @@ def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) ->
         (Query(status="open"), "game_status (status=?)"),
         (Query(status="finished", after=AFTER), "game_status (status=? AND (created,game)<(?,?))"),
         (Query(player="alice", waiting=True, status="playing"), "game_waiting (to_move=?)"),
+        (Query(player="alice", waiting=True), "game_invite (invite=? AND status=?)"),
         (Query(player="alice", status="playing"), "game_host (host=? AND status=?)"),
         (
-            Query(player="alice", status="open", after=AFTER),
+            Query(player="alice", status="playing", after=AFTER),
             "game_guest (guest=? AND status=? AND (created,game)<(?,?))",
         ),
-        (Query(player="alice", after=AFTER), "game_invite (invite=? AND status=? AND (created,game)<(?,?))"),
+        (Query(player="alice", after=f"{AFTER}~1"), "game_invite (invite=? AND status=? AND (created,game)<(?,?))"),
         (Query(prefix="abcd", player="alice", status="playing", after=AFTER), "PRIMARY KEY (game>? AND game<?)"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from hkoji_server.store.contract import (
+    MOST_INVITATIONS,
+    MOST_OPEN,
     Append,
     GameSummary,
     NewGame,
@@ -22,8 +25,17 @@ from hkoji_server.store.contract import (
     RetiredKey,
     Store,
 )
+from hkoji_server.store.game_lists import cursor_of
 
-from hkoji.errors import ConflictError, ExistsError, ForbiddenError, IllegalError, NotFoundError, RevokedError
+from hkoji.errors import (
+    ConflictError,
+    ExistsError,
+    ForbiddenError,
+    IllegalError,
+    NotFoundError,
+    RevokedError,
+    TooManyGamesError,
+)
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
@@ -392,11 +404,15 @@ class StoreContract(WaitingContract):
         assert listed(status="open") == ["free", "invited"]
         assert listed(status="finished") == ["over"]
         assert listed(status="cancelled") == ["cancelled"]
-        assert listed(player="alice") == ["cancelled", "over", "invited", "theirs", "mine"]
+        assert listed(player="alice") == ["theirs", "mine", "invited", "cancelled", "over"]
+        assert listed(player="alice", status="open") == ["invited"]
+        assert listed(player="bob") == ["invited", "theirs", "mine"]
         assert listed(player="alice", status="finished") == ["over"]
         assert listed(player="alice", status="cancelled") == ["cancelled"]
         assert listed(player="alice", status="playing") == ["theirs", "mine"]
-        assert listed(player="alice", waiting=True) == ["invited", "mine"]
+        assert listed(player="alice", waiting=True) == ["mine", "invited"]
+        assert listed(player="alice", waiting=True, status="playing") == ["mine"]
+        assert listed(player="alice", waiting=True, status="finished") == []
         assert listed(player="dave") == []
         over = next(game for game, name in made.items() if name == "over")
         assert listed(prefix=over[:6]) == ["over"]
@@ -404,10 +420,85 @@ class StoreContract(WaitingContract):
         for wanted in ({}, {"player": "alice"}, {"status": "open"}, {"player": "alice", "waiting": True}):
             paged: list[str] = []
             after: str | None = None
-            while page := run(store.games(Query(limit=1, after=after, **wanted))):
+            while page := run(store.games(query := Query(limit=1, after=after, **wanted))):
                 paged.append(made[page[0].game])
-                after = f"{page[0].created}~{page[0].game}"
+                after = cursor_of(query, page[0])
             assert paged == listed(**wanted)
+
+    def test_invitations_stand_behind_the_games_that_a_player_plays(self, store: Store) -> None:
+        fields: dict[str, dict[str, Any]] = {  # Any: fields by name
+            "playing": {"status": "playing", "host": "alice", "guest": "bob", "to_move": "alice"},
+            "invitation": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
+            "withdrawn": {"status": "cancelled", "host": "bob", "invite": "alice", "reason": "cancel"},
+        }
+        made: dict[str, str] = {}
+        for number, name in enumerate(["playing", "playing", *["invitation", "withdrawn"] * 4]):
+            with with_game(store, number, created=f"2026-01-{number + 1:02}T00:00:00Z", **fields[name]) as table:
+                made[table.game] = name
+
+        def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
+            return [made[each.game] for each in run(store.games(Query(player="alice", limit=3, **wanted)))]
+
+        assert listed() == ["playing", "playing", "invitation"]
+        assert listed(waiting=True) == ["playing", "playing", "invitation"]
+        for limits, kinds in (((1, 9), ["playing"]), ((9, 3), ["playing", "playing"])):
+            found = [made[game] for game in run(store.places("alice", "2026-01-01T00:00:00Z", *limits))]
+            assert [each for each in found if each == "playing"] == kinds
+            left = min(limits[1], 4)
+            assert [each for each in found if each == "invitation"] == ["invitation"] * left
+        assert len(run(store.places("alice", "2026-01-01T00:00:00Z", 9, 99))) == 10
+
+    # --- limits on open games -------------------------------------------------------------------------------------
+
+    def test_a_host_has_only_so_many_open_games_and_invitations_of_one_player(self, store: Store) -> None:
+        def open_one(seed: int, invite: str | None, host: str = "alice") -> Table:
+            with with_game(store, seed) as table:
+                after = summary(table, 2, status="open", host=host, invite=invite, to_move=invite)
+                run(store.append(append_of(table, 0, (table.lines[1],), summary=after, opens=True)))
+                return table
+
+        for name in ("alice", "carol"):
+            run(store.add_player(Player(name, f"key of {name}", AT, "text", "sig")))
+        tables = [open_one(seed, "bob") for seed in range(MOST_INVITATIONS)]
+        with pytest.raises(TooManyGamesError, match="3 open invitations to bob"):
+            open_one(100, "bob")
+        refused = Table(seed=100).begin()
+        assert run(store.head(refused.game)) == (0, refused.lines[0].entry.head)
+        open_one(101, "bob", host="carol")
+        open_one(102, "dave")
+        seeds = iter(range(103, 200))
+        while len(run(store.games(Query(player="alice", status="open")))) < MOST_OPEN:
+            open_one(next(seeds), None)
+        with pytest.raises(TooManyGamesError, match="20 open games"):
+            open_one(next(seeds), None)
+        assert len(run(store.games(Query(player="alice", status="open")))) == MOST_OPEN
+        joined = tables[0]
+        after = summary(joined, 3, status="playing", host="alice", guest="bob", invite="bob")
+        run(store.append(append_of(joined, 1, (joined.lines[2],), summary=after)))
+        open_one(next(seeds), "bob")
+        with pytest.raises(ConflictError):  # an entry that has lost its place hears that first
+            run(store.append(append_of(joined, 0, (joined.lines[1],), opens=True)))
+
+    def test_hosts_who_open_many_games_at_once_open_no_more_than_they_may(self, opened: Opened) -> None:
+        with opened() as one, opened() as two:
+            run(one.add_player(Player("alice", "key", AT, "text", "sig")))
+            appends = []
+            for seed in range(12):
+                with with_game(one, seed) as table:
+                    after = summary(table, 2, status="open", host="alice", invite="bob", to_move="bob")
+                    appends.append(append_of(table, 0, (table.lines[1],), summary=after, opens=True))
+
+            async def race() -> list[BaseException | None]:
+                stores = itertools.cycle((one, two))
+                return await asyncio.gather(*(next(stores).append(each) for each in appends), return_exceptions=True)
+
+            results = run(race())
+            refused = [each for each in results if each is not None]
+            assert [type(each) for each in refused] == [TooManyGamesError] * (12 - MOST_INVITATIONS)
+            found = run(one.games(Query(player="bob")))
+            assert {each.game for each in found} == {
+                each.game for each, result in zip(appends, results, strict=True) if result is None
+            }
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str
         openings=accepted.refereed.openings[len(before.openings) :],
         summary=summarise(accepted.refereed, created=""),
         outline=_outline(before.course) != _outline(accepted.refereed.course),
+        opens=before.course.stage is Stage.OPEN,
         key=key,
     )
 

@@ -165,9 +165,9 @@ class SqlStore(Store):
         rows = await self._rows(self._reads.games(game_lists.statement_of(query)), game_lists.values_of(query))
         return tuple(map(GameSummary._make, rows))
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
-        rows = await self._rows(self._reads.places(limit), {"b_player": player, "b_since": since})
-        return {game: GamePlace(seq, updated, status in OVER) for game, seq, updated, status, _ in rows}
+    async def places(self, player: str, since: str, limit: int, invitations: int) -> Mapping[str, GamePlace]:
+        rows = await self._rows(self._reads.places(limit, invitations), {"b_player": player, "b_since": since})
+        return {game: GamePlace(seq, updated, status in OVER) for game, seq, updated, status in rows}
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ class GameTable(SQLModel, table=True):
         # and a move updates one index only: the one of the player who owes the next entry. The indexes of a player's
         # games begin with the status, and finished games have another index by the time they ended. So a query for
         # the few games that go on does not read the many that are finished.
-        _index("waiting", "to_move IS NOT NULL", "to_move", "created"),
+        _index("waiting", "to_move IS NOT NULL AND status = 'playing'", "to_move", "created"),
         *(_index(seat, where, seat, "status", "created") for seat, where in _SEATS.items()),
         *(_index(f"{seat}_ended", f"{where} AND ended IS NOT NULL", seat, "ended") for seat, where in _SEATS.items()),
         _index("status", "status != 'offered'", "status", "created"),
