@@ -86,8 +86,8 @@ def games(
         str | None,
         typer.Option(
             "--status",
-            help="open, playing or finished.",
-            autocompletion=completion.one_of("open", "playing", "finished"),
+            help="open, playing, finished or cancelled.",
+            autocompletion=completion.one_of("open", "playing", "finished", "cancelled"),
         ),
     ] = None,
     offline: Offline = False,
