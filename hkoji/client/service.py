@@ -15,14 +15,14 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from hkoji.client.answers import (
-    EarlierKey,
+    PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
     problem,
     read_challenge,
     read_description,
-    read_earlier_keys,
     read_lines,
+    read_player,
     read_summary,
     read_text,
     read_token,
@@ -52,6 +52,13 @@ _PAGE: Final = "200"
 _TRIES: Final = 3
 _LONGEST_WAIT: Final = 60
 """How often, and for how many seconds in all, the client waits for a service that asks for it."""
+
+
+REPLACED: Final = tell(
+    "if you have changed or recovered your key on another machine, copy its key file from there, and take it up with "
+    "`hkoji rekey --key FILE`; if you have not, somebody else has: ask the operator"
+)
+"""The hint for a player whose key is no longer that of their name."""
 
 
 def utc_now() -> str:
@@ -139,14 +146,14 @@ class Service:
         """Revokes a player's key."""
         self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
 
-    def recover(self, name: str, text: str, sig: str, code: str) -> tuple[EarlierKey, ...]:
-        """Gives a new key to a player whose key is revoked. Returns the player's earlier keys."""
+    def recover(self, name: str, text: str, sig: str, code: str) -> PlayerAnswer:
+        """Gives a new key to a player whose key is revoked."""
         answer = self._request("POST", f"/v1/players/{name}/recovery", {"text": text, "sig": sig, "code": code})
-        return read_earlier_keys(answer)
+        return read_player(answer)
 
-    def earlier_keys(self, name: str) -> tuple[EarlierKey, ...]:
-        """Returns the keys that a player had before, as the service reports them."""
-        return read_earlier_keys(self._request("GET", f"/v1/players/{name}"))
+    def player(self, name: str) -> PlayerAnswer:
+        """Returns a player's keys, as the service reports them."""
+        return read_player(self._request("GET", f"/v1/players/{name}"))
 
     def _successors(self, name: str) -> tuple[NewKey, ...]:
         """Returns the changes of a player's key that both keys have signed; none without an answer."""
@@ -154,7 +161,7 @@ class Service:
 
         found: list[NewKey] = []
         try:
-            for each in self.earlier_keys(name):
+            for each in self.player(name).earlier:
                 if each.text is None or each.sig is None or each.new_sig is None:
                     continue
                 step = parse_new_key(each.text)
@@ -324,9 +331,7 @@ class Service:
             self._token = read_token(self._request("POST", "/v1/login", value))
         except ForbiddenError as error:
             if identity.next is None:
-                error.hint = error.hint or tell(
-                    "if you have changed your key on another machine, copy the folder HKOJI_HOME from there to here"
-                )
+                error.hint = error.hint or REPLACED
                 raise
             raise LoginError(
                 tell("your change of key is not finished yet: {reason}", reason=error),
