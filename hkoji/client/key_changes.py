@@ -16,8 +16,8 @@ from hkoji.client.files import locked
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, make_key
 from hkoji.client.pins import registered
-from hkoji.client.service import Service, utc_now
-from hkoji.errors import ExistsError, HkojiError, LoginError, UsageError
+from hkoji.client.service import REPLACED, Service, utc_now
+from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, UsageError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation, parse_revocation
@@ -170,7 +170,11 @@ class KeyChanges:
             sigs = [identity.signer_of(key).sign(sshsig.NEW_KEY, statement.message) for key in (new, old)]
             sent = [statement.text, *map(encode_base64, sigs)]
             self._home.update_config(next={**pending, "sent": {**pending["sent"], url: sent}})
-        service.new_key(identity.name, *sent)
+        try:
+            service.new_key(identity.name, *sent)
+        except ForbiddenError as error:
+            error.hint = error.hint or REPLACED
+            raise
         service.pins.pin_player(identity.name, new)
         self._moved(url)
 

@@ -192,7 +192,8 @@ class VerifiedLog:
 
     def accept(self, known: KnownGame | None, new: tuple[Line, ...], shown: ViewAnswer | None) -> KnownGame:
         """Verifies new lines and a view, and keeps them."""
-        if known is not None and not new and (shown is None or (known.view and shown.view.text == known.view.text)):
+        same = shown is None or (known and known.seat is not None and known.view and shown.view.text == known.view.text)
+        if known is not None and not new and same:
             return known
         lines = (*(known.lines if known else ()), *new)
         if not lines:
