@@ -16,8 +16,8 @@ from hkoji.client.files import locked
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, make_key
 from hkoji.client.pins import registered
-from hkoji.client.service import REPLACED, Service, utc_now
-from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, UsageError
+from hkoji.client.service import REPLACED, Service, unregistered, utc_now
+from hkoji.errors import ExistsError, ForbiddenError, HkojiError, UsageError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation, parse_revocation
@@ -200,5 +200,5 @@ class KeyChanges:
     def _origin(self, url: str) -> str:
         origin = self._service(url).pins.origin
         if origin is None:
-            raise LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
+            raise unregistered(url)
         return origin

@@ -61,6 +61,11 @@ REPLACED: Final = tell(
 """The hint for a player whose key is no longer that of their name."""
 
 
+def unregistered(url: str) -> LoginError:
+    """Returns the error for a service at which the player has to register first."""
+    return LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
+
+
 def utc_now() -> str:
     """Returns the time in the form of entries."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -261,8 +266,11 @@ class Service:
     def submit(self, submission: Submission) -> tuple[Line, ...]:
         """Sends an entry. Returns the lines that it has added, to be checked with `verify_submitted`.
 
-        Raises one of `REFUSALS` if the service refuses it.
+        Its openings go only to a service whose key is pinned at this address, after `meet`. Raises `LoginError` for
+        another one, and one of `REFUSALS` if the service refuses the entry.
         """
+        if self.pins.server_key is None:
+            raise unregistered(self.url)
         game = submission.entry.game
         body = format_submission(submission).encode()
         return read_lines(self._request("POST", f"/v1/games/{game}/entries", game=game, body=body))
@@ -309,10 +317,7 @@ class Service:
 
         identity, origin = self._identity(), self.pins.origin
         if origin is None:
-            raise LoginError(
-                tell("you are not registered at {url}", url=self.url),
-                hint=f"hkoji register --server {self.url}",
-            )
+            raise unregistered(self.url)
         statement = read_challenge(self._request("POST", "/v1/login/challenge"))
         if statement.origin != origin:
             raise TrustError(
