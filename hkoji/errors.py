@@ -303,20 +303,28 @@ class TooLargeError(HkojiError):
 
     code = "too-large"
 
-    def __init__(self, what: str, limit: int) -> None:
-        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit))
+    def __init__(self, what: str, limit: int, *, hint: str = "") -> None:
+        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit), hint=hint)
         self.what = what
         self.limit = limit
 
 
 class TooManyError(HkojiError):
-    """Too many requests. `retry_after` is in seconds."""
+    """Too many requests, or too many of what `reason` says. `retry_after` is in seconds."""
 
     code = "too-many-requests"
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after))
+    def __init__(self, retry_after: int, reason: str | None = None) -> None:
+        super().__init__(
+            reason or tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after)
+        )
         self.retry_after = retry_after
+
+
+class TooManyGamesError(HkojiError):
+    """The player has as many open games, or as many open invitations of one player, as a service allows."""
+
+    code = "too-many-games"
 
 
 class BusyError(HkojiError):

@@ -164,6 +164,12 @@ _STAGES: Final = {
 }
 
 
+STATUSES: Final = ("open", "playing", "finished", "cancelled")
+"""The statuses of the games in lists. A game that was offered and not opened yet is in no list."""
+OVER: Final = ("finished", "cancelled")
+"""The statuses of a game whose log has its `end`."""
+
+
 class EntryBody:
     """The body of an entry, as a value: the base class of all kinds. Each kind is a subclass in `entry_kinds`."""
 
@@ -221,9 +227,10 @@ class Course(NamedTuple):
 
     @property
     def status(self) -> str:
-        """The stage as lists and boards name it: `offered`, `open`, `playing` or `finished`."""
+        """The stage as lists and boards name it: `offered`, `open`, `playing`, `finished` or `cancelled`."""
         if self.finished:
-            return "finished"
+            assert self.outcome is not None
+            return "cancelled" if self.outcome.cancelled else "finished"
         return {Stage.OPEN: "offered", Stage.JOIN: "open"}.get(self.stage, "playing")
 
     @property

@@ -140,8 +140,10 @@ def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
         (folder / "view.json").unlink()
         if broken is not None:
             (folder / "view.json").write_bytes(broken)
-        for _ in range(2):
-            assert alice.json("show", game)["hand"] == hand
+        said = alice.fails(Exit.FAILURE, "show", game, "--offline")
+        assert "your cards are not in" in said
+        for words in (("show", game), ("show", game), ("show", game, "--offline")):
+            assert alice.json(*words)["hand"] == hand
 
 
 def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alice: Shell, tmp_path: Path) -> None:
