@@ -237,7 +237,7 @@ class OtherOriginError(TrustError):
 
 
 class NotShownError(TrustError):
-    """The player's own cards are missing: the service has not shown them yet, but may do so soon."""
+    """The player's own cards, or an opening of theirs, are missing here: the service may show them soon."""
 
 
 class AuditError(HkojiError):
@@ -347,6 +347,15 @@ class UsageError(HkojiError):
     """A command that cannot be carried out as given."""
 
     code = "usage"
+
+
+class InterruptionError(HkojiError):
+    """A command that the user has stopped with Ctrl-C."""
+
+    code = "interrupted"
+
+    def __init__(self) -> None:
+        super().__init__(tell("interrupted; acknowledged moves are kept"))
 
 
 class CancelledError(HkojiError):

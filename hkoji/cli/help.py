@@ -12,6 +12,7 @@ import gettext
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final, NamedTuple, get_type_hints
 
 import typer
@@ -45,14 +46,16 @@ class HelpText(NamedTuple):
     message: Text
 
 
-_found: list[HelpText] = []
+_known: Final[dict[tuple[int, str], HelpText]] = {}
 
 
+@cache
 def find(app: typer.Typer) -> tuple[HelpText, ...]:
-    """Returns all texts of a program's help. They are searched once."""
-    if not _found:
-        _found.extend(_find(app))
-    return tuple(_found)
+    """Returns all texts of a program's help. They are searched once.
+
+    Programs share records. One that is being translated already is known from then, when it was in English.
+    """
+    return tuple(_known.setdefault((id(each.holder), each.attribute), each) for each in _find(app))
 
 
 @contextlib.contextmanager

@@ -5,11 +5,12 @@
     python -m scripts.bench.moves --rounds 9 --games 8
     python -m scripts.bench.moves --free -- --workers 2        two processes, on all cores, as the system places them
 
-A real `hkoji serve` on SQLite runs without limits on addresses and players, because all load comes from one address. A
-single process has a core of its own; the load comes from another process on another core, where the raw loop runs too.
-Raw loop and load take turns, a round each; the first round only warms up.
-Ratios are of each round, and their medians are printed. The server's processor time counts all its threads and
-processes, kernel included: unlike moves a second it hardly depends on other work on the machine.
+A real `hkoji serve` on SQLite runs without limits for an address or a player, because all load comes from one address.
+Options such as `--limit-address 999999/second` show what counting costs. A single process has a core of its own; the
+load comes from another process on another core, where the raw loop runs too. Raw loop and load take turns, a round
+each; the first round only warms up. Ratios are of each round, and their medians are printed. The server's processor
+time counts all its threads and processes, kernel included: unlike moves a second it hardly depends on other work on the
+machine.
 """
 
 from __future__ import annotations

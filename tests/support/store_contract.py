@@ -18,14 +18,24 @@ from hkoji_server.store.contract import (
     Append,
     GameSummary,
     NewGame,
+    OperatorCode,
     Player,
     Query,
+    Removed,
     RetiredKey,
     Store,
 )
 from hkoji_server.store.game_lists import cursor_of
 
-from hkoji.errors import ConflictError, ExistsError, ForbiddenError, IllegalError, RevokedError, TooManyGamesError
+from hkoji.errors import (
+    ConflictError,
+    ExistsError,
+    ForbiddenError,
+    IllegalError,
+    NotFoundError,
+    RevokedError,
+    TooManyGamesError,
+)
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
@@ -153,7 +163,7 @@ class StoreContract(WaitingContract):
         now, later = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
         run(store.add_token("a", "alice", later, now))
         new, gone = replace(alice, key=two, text="recovered"), RetiredKey(one, "alice", AT, True)
-        run(store.allow_recovery("alice", "code", later))
+        run(store.add_code(OperatorCode("code", later, name="alice")))
         for retired in (replace(gone, key=two), replace(gone, name="bob")):
             with pytest.raises(ForbiddenError):
                 run(store.revoke_key(retired))
@@ -173,7 +183,7 @@ class StoreContract(WaitingContract):
             with pytest.raises(RevokedError):
                 run(work)
         assert run(store.player("alice")) == alice
-        run(store.allow_recovery("alice", "second", later))
+        run(store.add_code(OperatorCode("second", later, name="alice")))
         with pytest.raises(ForbiddenError):
             run(store.recover(new, "code", now))  # the earlier code
         run(store.recover(new, "second", now))
@@ -185,6 +195,43 @@ class StoreContract(WaitingContract):
         run(store.add_token("b", "alice", later, now, two))
         run(store.revoke_key(gone))  # changes nothing, and so ends no login
         assert run(store.token("b", now)) == "alice"
+
+    def test_a_code_allows_as_many_registrations_as_it_says_however_many_try_at_once(self, store: Store) -> None:
+        keys = [PrivateKey.from_seed(bytes([n]) * 32).public.text for n in range(1, 10)]
+        players = [Player(f"player{n}", key, AT, "text", "sig") for n, key in enumerate(keys)]
+        run(store.add_code(OperatorCode("code", "2027-01-01T00:00:00Z", uses=3)))
+
+        async def race() -> list[Player | BaseException | None]:
+            return await asyncio.gather(*(store.add_player(each, "code") for each in players), return_exceptions=True)
+
+        results = run(race())
+        assert results.count(None) == 3
+        assert sum(isinstance(each, ForbiddenError) for each in results) == 6
+        registered = [run(store.player(each.name)) is not None for each in players]
+        assert registered == [each is None for each in results]
+        taken = players[registered.index(True)]
+        assert run(store.add_player(taken, "code")) == taken  # again, without a use
+
+    def test_a_code_is_for_one_purpose_and_in_time(self, store: Store) -> None:
+        one, two = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2))
+        alice, bob = Player("alice", one, AT, "text", "sig"), Player("bob", two, AT, "text", "sig")
+        later = "2027-01-01T00:00:00Z"
+        run(store.add_player(alice))
+        run(store.add_code(OperatorCode("recovers", later, name="alice")))
+        run(store.add_code(OperatorCode("registers", later)))
+        run(store.add_code(OperatorCode("registers too", later)))
+        run(store.add_code(OperatorCode("expired", AT)))
+        for code in ("recovers", "expired", "unknown", ""):
+            with pytest.raises(ForbiddenError):
+                run(store.add_player(bob, code))
+        assert run(store.player("bob")) is None
+        run(store.revoke_key(RetiredKey(one, "alice", AT, True)))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(replace(alice, key=two), "registers", AT))
+        assert run(store.add_player(replace(bob, key=one), "registers")) == alice  # which leaves the code as it was
+        assert run(store.add_player(bob, "registers")) is None
+        with pytest.raises(ForbiddenError):
+            run(store.add_player(replace(bob, name="carol", key="ssh-ed25519 x"), "registers"))
 
     def test_nothing_is_appended_for_a_revoked_key(self, store: Store) -> None:
         key = PrivateKey.from_seed(b"\x01" * 32).public.text
@@ -267,9 +314,12 @@ class StoreContract(WaitingContract):
             append = append_of(table, 1, (table.lines[2],), openings=(Opening(2, 0, "A", "aa" * 32),))
             if "seq" in wrong:
                 wrong = {"seq": 0}
-            with pytest.raises(ConflictError) as raised:
-                run(store.append(replace(append, **wrong)))
-            if "game" not in wrong:
+            if "game" in wrong:
+                with pytest.raises(NotFoundError):
+                    run(store.append(replace(append, **wrong)))
+            else:
+                with pytest.raises(ConflictError) as raised:
+                    run(store.append(replace(append, **wrong)))
                 assert (raised.value.seq, raised.value.head) == (1, table.lines[1].entry.head)
             assert (run(store.summary(table.game)), run(store.history(table.game))) == before
 
@@ -449,3 +499,58 @@ class StoreContract(WaitingContract):
             assert {each.game for each in found} == {
                 each.game for each, result in zip(appends, results, strict=True) if result is None
             }
+
+    # --- what is no longer needed ---------------------------------------------------------------------------------
+
+    def test_offers_that_nobody_opened_are_removed_and_no_other_game_is(self, store: Store) -> None:
+        old, new, now = "2026-11-19T12:00:00Z", AT, "2026-11-21T00:00:00Z"
+        kept = []
+        for seed, at in enumerate((old, old, old, new)):
+            with with_game(store, seed, created=at) as table:
+                if seed == 0:
+                    run(store.append(append_of(table, 0, (table.lines[1],))))
+                kept.extend([table.game] if seed in (0, 3) else [])
+        run(store.add_challenge("late", old))
+        run(store.add_token("late", "alice", now, old))
+        run(store.add_code(OperatorCode("late", now)))
+        run(store.add_code(OperatorCode("valid", "2026-11-22T00:00:00Z", uses=2)))
+        games = [Table(seed=seed).game for seed in range(4)]
+        assert run(store.remove_expired(old, old, 9)) == Removed(challenges=1)
+        assert [game for game in games if run(store.head(game))] == games
+        assert run(store.remove_expired(now, AT, 1)) == Removed(offers=1, logins=1, codes=1)
+        assert run(store.remove_expired(now, AT, 9)) == Removed(offers=1)
+        assert run(store.remove_expired(now, AT, 9)) == Removed()
+        assert [game for game in games if run(store.head(game))] == kept
+        for game in games:
+            there = game in kept
+            assert (run(store.history(game)) is not None, bool(run(store.lines(game)))) == (there, there)
+        assert run(store.add_player(Player("bob", "ssh-ed25519 x", now, "text", "sig"), "valid")) is None
+
+    def test_an_offer_that_is_opened_while_it_is_removed_is_there_or_is_gone(self, store: Store) -> None:
+        tables = []
+        for seed in range(40):
+            with with_game(store, seed) as table:
+                tables.append(table)
+
+        async def open_(table: Table, turns: int) -> bool:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            try:
+                await store.append(append_of(table, 0, (table.lines[1],)))
+            except NotFoundError:
+                return False
+            return True
+
+        async def race() -> tuple[list[bool], int]:
+            openings = [asyncio.ensure_future(open_(table, seed // 2)) for seed, table in enumerate(tables)]
+            removed = 0
+            while not all(opening.done() for opening in openings):
+                removed += (await store.remove_expired(AT, "2026-11-21T00:00:00Z", 3)).offers
+                await asyncio.sleep(0)  # a read of SQLite does not let others run
+            return [opening.result() for opening in openings], removed
+
+        opened, removed = run(race())
+        assert removed >= opened.count(False)
+        for table, there in zip(tables, opened, strict=True):
+            assert run(store.lines(table.game)) == (tuple(table.lines[:2]) if there else ())
+            assert (run(store.history(table.game)) is not None) == there

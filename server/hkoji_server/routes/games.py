@@ -17,9 +17,18 @@ from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
+from hkoji_server.settings import Registration
 
 
-def make_games_router(players: Players, games: Games, sources: ClockAndEntropy, *, origin: str, key: str) -> APIRouter:
+def make_games_router(
+    players: Players,
+    games: Games,
+    sources: ClockAndEntropy,
+    *,
+    origin: str,
+    key: str,
+    registration: Registration,
+) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
 
@@ -27,12 +36,13 @@ def make_games_router(players: Players, games: Games, sources: ClockAndEntropy, 
 
     @router.get("/service", response_model=models.ServiceModel, tags=["service"])
     async def service() -> Any:
-        """The service's name, version and key."""
+        """The service's name, version and key, and who may register."""
         return {
             "name": "hkoji",
             "version": __version__,
             "origin": origin,
             "key": key,
+            "registration": registration,
             "rulesets": sorted(RULESETS),
             "time": sources.at(),
         }

@@ -50,6 +50,28 @@ class RetiredKey:
     new_sig: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorCode:
+    """A code that the operator gives to people, by its digest. It can be used `uses` times before it expires.
+
+    It is for another key of the player `name` or, without a name, for new players.
+    """
+
+    digest: str
+    expires: str
+    uses: int = 1
+    name: str | None = None
+
+
+class Removed(NamedTuple):
+    """How many offers, logins, login challenges and codes were removed."""
+
+    offers: int = 0
+    logins: int = 0
+    challenges: int = 0
+    codes: int = 0
+
+
 class GameSummary(NamedTuple):
     """A game as lists show it. It repeats facts of the log for queries; where the two differ, the log is right.
 
@@ -199,10 +221,12 @@ class Store(Protocol):
     async def player(self, name: str) -> Player | None:
         """Returns a registered player."""
 
-    async def add_player(self, player: Player) -> Player | None:
+    async def add_player(self, player: Player, code: str | None = None) -> Player | None:
         """Registers a player. Returns None, or the player that has the name or the key already.
 
-        Raises `RevokedError` or `ExistsError` for a key that a player had before.
+        Unless `code` is None, the registration needs a code of the operator with this digest, and uses it.
+        Changes nothing if it raises: `RevokedError` or `ExistsError` for a key that a player had before,
+        `ForbiddenError` if there is no such code or it has expired.
         """
 
     async def retired(self, key: str) -> RetiredKey | None:
@@ -228,8 +252,8 @@ class Store(Protocol):
         signed with the key appears. Raises `ForbiddenError` if the player never had the key.
         """
 
-    async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
-        """Keeps the digest of a player's recovery code, and forgets an earlier one."""
+    async def add_code(self, code: OperatorCode) -> None:
+        """Keeps a code of the operator; one for a player's new key takes the place of an earlier one."""
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
         """Gives a player whose key is revoked the key of `player`, and uses the recovery code up.
@@ -265,7 +289,7 @@ class Store(Protocol):
 
     async def append(self, append: Append | Decide) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
-        `TooManyGamesError`.
+        `TooManyGamesError`, or `NotFoundError` for a game that is not there.
 
         A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
         raised here.
@@ -297,6 +321,11 @@ class Store(Protocol):
 
         At most `limit` games that the player has opened or joined, and at most so many `invitations`. Of each kind the
         games that go on come first, and then those that were created last.
+        """
+
+    async def remove_expired(self, now: str, offered_before: str, most: int) -> Removed:
+        """Removes what is no longer needed: offers made before that time that nobody has opened, at most `most`, and
+        expired codes, logins and challenges. An offer that is being opened stays, or its opening finds no game.
         """
 
     def listen(self, notice: Notice) -> Callable[[], None]:

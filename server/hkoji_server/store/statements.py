@@ -10,13 +10,25 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, BindParameter, ClauseElement, Dialect, bindparam, case, func, literal_column, select
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ClauseElement,
+    Dialect,
+    Text,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+)
 
 from hkoji.errors import HkojiError, TooManyGamesError
 from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
+from hkoji_server.store.expired import any_expired
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, going_on, listed
 from hkoji_server.store.tables import ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, SERVICE, TOKEN
 
@@ -52,6 +64,7 @@ class ReadStatements:
         self.token: Final = text(
             select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
         )
+        self.any_expired: Final = text(any_expired(bindparam("b_now", type_=Text), bindparam("b_before", type_=Text)))
         self.head: Final = text(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == game))
         opened = (
             select(GAME.c.invite)

@@ -14,12 +14,13 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
 - *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked. An append that checked
   before a revocation was committed has its transaction number from `HOLD` by then. After that commit the revocation
   takes a number too, which is higher, and returns when all transactions with lower numbers have ended. So after
-  `revoke_key` has returned, no further entry of that key appears, and no move needs a lock on the player.
+  `revoke_key` has returned, no further entry of that key appears, and no append needs a lock on the player.
 - *No host opens more games than allowed.* The append that opens a game also locks the row of its host, after that of
   the game, and then counts the host's open games in a statement that begins only now. So of several such appends each
   sees the games of those before it.
-- *A key belongs to one player for ever*, a key is replaced once, a recovery code is used once. These are decisions in
-  several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+- *A key belongs to one player for ever*, a key is replaced once, a code is used as often as it allows. These are
+  decisions in several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+- *An offer is removed or opened.* A removal locks the rows of its games, and leaves out those that an append holds.
 - *A challenge is taken once.* Only one statement can delete a row.
 - *Lost connections.* Reads are sent again. So are an append and a new game, because the store can recognise them: if
   the place is taken and contains exactly the lines that were to be written, byte for byte, they have been written. For
@@ -38,7 +39,7 @@ from typing import Final, TypeVar
 from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection
 
-from hkoji.errors import ConflictError, RevokedError, StorageError
+from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
@@ -167,8 +168,9 @@ class PostgresStore(SqlStore):
         if not moved and not (tries > 1 and await self._contains(append.game, *append.lines)):
             if revoked:
                 raise RevokedError(revoked, parse_public_key(append.key).fingerprint)
-            seq, head = held or (-1, "")
-            raise ConflictError(append.game, seq=seq, head=head)
+            if held is None:
+                raise NotFoundError(tell("game"), append.game)
+            raise ConflictError(append.game, seq=held[0], head=held[1])
         self._hints.publish(hint_of(append))
 
     async def _open(

@@ -6,7 +6,8 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, exists, insert, update
 
-from hkoji.errors import ConflictError
+from hkoji.errors import ConflictError, NotFoundError
+from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
 from hkoji_server.store.contract import Append, Hint, hint_of
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
@@ -45,8 +46,8 @@ ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
 def write_of(append: Append) -> Work[Hint]:
     """Returns the work that writes `append` in a transaction.
 
-    The work raises `RevokedError`, `ConflictError` or `TooManyGamesError` before it has written anything. So the writer
-    can leave it out of a batch without rolling the batch back.
+    The work raises `RevokedError`, `ConflictError`, `NotFoundError` or `TooManyGamesError` before it has written
+    anything. So the writer can leave it out of a batch without rolling the batch back.
     """
     place = advance_values(append)
     outline = outline_values(append) if append.outline else None
@@ -62,8 +63,9 @@ def write_of(append: Append) -> Work[Hint]:
             if append.key and (row := execute(READS.retired_key, place).fetchone()):
                 player_keys.verify_not_revoked(player_keys.read_retired(row))
             row = execute(READS.head, place).fetchone()
-            seq, head = row or (-1, "")
-            raise ConflictError(append.game, seq=seq, head=head)
+            if row is None:
+                raise NotFoundError(tell("game"), append.game)
+            raise ConflictError(append.game, seq=row[0], head=row[1])
         if outline:
             execute(SET_OUTLINE, outline)
         for entry in entries:
