@@ -321,6 +321,12 @@ class TooManyError(HkojiError):
         self.retry_after = retry_after
 
 
+class TooManyGamesError(HkojiError):
+    """The player has as many open games, or as many open invitations of one player, as a service allows."""
+
+    code = "too-many-games"
+
+
 class BusyError(HkojiError):
     """The service has no room for another waiting request. `retry_after` is in seconds."""
 

@@ -33,6 +33,15 @@ def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes
         raise StorageError(reason, hint=tell("give a file, or - for standard input")) from error
 
 
+def read_code(out: CommandOutput) -> str:
+    """Returns the operator's code from standard input; at a terminal it is asked for and not shown."""
+    if sys.stdin.isatty() and not out.keep:
+        from getpass import getpass
+
+        return getpass(_("Code from the operator: ")).strip()
+    return read_input(out, "-", 1024).decode("ascii", "replace").strip()
+
+
 def check_standard_input(sources: list[str], *, taken: bool) -> None:
     """Raises `UsageError` if `-` occurs twice, or once while standard input is `taken` by something else."""
     if sources.count("-") > 1 or ("-" in sources and taken):

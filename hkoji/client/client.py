@@ -104,15 +104,15 @@ class Client:
             self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
         return self._services[url]
 
-    def register(self, server: str, origin: str | None = None) -> Service:
+    def register(self, server: str, origin: str | None = None, code: str | None = None) -> Service:
         """Registers at a service, pins its key, and makes it the player's service.
 
         If the service states another origin than the address `server`, the user must have confirmed it: `origin`.
-        Otherwise raises `OtherOriginError`.
+        Otherwise raises `OtherOriginError`. `code` is the operator's, which some services ask for.
         """
         _ = self.identity
         service = self.service(server)
-        service.register(origin)
+        service.register(origin, code)
         self.home.update_config(server=service.url)
         return service
 
@@ -226,19 +226,27 @@ class Client:
         with locked(self.home.path / "games"):
             started = self.home.started()
             game = started.pop("game", None)
-            if game is None or started != wanted or not self._vault(game).exists:
-                line = service.offer(ruleset)
-                game = line.entry.game
-                with self._hold(self._game(game)) as held:
-                    offered = held.take_offer(line)
-                if offered.course.setup.ruleset != ruleset:
-                    raise TrustError(
-                        tell("the service offered another game than requested"), hint=tell("nothing was signed")
-                    )
-                self.home.set_started({**wanted, "game": game})
+            if game is not None and started == wanted and self._vault(game).exists:
+                try:
+                    return self._open(game, invite)
+                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
+                    self.home.set_started({})
+            line = service.offer(ruleset)
+            game = line.entry.game
             with self._hold(self._game(game)) as held:
-                position = held.open(invite)
-            self.home.set_started({})
+                offered = held.take_offer(line)
+            if offered.course.setup.ruleset != ruleset:
+                raise TrustError(
+                    tell("the service offered another game than requested"), hint=tell("nothing was signed")
+                )
+            self.home.set_started({**wanted, "game": game})
+            return self._open(game, invite)
+
+    def _open(self, game: str, invite: entry_kinds.Invite | None) -> Position:
+        """Opens the game that `new` has asked for."""
+        with self._hold(self._game(game)) as held:
+            position = held.open(invite)
+        self.home.set_started({})
         return position
 
     @contextmanager

@@ -132,10 +132,10 @@ class Service:
 
     # --- players --------------------------------------------------------------------------------------------------
 
-    def register(self, origin: str | None = None) -> None:
+    def register(self, origin: str | None = None, code: str | None = None) -> None:
         """Registers the player, and pins the service's key and origin, and the player's own key under their name.
 
-        Raises what `meet` raises.
+        `code` is the operator's, which some services ask for. Raises what `meet` raises.
         """
         from hkoji.log import sshsig
         from hkoji.log.statement import make_registration
@@ -145,7 +145,8 @@ class Service:
         key = identity.key_at(self.url)
         statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
-        self._request("POST", "/v1/players", {"text": statement.text, "sig": encode_base64(sig)})
+        request = {"text": statement.text, "sig": encode_base64(sig)}
+        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -43,6 +44,7 @@ from hkoji_server.service.games import Games
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
@@ -149,6 +151,7 @@ class Application:
                 origin=origin,
                 token_lifetime=settings.token_lifetime,
                 challenge_lifetime=settings.challenge_lifetime,
+                registration=settings.registration,
                 limits=limits,
             )
             keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
@@ -162,7 +165,15 @@ class Application:
             add_health_routes(self.api, Readiness(store))
             for router in (
                 make_players_router(players, keys, store),
-                make_games_router(players, games, store, sources, origin=origin, key=key.public.text),
+                make_games_router(
+                    players,
+                    games,
+                    store,
+                    sources,
+                    origin=origin,
+                    key=key.public.text,
+                    registration=settings.registration,
+                ),
                 make_events_router(players, hub, store, sources),
             ):
                 self.api.include_router(router)
@@ -171,9 +182,12 @@ class Application:
             log.debug(
                 "ready", pid=os.getpid(), origin=origin, database=show_location(location), key=key.public.fingerprint
             )
+            tidying = asyncio.create_task(tidy_at_intervals(store, sources, settings.offer_lifetime))
             try:
                 yield
             finally:
+                tidying.cancel()
+                await asyncio.gather(tidying, return_exceptions=True)
                 await hub.close()
                 limits.close()
         log.debug("stopped")

@@ -104,6 +104,7 @@ def cap_of_address(cap: int, all_places: int) -> int:
     return min(cap, max(1, all_places // _ADDRESSES)) if cap else 0
 
 
+Registration = Literal["open", "code", "closed"]
 RateSetting = Annotated[str | None, AfterValidator(_rate)]
 
 
@@ -139,9 +140,13 @@ class Settings(BaseSettings):
     challenge_lifetime: int = Field(default=300, ge=10)
     """How long a player may take to sign a login."""
     code_lifetime: int = Field(default=7 * 24 * 3600, ge=60)
-    """How long a player may take to use the operator's code for another key."""
+    """How long a player may take to use a code of the operator."""
     cached_games: int = Field(default=10_000, ge=1)
     """Games that a process keeps in memory."""
+    registration: Registration = "open"
+    """Who may register: anyone, those with a code of `hkoji admin invite`, or nobody."""
+    offer_lifetime: int = Field(default=24 * 3600, ge=60)
+    """How long a host may take to open a game after asking for it; then the service removes the offer."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)

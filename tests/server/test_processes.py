@@ -235,7 +235,7 @@ def secrets_of(data: Path) -> set[str]:
         key = database.execute("SELECT private_key FROM service").fetchone()[0].splitlines()[1:-1]
         seeds = [row[0] for row in database.execute("SELECT seed FROM secret")]
         salts = [row[0] for row in database.execute("SELECT salt FROM opening")]
-        digests = [row[0] for row in database.execute("SELECT digest FROM token UNION SELECT digest FROM recovery")]
+        digests = [row[0] for row in database.execute("SELECT digest FROM token UNION SELECT digest FROM code")]
         return {*key, *seeds, *salts, *digests}
 
 

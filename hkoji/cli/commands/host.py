@@ -12,7 +12,7 @@ from hkoji.cli.commands.arguments import Data, Database, Json
 from hkoji.cli.output import out
 
 commands = typer.Typer()
-admin = typer.Typer(help="Maintain a service: back up, restore, check, revoke.", no_args_is_help=True)
+admin = typer.Typer(help="Maintain a service: invite, revoke, back up, check.", no_args_is_help=True)
 
 
 @commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers auto")
@@ -50,6 +50,10 @@ def serve(
             help="A proxy (address or network) trusted to report clients' addresses.",
             show_default=False,
         ),
+    ] = None,
+    registration: Annotated[
+        str | None,
+        typer.Option("--registration", help="Who may register: open, code or closed [open].", show_default=False),
     ] = None,
     max_body: Annotated[
         int | None, typer.Option("--max-body", help="The largest request in bytes [16384].", show_default=False)
@@ -132,6 +136,27 @@ def revoke(
     admin.revoke(out, name, data, database)
 
 
+@admin.command(epilog="Example: hkoji admin invite --uses 12 --days 3 --data /var/lib/hkoji")
+def invite(
+    uses: Annotated[int, typer.Option("--uses", min=1, max=10_000, help="How many players may register.")] = 1,
+    days: Annotated[
+        int | None,
+        typer.Option("--days", min=1, max=3650, help="For how long [7, or code_lifetime].", show_default=False),
+    ] = None,
+    data: Data = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Make a code with which new players may register.
+
+    A service with `registration = "code"` asks for one.
+    """
+    from hkoji.cli.service import admin
+
+    out.json = json
+    admin.invite(out, uses, days, data, database)
+
+
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
 def backup(
     target: Annotated[
@@ -182,6 +207,18 @@ def check(
 
     out.json = json
     admin.check(out, data, database, jobs)
+
+
+@admin.command(epilog="Example: hkoji admin tidy --data /var/lib/hkoji")
+def tidy(data: Data = None, database: Database = None, json: Json = False) -> None:
+    """Remove offers never opened, expired codes and logins.
+
+    A running service does this by itself, several times an hour.
+    """
+    from hkoji.cli.service import admin
+
+    out.json = json
+    admin.tidy(out, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")

@@ -28,7 +28,17 @@ def init(
 
 
 @commands.command(epilog="Example: hkoji register --server https://hanamikoji.example")
-def register(server: Server, origin: Origin = None, json: Json = False) -> None:
+def register(
+    server: Server,
+    origin: Origin = None,
+    code: Annotated[
+        str | None,
+        typer.Option(
+            "--code", help="The code from the operator, if one is needed; - to ask for it.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Register at a service, which becomes your default.
 
     If the service states another origin than the address you give, you must confirm it: a terminal asks you, and
@@ -37,7 +47,7 @@ def register(server: Server, origin: Origin = None, json: Json = False) -> None:
     from hkoji.cli.player import identity
 
     out.json = json
-    identity.register(client(), out, server, origin)
+    identity.register(client(), out, server, origin, code)
 
 
 @commands.command()

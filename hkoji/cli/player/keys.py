@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
-from hkoji.cli.input import confirm, read_input, with_origin
+from hkoji.cli.input import confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
@@ -95,13 +94,7 @@ def recover(client: Client, out: CommandOutput, name: str, wish: RecoverOptions)
     service = client.service(wish.server)
     # Before the code is read: whoever has it can give the name to a key of their own.
     origin = with_origin(out, wish.origin, service.meet).origin
-    if sys.stdin.isatty() and not out.keep:
-        from getpass import getpass
-
-        code = getpass(_("Code from the operator: "))
-    else:
-        code = read_input(out, "-", 1024).decode("ascii", "replace")
-    identity = client.keys.recover(name, service.url, code.strip(), wish.key, origin)
+    identity = client.keys.recover(name, service.url, read_code(out), wish.key, origin)
     lost = [each.fingerprint for each in service.pins.every.get(name, ())[1:]]
     out.result(
         {"name": name, "key": identity.key.text, "fingerprint": identity.key.fingerprint, "lost": lost},

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from hkoji_server.service.rate_limits import PlacesOfAddresses, counted_name
 
 MOST_HEAD: Final = 32_768
-"""The most bytes of a request outside its body. The largest stream cursor has about 7,400."""
+"""The most bytes of a request outside its body. The largest stream cursor has about 10,300."""
 
 _KINDS: Final = {
     400: ("invalid", "it is not an HTTP request"),

@@ -51,9 +51,10 @@ def make_players_router(players: Players, keys: PlayerKeys, store: contract.Stor
         },
         tags=["players"],
     )
-    async def register(signed: models.Signed, request: Request) -> Any:
+    async def register(signed: models.RegistrationRequest, request: Request) -> Any:
         """Registers a name and key by a self-signed registration."""
-        player, new = await players.register(signed.text, signed.sig, address=client_address(request.scope))
+        address = client_address(request.scope)
+        player, new = await players.register(signed.text, signed.sig, code=signed.code, address=address)
         return JSONResponse(await answer(player), 201 if new else 200)
 
     @router.get(

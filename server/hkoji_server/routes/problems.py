@@ -34,6 +34,7 @@ STATUS: Final[dict[type[errors.HkojiError], int]] = {
     errors.ExistsError: 409,
     errors.NotYourTurnError: 409,
     errors.GameOverError: 409,
+    errors.TooManyGamesError: 409,
     errors.TooLargeError: 413,
     errors.IllegalError: 422,
     errors.TooManyError: 429,
