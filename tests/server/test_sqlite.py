@@ -270,7 +270,7 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
         assert run(store.retired_of("alice"))[0].key == alice.key
     with sqlite3.connect(path) as new:
         after = {name: new.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
-        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0006",)]
+        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0007",)]
     new.close()
     assert after["game"] == [
         (*row[:2], "cancelled" if row[13] == "cancel" else row[2], *row[3:], row[12] if row[2] == "finished" else None)
