@@ -67,7 +67,9 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
             ),
             hint=tell("nothing was accepted; ask the operator of the service, over another channel, what its key is"),
         )
-    salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
+    salts: set[str] = set()
+    if any(_opened(step.body) for step in result.steps[first:]):  # all earlier entries are looked at only then
+        salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
     for number, line in enumerate(lines[first:], first):
         step = result.steps[number]
         before = result.steps[number - 1].course if number else step.course
@@ -216,8 +218,9 @@ class VerifiedLog:
         self.vault.begin(self.service.url)
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))
-            self.refusals.kept.keep_view(shown.view)
-            self.vault.keep_view(shown.view)
+            # A view with new cards is synced in one of the two files, before the log that needs the cards.
+            kept = self.refusals.kept.keep_view(shown.view)
+            self.vault.keep_view(shown.view, durable=not kept)
         if new:
             self.vault.append(new)
         return self._remember(self.vault.stamp(), lines, result, seat, view, self.vault.openings())
@@ -279,7 +282,7 @@ class VerifiedLog:
         if not lines:
             return None
         seat = self._seat(lines)
-        view = self.vault.view()
+        view = self._kept_view()
         openings = self.vault.openings()
         try:
             result = self._replay(None, lines, len(lines), seat, view, openings)
@@ -290,11 +293,16 @@ class VerifiedLog:
             ) from error
         return self._remember(stamp, lines, result, seat, view, openings)
 
+    def _kept_view(self) -> View | None:
+        """Returns the later one of the two views that are kept: a power failure may take the latest."""
+        views = [each for each in (self.vault.view(), self.refusals.kept.last_view()) if each is not None]
+        return max(views, key=lambda view: view.seq, default=None)
+
     def _still_so(self, memory: KnownGame, stamp: VaultStamp) -> bool:
         """Returns whether the files still say what is in memory. Openings of later entries make no difference."""
         if memory.stamp == stamp:
             return True
-        if memory.stamp._replace(secrets=stamp.secrets) != stamp:
+        if memory.stamp._replace(secrets=stamp.secrets, outbox=stamp.outbox) != stamp:
             return False
         if _made_for(memory.lines, self.vault.openings()) != memory.openings:
             return False

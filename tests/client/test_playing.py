@@ -12,6 +12,7 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client, Home
+from hkoji.client.vault import Vault
 from hkoji.client.watching import wait
 from hkoji.errors import (
     CancelledError,
@@ -127,10 +128,9 @@ def test_everything_is_on_disk_before_it_is_sent(alice: LocalPlayer, bob: LocalP
             if method != "POST" or not path.endswith("/entries"):
                 return
             folder = player.folder(path.split("/")[3])
-            submission = parse_submission((folder / "outbox.json").read_bytes())
+            submission = parse_submission((folder / "outbox.jsonl").read_bytes().splitlines()[-1])
             secrets = json.loads((folder / "secrets.json").read_text())
-            for opening in submission.opening:
-                assert opening.to_json() in secrets["openings"]
+            assert set(submission.opening) <= set(Vault(folder).openings())
             if submission.entry.kind in ("open", "join"):
                 assert secrets["entropy"]
             seen.append(submission.entry.kind)
@@ -191,7 +191,7 @@ def test_an_invited_player_finds_the_game_and_nobody_else_joins(
     with pytest.raises(IllegalError, match="open only to bob"):
         carol.join(game)
     assert len(alice.service.games[game].lines) == before
-    assert not (carol.folder(game) / "outbox.json").exists()
+    assert not (carol.folder(game) / "outbox.jsonl").exists()
     bob.join(game)
 
 
