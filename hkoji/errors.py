@@ -219,6 +219,23 @@ class TrustError(HkojiError):
         self.reason = reason
 
 
+class OtherOriginError(TrustError):
+    """A service that is reached at `url` says that it is `origin`, and the user has not confirmed that."""
+
+    def __init__(self, url: str, origin: str) -> None:
+        super().__init__(
+            tell("{url} says that it is another address, {origin}", url=url, origin=origin),
+            hint=tell(
+                "nothing was signed or kept: somebody who passes your requests on could log in as you; use {origin} "
+                "itself, or, if its operator confirms that {url} is that service, add --origin {origin}",
+                url=url,
+                origin=origin,
+            ),
+        )
+        self.url = url
+        self.origin = origin
+
+
 class NotShownError(TrustError):
     """The player's own cards are missing: the service has not shown them yet, but may do so soon."""
 
@@ -293,13 +310,21 @@ class TooLargeError(HkojiError):
 
 
 class TooManyError(HkojiError):
-    """Too many requests. `retry_after` is in seconds."""
+    """Too many requests, or too many of what `reason` says. `retry_after` is in seconds."""
 
     code = "too-many-requests"
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after))
+    def __init__(self, retry_after: int, reason: str | None = None) -> None:
+        super().__init__(
+            reason or tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after)
+        )
         self.retry_after = retry_after
+
+
+class TooManyGamesError(HkojiError):
+    """The player has as many open games, or as many open invitations of one player, as a service allows."""
+
+    code = "too-many-games"
 
 
 class BusyError(HkojiError):

@@ -10,30 +10,33 @@ import io
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
-from typing import Any, Final
-
-import typer
-from typer.exceptions import TyperException
+from typing import Any, Final, TypeAlias
 
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit
 from hkoji.cli.output import CommandOutput, EncodedResult, encode, error_json
 from hkoji.errors import HkojiError, UsageError
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import shorten, tell
+
+RunCommand: TypeAlias = Callable[[Sequence[str]], int | None]
+"""Runs a command line."""
 
 _NOT_HERE = frozenset({"batch", "serve"})
 _PLAIN: Final = re.compile(r"[!#-&(-\[\]-~]+(?: [!#-&(-\[\]-~]+)*")
 """Matches ASCII words between single spaces, without quotes and backslashes."""
 
 
-def run(command: Any, out: CommandOutput) -> int:  # Any: Typer's command type is private
-    """Answers every line by the program's root command. Returns 0, or the exit code of the first line that failed."""
+def run(command: RunCommand, out: CommandOutput) -> int:
+    """Answers every line by running it. Returns 0, or the exit code of the first line that failed."""
     first = int(Exit.OK)
     out.keep = True
     try:
-        for line in _commands():
+        for number, line in enumerate(_commands()):
+            if number == 1:  # a batch of one line starts as quickly as a command
+                use_fastest()
             answer = _answer(command, out, line)
             if not answer["ok"]:
                 first = first or int(answer["error"]["exit_code"])
@@ -53,7 +56,7 @@ def _commands() -> Iterator[str]:
             yield stripped
 
 
-def _answer(command: Any, out: CommandOutput, line: str) -> dict[str, Any]:  # Any: as above
+def _answer(command: RunCommand, out: CommandOutput, line: str) -> dict[str, Any]:  # Any: JSON
     out.kept = None
     shown = shorten(line, 200)
     try:
@@ -83,7 +86,7 @@ def _split(line: str) -> list[str]:
     return words[1:] if words[:1] == ["hkoji"] else words
 
 
-def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as above
+def _run(command: RunCommand, out: CommandOutput, words: list[str]) -> None:
     words, chosen = settings.split_options(words)
     settings.apply(chosen, once=True)
     if not words or words[0] in _NOT_HERE:
@@ -94,12 +97,6 @@ def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as
         return
     # Help and --version print text, which becomes the result.
     with redirect_stdout(io.StringIO()) as printed:
-        try:
-            command.main(args=words, prog_name="hkoji", standalone_mode=False)
-        except typer.Abort as error:
-            raise KeyboardInterrupt from error
-        except TyperException as error:
-            message = getattr(error, "format_message", None)
-            raise UsageError(message() if message else str(error), hint=tell("see `hkoji COMMAND --help`")) from error
+        command(words)
     if out.kept is None and printed.getvalue():
         out.kept = {"text": printed.getvalue()}

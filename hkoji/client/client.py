@@ -104,11 +104,15 @@ class Client:
             self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
         return self._services[url]
 
-    def register(self, server: str) -> Service:
-        """Registers at a service, pins its key, and makes it the player's service."""
+    def register(self, server: str, origin: str | None = None, code: str | None = None) -> Service:
+        """Registers at a service, pins its key, and makes it the player's service.
+
+        If the service states another origin than the address `server`, the user must have confirmed it: `origin`.
+        Otherwise raises `OtherOriginError`. `code` is the operator's, which some services ask for.
+        """
         _ = self.identity
         service = self.service(server)
-        service.register()
+        service.register(origin, code)
         self.home.update_config(server=service.url)
         return service
 
@@ -222,19 +226,27 @@ class Client:
         with locked(self.home.path / "games"):
             started = self.home.started()
             game = started.pop("game", None)
-            if game is None or started != wanted or not self._vault(game).exists:
-                line = service.offer(ruleset)
-                game = line.entry.game
-                with self._hold(self._game(game)) as held:
-                    offered = held.take_offer(line)
-                if offered.course.setup.ruleset != ruleset:
-                    raise TrustError(
-                        tell("the service offered another game than requested"), hint=tell("nothing was signed")
-                    )
-                self.home.set_started({**wanted, "game": game})
+            if game is not None and started == wanted and self._vault(game).exists:
+                try:
+                    return self._open(game, invite)
+                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
+                    self.home.set_started({})
+            line = service.offer(ruleset)
+            game = line.entry.game
             with self._hold(self._game(game)) as held:
-                position = held.open(invite)
-            self.home.set_started({})
+                offered = held.take_offer(line)
+            if offered.course.setup.ruleset != ruleset:
+                raise TrustError(
+                    tell("the service offered another game than requested"), hint=tell("nothing was signed")
+                )
+            self.home.set_started({**wanted, "game": game})
+            return self._open(game, invite)
+
+    def _open(self, game: str, invite: entry_kinds.Invite | None) -> Position:
+        """Opens the game that `new` has asked for."""
+        with self._hold(self._game(game)) as held:
+            position = held.open(invite)
+        self.home.set_started({})
         return position
 
     @contextmanager
@@ -269,10 +281,16 @@ class Client:
             found = [each for each in found if each.summary["to_move"] == me]
         return [each for each in found if status in (None, each.position.course.status)]
 
-    def submit(self, submission: Submission, server: str | None = None) -> tuple[Line, ...]:
-        """Sends a signed move of any player and checks its receipt. Needs no identity."""
+    def submit(self, submission: Submission, server: str | None = None, origin: str | None = None) -> tuple[Line, ...]:
+        """Sends a signed move of any player and checks its receipt. Needs no identity.
+
+        The openings of its cards go with it, so the service must be at its own address, or at one that the user has
+        confirmed, as in `register`.
+        """
         vault = self._vault(submission.entry.game)
         service = self.service(server or vault.server or self.server)
+        if origin is not None or service.pins.server_key is None:
+            service.pins.pin_server(service.meet(origin).key)
         lines = service.submit(submission)
         try:
             service.verify_submitted(submission, lines)

@@ -1,7 +1,8 @@
 """One service, for one player: its endpoints, its pinned key, and a login when one is needed.
 
 docs/spec/http.md; docs/spec/log.md, "Client rules". A login signs only a login statement, and only for the origin at
-which the player has registered. So no service can obtain a signature on another text, or a login for another service.
+which the player has registered. That origin is the address in use, unless the user has confirmed another one for it. So
+nobody can obtain a signature on another text, or a login for another service.
 """
 
 from __future__ import annotations
@@ -111,31 +112,43 @@ class Service:
 
     @cached_property
     def key(self) -> PublicKey:
-        """The pinned key of the service; pinned now if it is a new one."""
-        return self.pins.server_key or self.pins.pin_server(self.describe().key)
+        """The pinned key of the service; pinned now if it is a new one. Raises `TrustError`, like `meet`."""
+        return self.pins.server_key or self.pins.pin_server(self.meet().key)
 
     def describe(self) -> ServiceDescription:
         """Returns the service's description."""
         return read_description(self._request("GET", "/v1/service"))
 
+    def meet(self, origin: str | None = None) -> ServiceDescription:
+        """Returns the service's description if it may be used at this address. Pins nothing.
+
+        `origin` is the one that the user has confirmed. Raises `TrustError` for a changed key or another service's
+        origin, and `OtherOriginError` for an origin other than this address that nobody has confirmed.
+        """
+        about = self.describe()
+        self.pins.verify_server(about.key)
+        self.pins.verify_origin(about.origin, about.key, origin)
+        return about
+
     # --- players --------------------------------------------------------------------------------------------------
 
-    def register(self) -> None:
+    def register(self, origin: str | None = None, code: str | None = None) -> None:
         """Registers the player, and pins the service's key and origin, and the player's own key under their name.
 
-        Raises `TrustError` for a changed key, or an origin that is another service's.
+        `code` is the operator's, which some services ask for. Raises what `meet` raises.
         """
         from hkoji.log import sshsig
         from hkoji.log.statement import make_registration
 
         identity = self._identity()
-        service = self.describe()
-        self.pins.pin_server(service.key)
-        self.pins.pin_origin(service.origin)
+        about = self.meet(origin)
         key = identity.key_at(self.url)
-        statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=service.origin)
+        statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
-        self._request("POST", "/v1/players", {"text": statement.text, "sig": encode_base64(sig)})
+        request = {"text": statement.text, "sig": encode_base64(sig)}
+        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        self.pins.pin_server(about.key)
+        self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
@@ -301,7 +314,7 @@ class Service:
 
     def _with_login(self, call: Callable[[str], _T]) -> _T:
         """Calls with the kept token; logs in by signature when there is none or it has expired."""
-        token = self._token or self._home.token(self.url)
+        token = self._token or (self._home.token(self.url) if self.pins.origin else None)
         if token is not None:
             try:
                 answer = call(token)
@@ -315,14 +328,13 @@ class Service:
     def _login(self) -> str:
         from hkoji.log import sshsig
 
-        identity = self._identity()
-        statement = read_challenge(self._request("POST", "/v1/login/challenge"))
-        origin = self.pins.origin
+        identity, origin = self._identity(), self.pins.origin
         if origin is None:
             raise LoginError(
                 tell("you are not registered at {url}", url=self.url),
                 hint=f"hkoji register --server {self.url}",
             )
+        statement = read_challenge(self._request("POST", "/v1/login/challenge"))
         if statement.origin != origin:
             raise TrustError(
                 tell(

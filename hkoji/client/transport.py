@@ -88,6 +88,14 @@ def parse_url(text: str) -> str:
     return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
 
 
+def same_address(url: str, origin: str) -> bool:
+    """Returns whether the origin that a service states is its address `url`, as `parse_url` returns it."""
+    try:
+        return parse_url(origin) == url
+    except UsageError:
+        return False
+
+
 class Transport:
     """Requests to one server, given by its URL. Raises `UsageError` for anything that `parse_url` refuses."""
 

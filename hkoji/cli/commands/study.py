@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Game, Jobs, Json, Offline, Plain, Source, client
 from hkoji.cli.output import out
 
@@ -23,6 +24,7 @@ def audit(
             metavar="FILES|GAME",
             help="Log files, folders of *.jsonl, - for standard input; or one game.",
             show_default=False,
+            autocompletion=completion.games,
         ),
     ],
     key: Annotated[
@@ -55,7 +57,10 @@ def replay(
     eyes: Annotated[
         str,
         typer.Option(
-            "--eyes", metavar="WHOSE", help="Show what this player saw: host, guest, a name, spectator; or all."
+            "--eyes",
+            metavar="WHOSE",
+            help="Show what this player saw: host, guest, a name, spectator; or all.",
+            autocompletion=completion.eyes,
         ),
     ] = "all",
     step: Annotated[

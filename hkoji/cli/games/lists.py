@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
 if TYPE_CHECKING:
+    from hkoji.client import Client
     from hkoji.client.kept_game import KeptGame
 
-_STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
+STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
 
 
 def games(
@@ -76,7 +76,7 @@ def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], em
                 (
                     each["game"][:8],
                     each["ruleset"]["name"],
-                    translate(_STATUS.get(each["status"], each["status"])),
+                    translate(STATUS.get(each["status"], each["status"])),
                     each["host"] or "",
                     each["guest"] or "",
                     str(each["round"] or ""),
