@@ -333,7 +333,7 @@ class ClientGame:
         last = kept[-1].entry.seq if kept else -1
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
-            self.record.accept(known, new, None)
+            self.record.accept(known, new, None, submission)
             self.vault.confirm()
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found

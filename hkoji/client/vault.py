@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -74,15 +74,22 @@ class Vault:
         # What was read last, and the state of the file then: a command looks into these files many times.
         self._kept_secrets: tuple[_Stamp, dict[str, Any]] = (_ABSENT, {})  # Any: JSON
         self._kept_signed: tuple[_Stamp, _SignedEntries] = (_ABSENT, _SignedEntries())
+        self._stamps: dict[Path, _Stamp] | None = None
 
-    def locked(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def locked(self) -> Iterator[None]:
         """Keeps other commands from changing this folder while the block runs."""
-        return locked(self.folder)
+        with locked(self.folder):
+            self._stamps = {}  # a file changes only here now, so it need not be looked at again and again
+            try:
+                yield
+            finally:
+                self._stamps = None
 
     @property
     def exists(self) -> bool:
         """Whether anything of the game is here."""
-        return _stamp(self._secrets) != _ABSENT
+        return self._stamp(self._secrets) != _ABSENT
 
     def confirm(self) -> None:
         """Notes that the service has just answered about the game, and that its answer holds. It needs no sync."""
@@ -97,7 +104,18 @@ class Vault:
 
     def stamp(self) -> VaultStamp:
         """Returns the state of the files that say how the game stands."""
-        return VaultStamp(_stamp(self._log), _stamp(self._view), _stamp(self._secrets), _stamp(self._outbox))
+        return VaultStamp(*map(self._stamp, (self._log, self._view, self._secrets, self._outbox)))
+
+    def _stamp(self, file: Path) -> _Stamp:
+        if self._stamps is None:
+            return _stamp(file)
+        if file not in self._stamps:
+            self._stamps[file] = _stamp(file)
+        return self._stamps[file]
+
+    def _changed(self, file: Path) -> None:
+        if self._stamps is not None:
+            self._stamps.pop(file, None)
 
     @property
     def server(self) -> str | None:
@@ -138,6 +156,7 @@ class Vault:
     def append(self, lines: Iterable[Line]) -> None:
         """Keeps further lines, which have been verified."""
         append_lines(self._log, format_log(lines).encode())
+        self._changed(self._log)
 
     # --- secrets --------------------------------------------------------------------------------------------------
 
@@ -177,10 +196,11 @@ class Vault:
     def _update(self, **changes: Any) -> None:  # Any: JSON
         changed = {**self._read_secrets(), **changes}
         write_json(self._secrets, changed)
-        self._kept_secrets = (_stamp(self._secrets), changed)
+        self._changed(self._secrets)
+        self._kept_secrets = (self._stamp(self._secrets), changed)
 
     def _read_secrets(self) -> dict[str, Any]:  # Any: JSON
-        stamp = _stamp(self._secrets)
+        stamp = self._stamp(self._secrets)
         if stamp != self._kept_secrets[0]:
             self._kept_secrets = (stamp, read_json(self._secrets))
         return self._kept_secrets[1]
@@ -195,21 +215,22 @@ class Vault:
         """Keeps a submission, with its openings, before it is sent."""
         self._add(format_submission(submission).encode())
         openings = (*self._kept_signed[1].openings, *submission.opening)
-        self._kept_signed = (_stamp(self._outbox), _SignedEntries(submission, openings))
+        self._kept_signed = (self._stamp(self._outbox), _SignedEntries(submission, openings))
 
     def clear_outbox(self, *, durable: bool = False) -> None:
         """Notes that the submission has its receipt, or, with `durable`, that it was refused."""
         signed = self._signed_entries()
         if signed.pending is not None:
             self._add(_NO_LONGER, durable=durable)
-            self._kept_signed = (_stamp(self._outbox), signed._replace(pending=None))
+            self._kept_signed = (self._stamp(self._outbox), signed._replace(pending=None))
 
     def _add(self, line: bytes, *, durable: bool = True) -> None:
         self._signed_entries()
         append_lines(self._outbox, line + b"\n", durable=durable)
+        self._changed(self._outbox)
 
     def _signed_entries(self) -> _SignedEntries:
-        stamp = _stamp(self._outbox)
+        stamp = self._stamp(self._outbox)
         if stamp != self._kept_signed[0]:
             self._kept_signed = (stamp, self._read_signed_entries())
         return self._kept_signed[1]
@@ -251,6 +272,7 @@ class Vault:
     def keep_view(self, signed: SignedEntry, *, durable: bool) -> None:
         """Keeps a verified view, with its signature: it is evidence."""
         write_json(self._view, {"text": signed.text, "sig": encode_base64(signed.sig)}, durable=durable)
+        self._changed(self._view)
 
     def _read_view(self) -> dict[str, Any]:  # Any: JSON
         with suppress(OSError):
