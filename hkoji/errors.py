@@ -349,6 +349,15 @@ class UsageError(HkojiError):
     code = "usage"
 
 
+class InterruptionError(HkojiError):
+    """A command that the user has stopped with Ctrl-C."""
+
+    code = "interrupted"
+
+    def __init__(self) -> None:
+        super().__init__(tell("interrupted; acknowledged moves are kept"))
+
+
 class CancelledError(HkojiError):
     """A command that the user has stopped, or a wait that has timed out."""
 

@@ -38,7 +38,7 @@ class Interface(Protocol):
 
 
 class JsonLine:
-    """One JSON object on one line: the fields of `hkoji show --json` that come from the rules. docs/cli.md, "JSON"."""
+    """One JSON object on one line: the fields of `hkoji show --json` that come from the rules. docs/json.md."""
 
     def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Returns the command unchanged."""

@@ -118,11 +118,14 @@ def run(words: Sequence[str]) -> int | None:
     """Runs a command line and returns its exit code. Raises `UsageError` from Typer's, and what the command raises."""
     word = words[0] if words else ""
     with translated_help(program_for(word)):
+        root = _root_command(word, current())
         try:
-            code: int | None = _root_command(word, current()).main(
-                words, prog_name=NAME, standalone_mode=False, obj=run
-            )
-        except typer.Abort as error:
+            # Typer's `main` would print an empty line at Ctrl-C.
+            with root.make_context(NAME, list(words), obj=run) as context:
+                code: int | None = root.invoke(context)
+        except typer.Exit as left:
+            return left.exit_code
+        except EOFError as error:
             raise KeyboardInterrupt from error
         except TyperException as error:
             raise UsageError(error.format_message(), hint=tell("see `hkoji COMMAND --help`")) from error

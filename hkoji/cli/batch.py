@@ -1,7 +1,7 @@
 """`hkoji batch`: commands from standard input, one per line, each answered with one line of JSON.
 
 All lines share one process, one client and one connection. A line that fails is answered with its error, and the next
-line is read. docs/cli.md, "JSON".
+line is read. docs/json.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit
-from hkoji.cli.output import CommandOutput, EncodedResult, encode, error_json
+from hkoji.cli.output import VERSION, CommandOutput, EncodedResult, encode, error_json
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import shorten, tell
@@ -62,9 +62,9 @@ def _answer(command: RunCommand, out: CommandOutput, line: str) -> dict[str, Any
     try:
         _run(command, out, _split(line))
     except HkojiError as error:
-        failed = {"ok": False, "command": shown, "error": error_json(error)}
+        failed = {"v": VERSION, "ok": False, "command": shown, "error": error_json(error)}
         return failed if out.kept is None else {**failed, "result": out.kept}
-    return {"ok": True, "command": shown, "result": out.kept}
+    return {"v": VERSION, "ok": True, "command": shown, "result": out.kept}
 
 
 def _format(answer: dict[str, Any]) -> str:  # Any: JSON
@@ -72,7 +72,7 @@ def _format(answer: dict[str, Any]) -> str:  # Any: JSON
     result = answer.get("result")
     if not isinstance(result, EncodedResult):
         return encode(answer)
-    return f'{{"command": {encode(answer["command"])}, "ok": true, "result": {result.text}}}'
+    return f'{{"command": {encode(answer["command"])}, "ok": true, "result": {result.text}, "v": {VERSION}}}'
 
 
 def _split(line: str) -> list[str]:
@@ -99,4 +99,4 @@ def _run(command: RunCommand, out: CommandOutput, words: list[str]) -> None:
     with redirect_stdout(io.StringIO()) as printed:
         command(words)
     if out.kept is None and printed.getvalue():
-        out.kept = {"text": printed.getvalue()}
+        out.kept = {"v": VERSION, "text": printed.getvalue()}

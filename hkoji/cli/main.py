@@ -6,13 +6,13 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Final
 
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit, exit_code
-from hkoji.cli.language import _
 from hkoji.cli.output import out
-from hkoji.errors import HkojiError, UsageError
+from hkoji.errors import HkojiError, InterruptionError, UsageError
 
 COMPLETE: Final = "_HKOJI_COMPLETE"
 """Set by a shell's function that asks for completions."""
@@ -27,7 +27,7 @@ def main() -> None:
         from hkoji.cli import app, completion
 
         completion.answer(app.complete)
-    out.json = "--json" in sys.argv[1:]
+    out.json = "--json" in takewhile("--".__ne__, sys.argv[1:])  # what follows -- is another program's
     code = _guarded(_command)
     try:
         sys.stderr.flush()
@@ -73,7 +73,9 @@ def _guarded(command: Callable[[], int | None]) -> int:
             _silence()
         out.error(error)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nhkoji: {_('interrupted; acknowledged moves are kept')}\n")
+        if not out.json:
+            sys.stderr.write("\n")  # below the ^C that a terminal shows
+        out.error(InterruptionError())
         code = Exit.INTERRUPTED
     except BrokenPipeError:
         _silence()

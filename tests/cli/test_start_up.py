@@ -112,9 +112,9 @@ def test_values_are_converted_as_typer_converts_them() -> None:
     compared = 0
     for (path, quick), (_, slow) in zip(_parameters(ours), _parameters(theirs), strict=True):
         several = quick.nargs != 1 or getattr(quick, "multiple", False)
-        given = [(text, "b") for text in _TEXTS] if several else list(_TEXTS)
+        given: list[Any] = [(text, "b") for text in _TEXTS] if several else list(_TEXTS)  # Any: values
         if quick.type_descriptor.annotation is bool:
-            given = [True, False]  # type: ignore[list-item] # what Typer makes of a flag
+            given = [True, False]
         for value in (None, quick.default, *given):
             assert _made(quick, value, ours) == _made(slow, value, theirs), (path, value)
             compared += 1

@@ -57,7 +57,7 @@ _encoded: dict[str, tuple[Position, EncodedResult]] = {}
 
 
 def position_json(position: Position) -> EncodedResult:
-    """Returns a position for programs. docs/cli.md, "JSON"."""
+    """Returns a position for programs. docs/json.md."""
     # A batch often shows a game in which nothing has happened: then the client returns the same object again.
     game = position.course.setup.game
     held = _encoded.get(game)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from hkoji.cli.audit.expected_keys import parse_expected_key
 from hkoji.cli.input import confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.client import Client
 from hkoji.client.key_changes import RevokedKey
 from hkoji.errors import MalformedError, UsageError
@@ -73,7 +73,7 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     else:
         revocation = client.keys.revocation(client.server, _own(client, wish.fingerprint))
     if wish.prepare:
-        out.lines(json.dumps(revocation._asdict()) + "\n")
+        out.lines(encode(versioned(revocation._asdict())) + "\n")
         return
     question = _("Revoke the key? It can never be used again, and you lose your logins.")
     confirm(out, question, tell("not revoked"), yes=wish.yes)
