@@ -46,6 +46,7 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 
 service = without_player(Transport(sys.argv[1]))
+service.pins._kept = {"origin": sys.argv[1]}
 service._identity = lambda: Identity("me", OwnKey(PrivateKey.from_seed(bytes(32)).public, Path("/nowhere")))
 service.pins._kept = {"origin": service.url}
 before = peak()

@@ -199,7 +199,9 @@ def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
 def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
     """`summary_text` is the only writer of this form; its fields are those of the documented model."""
     rulesets = [ruleset().to_json() for ruleset in RULESETS.values()]
-    for options, host, actor, reason, winner in product(rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0)):
+    for options, host, actor, reason, winner in product(
+        rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0)
+    ):
         summary = GameSummary(
             "ab" * 16, encode(options), "open", host, None, host, 7, "cd" * 32, 2, actor, host, AFTER[:20], AFTER[:20],
             reason, winner,
