@@ -33,7 +33,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
-from hkoji.errors import ForbiddenError, HkojiError, LoginError, NotFoundError, TrustError
+from hkoji.errors import ForbiddenError, HkojiError, LoginError, NotFoundError, ServiceError, TrustError
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.line import Line, parse_log, read_line
@@ -131,6 +131,14 @@ class Service:
         """Gives a new key to a player whose key is revoked. Returns the player's earlier keys."""
         answer = self._request("POST", f"/v1/players/{name}/recovery", {"text": text, "sig": sig, "code": code})
         return read_earlier_keys(answer)
+
+    def is_registered(self, name: str) -> bool:
+        """Returns whether a player has that name here. A service that does not answer the question may have one."""
+        try:
+            self._request("GET", f"/v1/players/{name}")
+        except ServiceError as error:
+            return error.status != 404
+        return True
 
     def earlier_keys(self, name: str) -> tuple[EarlierKey, ...]:
         """Returns the keys that a player had before, as the service reports them."""

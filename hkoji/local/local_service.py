@@ -82,6 +82,10 @@ class LocalService:
                 return 200, {"name": "hkoji", "key": self._key.public.text, "origin": self.origin}
             case ("POST", "players"):
                 return self._register(json.loads(body))
+            case ("GET", "players", name):
+                if name not in self.store.players():
+                    raise errors.NotFoundError(tell("player"), name)
+                return 200, {"name": name, "key": self.store.players()[name], "earlier": []}
             case ("POST", "login", "challenge"):
                 nonce = self._entropy(32).hex()
                 self.nonces.add(nonce)
@@ -184,7 +188,7 @@ class LocalService:
             refereed, lines = self._game(game)
             course = refereed.course
             summary = _summary(course, lines)
-            owes = player in (summary["to_move"], summary["invite"] if course.stage is Stage.JOIN else "")
+            owes = player == summary["to_move"]
             if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
                 continue
             if player is not None and player not in course.setup.names and not owes:
@@ -245,7 +249,7 @@ def _summary(course: Course, lines: tuple[Line, ...]) -> dict[str, Any]:  # Any:
         "head": course.head,
         "round": course.state.round,
         "actor": course.actor,
-        "to_move": names[course.actor] if course.actor is not None else None,
+        "to_move": course.to_move,
         "created": _taken(lines[0]),
         "updated": _taken(lines[-1]),
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,

@@ -55,6 +55,7 @@ POSITION = {
     "seq": int,
     "state": dict,
     "status": str,
+    "to_move": (str, type(None)),
     "v": int,
 }
 

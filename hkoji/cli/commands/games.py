@@ -63,16 +63,19 @@ def join(game: Game, json: Json = False) -> None:
 
 @commands.command(epilog="Examples: hkoji games --open; hkoji games --status finished")
 def games(
-    open_: Annotated[bool, typer.Option("--open", help="List everybody's games that can be joined.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="List the games that you can join.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="List everybody's games.")] = False,
-    status: Annotated[str | None, typer.Option("--status", help="open, playing or finished.")] = None,
+    status: Annotated[str | None, typer.Option("--status", help="open, playing, finished or cancelled.")] = None,
     json: Json = False,
 ) -> None:
     """List your games, or those open to join."""
-    from hkoji.cli.games.lists import games
+    from hkoji.cli.games.lists import games, joinable
 
     out.json = json
-    games(client(), out, everybody=open_ or all_, status="open" if open_ else status)
+    if open_:
+        joinable(client(), out)
+    else:
+        games(client(), out, everybody=all_, status=status)
 
 
 @commands.command("next", epilog="Example: hkoji next --json")
