@@ -94,6 +94,11 @@ class Audit:
         """Whether the whole log holds, finished or not."""
         return not self.findings
 
+    @property
+    def not_understood(self) -> bool:
+        """Whether the log is neither valid nor forged: it has no finding that a later version might not take back."""
+        return bool(self.findings) and not any(finding.understood for finding in self.findings)
+
 
 @dataclass(slots=True)
 class _Work:
