@@ -12,6 +12,7 @@ import gettext
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final, NamedTuple, get_type_hints
 
 import typer
@@ -45,14 +46,10 @@ class HelpText(NamedTuple):
     message: Text
 
 
-_found: list[HelpText] = []
-
-
+@cache
 def find(app: typer.Typer) -> tuple[HelpText, ...]:
     """Returns all texts of a program's help. They are searched once."""
-    if not _found:
-        _found.extend(_find(app))
-    return tuple(_found)
+    return tuple(_find(app))
 
 
 @contextlib.contextmanager

@@ -6,17 +6,16 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import Final
 
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit, exit_code
-from hkoji.cli.language import _
 from hkoji.cli.output import out
-from hkoji.errors import HkojiError, UsageError
-from hkoji.messages.text import tell
+from hkoji.errors import HkojiError, InterruptionError, UsageError
 
-if TYPE_CHECKING:
-    from typer.exceptions import TyperException
+COMPLETE: Final = "_HKOJI_COMPLETE"
+"""Set by a shell's function that asks for completions."""
 
 
 def main() -> None:
@@ -24,7 +23,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal whose encoding has no arrows still shows the board
-    out.json = "--json" in sys.argv[1:]
+    if COMPLETE in os.environ:
+        from hkoji.cli import app, completion
+
+        completion.answer(app.complete)
+    out.json = "--json" in takewhile("--".__ne__, sys.argv[1:])  # what follows -- is another program's
     code = _guarded(_command)
     try:
         sys.stderr.flush()
@@ -45,20 +48,16 @@ def _command() -> int | None:
 
 
 def _typer(words: list[str]) -> int | None:
-    import typer
-    from typer.exceptions import TyperException
-
-    from hkoji.cli.app import app
-    from hkoji.cli.help import translated_help
+    from hkoji.cli.app import run
 
     try:
-        with translated_help(app):
-            code: int | None = app(words, standalone_mode=False)
-    except typer.Abort as error:
-        raise KeyboardInterrupt from error
-    except TyperException as error:
-        return _usage(error)
-    return code
+        return run(words)
+    except UsageError as error:
+        show = getattr(error.__cause__, "show", None)
+        if out.json or show is None:
+            raise
+        show()  # Typer's own error: its text has the usage
+        return Exit.USAGE
 
 
 def _guarded(command: Callable[[], int | None]) -> int:
@@ -74,7 +73,9 @@ def _guarded(command: Callable[[], int | None]) -> int:
             _silence()
         out.error(error)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nhkoji: {_('interrupted; acknowledged moves are kept')}\n")
+        if not out.json:
+            sys.stderr.write("\n")  # below the ^C that a terminal shows
+        out.error(InterruptionError())
         code = Exit.INTERRUPTED
     except BrokenPipeError:
         _silence()
@@ -85,13 +86,3 @@ def _guarded(command: Callable[[], int | None]) -> int:
 def _silence() -> None:
     """Discards further output: the reader has closed the pipe (`| head`), and closing stdout must not fail either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _usage(error: TyperException) -> int:
-    """Shows a usage error the way Typer does, or as JSON."""
-    show = getattr(error, "show", None)
-    if out.json or show is None:
-        out.error(UsageError(error.format_message(), hint=tell("see `hkoji COMMAND --help`")))
-    else:
-        show()
-    return Exit.USAGE

@@ -21,7 +21,13 @@ from hkoji.messages.text import quoted, shorten, tell
 from hkoji.messages.wire import assemble
 from hkoji.rules.events import SEATS, Outcome
 
-REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
+REFUSALS: Final = (
+    errors.ConflictError,
+    errors.IllegalError,
+    errors.InvalidError,
+    errors.ForbiddenError,
+    errors.TooManyGamesError,
+)
 """The errors by which a service refuses a submission. After any other error it may have accepted the submission."""
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
@@ -84,12 +90,15 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         return errors.GameOverError(shorten(game, 32))
     if answer.status == 429:
         wait = value.get("retry_after")
-        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
+        reason = detail if value.get("detail") else None
+        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1, reason)
     if code == errors.BusyError.code and answer.status == 503:
         wait = value.get("retry_after")
         return errors.BusyError(wait if type(wait) is int and wait >= 0 else 5)
     if code == errors.RevokedError.code and answer.status == 403:
         return _RevokedError(detail, hint=hint)
+    if code == errors.TooManyGamesError.code and answer.status == 409:
+        return errors.TooManyGamesError(detail, hint=hint)
     kind = _BY_STATUS.get(answer.status)
     return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
+from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.service import Service, utc_now
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog, verify_head
@@ -76,6 +77,10 @@ class ClientGame:
     def stored(self) -> Position:
         """Returns the game as last seen. Raises `NotFoundError` if it never was."""
         return self.record.require().position
+
+    def kept(self) -> KeptGame:
+        """Returns the game as last seen, with its age. Raises `NotFoundError` if it never was."""
+        return read_kept(self.vault, self.record.require())
 
     def lines(self) -> tuple[Line, ...]:
         """Returns the verified log as last seen."""
@@ -332,6 +337,7 @@ class ClientGame:
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
             self.record.accept(known, new, None)
+            self.vault.confirm()
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
             # there again.

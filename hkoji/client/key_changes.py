@@ -84,13 +84,16 @@ class KeyChanges:
         self._service(revocation.url).revoke(statement.name, revocation.text, revocation.sig)
         return statement.key
 
-    def recover(self, name: str, url: str, code: str, file: Path | None) -> Identity:
-        """Gives a player whose key is revoked a new one, or that of `file`. `code` comes from the operator."""
+    def recover(self, name: str, url: str, code: str, file: Path | None, origin: str | None = None) -> Identity:
+        """Gives a player whose key is revoked a new one, or that of `file`. `code` comes from the operator.
+
+        `origin` is that of the service, if the user has confirmed it: see `Service.meet`.
+        """
         from hkoji.log import sshsig
 
         with locked(self._home.path / "keys"):
             service = self._service(url)
-            about = service.describe()
+            about = service.meet(origin)
             if not self._home.config_file.exists():
                 create(self._home, name, file, self._entropy(32))
             identity = load(self._home)

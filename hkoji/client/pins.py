@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
 from hkoji.client.home import Home
-from hkoji.errors import TrustError
+from hkoji.client.transport import same_address
+from hkoji.errors import OtherOriginError, TrustError
 from hkoji.game.course import Setup
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import NewKey
@@ -56,19 +57,10 @@ class Pins:
         """The players' current keys by name."""
         return {name: keys[0] for name, keys in self.every.items()}
 
-    def pin_server(self, key: PublicKey) -> PublicKey:
-        """Pins the service's key. Raises `TrustError` if another one is pinned."""
+    def verify_server(self, key: PublicKey) -> None:
+        """Checks the service's key. Raises `TrustError` if another one is pinned."""
         known = self.server_key
-        if known is None:
-            self._update(key=key.text)
-            self._say(
-                tell(
-                    "the key of {url} is {fingerprint}: compare it with the key that the operator gives you",
-                    url=self._url,
-                    fingerprint=key.fingerprint,
-                )
-            )
-        elif known != key:
+        if known is not None and known != key:
             raise TrustError(
                 tell(
                     "{url} shows another key than before: {shown}, not {known}",
@@ -80,18 +72,33 @@ class Pins:
                     "nothing was accepted; ask its operator, over another channel than this service, which key is right"
                 ),
             )
+
+    def pin_server(self, key: PublicKey) -> PublicKey:
+        """Pins the service's key, after `verify_server`."""
+        self.verify_server(key)
+        if self.server_key is None:
+            self._update(key=key.text)
+            self._say(
+                tell(
+                    "the key of {url} is {fingerprint}: compare it with the key that the operator gives you",
+                    url=self._url,
+                    fingerprint=key.fingerprint,
+                )
+            )
         return key
 
-    def pin_origin(self, origin: str) -> None:
-        """Keeps the origin for which logins are signed here.
+    def verify_origin(self, origin: str, key: PublicKey, confirmed: str | None = None) -> None:
+        """Checks that logins for `origin` may be signed at this address, for the service with `key`.
 
-        Raises `TrustError` if a service with another key has the same origin: a login signed here would be valid there.
+        A service states its own origin, so anybody who passes its answers on states it too, and gets the logins. Hence
+        it must be this address, or the origin that is pinned here, or `confirmed` by the user.
+        Raises `OtherOriginError`, and `TrustError` if a service with another key has the same origin.
         """
         with intact(self._file):
             others = [
                 url
                 for url, here in read_json(self._file).items()
-                if url != self._url and here.get("origin") == origin and here.get("key") != self._pins().get("key")
+                if url != self._url and here.get("origin") == origin and here.get("key") != key.text
             ]
         for url in others:
             raise TrustError(
@@ -103,7 +110,17 @@ class Pins:
                 ),
                 hint=tell("nothing was signed; one of the two pretends to be the other"),
             )
-        if origin != self._url:
+        if confirmed is not None and confirmed != origin:
+            raise TrustError(
+                tell("{url} says that it is {origin}, not {named}", url=self._url, origin=origin, named=confirmed),
+                hint=tell("nothing was signed or kept; ask its operator which address is right"),
+            )
+        if confirmed is None and origin != self.origin and not same_address(self._url, origin):
+            raise OtherOriginError(self._url, origin)
+
+    def pin_origin(self, origin: str) -> None:
+        """Keeps the origin for which logins are signed here, after `verify_origin`."""
+        if not same_address(self._url, origin):
             self._say(
                 tell("{url} calls itself {origin}: logins here are signed for that name", url=self._url, origin=origin)
             )

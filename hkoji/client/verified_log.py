@@ -25,7 +25,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.service import Service
 from hkoji.client.vault import Vault, VaultStamp
-from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
+from hkoji.errors import HkojiError, NotFoundError, StorageError, TooLargeError, TrustError
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
@@ -161,18 +161,27 @@ class VerifiedLog:
         kept = known.lines if known else ()
         shown: ViewAnswer | None = None
         if known is not None and known.seat is not None:
-            shown = self.service.view(self.vault.game, known.lines[-1].entry.seq)
-            new = shown.lines
+            try:
+                shown = self.service.view(self.vault.game, known.lines[-1].entry.seq)
+                new = shown.lines
+            except TooLargeError:  # after a long absence the new lines alone can be too much for a view
+                new, shown = self._lines_and_view(self._public_lines(kept), known.lines[-1].entry.seq)
         else:
             new = self._public_lines(kept)
             if new and self._seat(new) is not None:
-                shown = self.service.view(self.vault.game, new[-1].entry.seq)
-                new = (*new, *shown.lines)
+                new, shown = self._lines_and_view(new, -1)
         with self.refusals.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
             if shown is not None:
                 verify_head(kept, shown.seq, shown.head)
             verify_taken(taken, new)
-            return self.accept(known, new, shown)
+            found = self.accept(known, new, shown)
+        self.vault.confirm()
+        return found
+
+    def _lines_and_view(self, new: tuple[Line, ...], after: int) -> tuple[tuple[Line, ...], ViewAnswer]:
+        """Returns new lines after the entry `after`, with those that the view brings, and the view."""
+        shown = self.service.view(self.vault.game, new[-1].entry.seq if new else after)
+        return (*new, *shown.lines), shown
 
     def _public_lines(self, kept: tuple[Line, ...]) -> tuple[Line, ...]:
         """Returns new lines of the public log. Fetches the last kept one again, to check that it is unchanged."""

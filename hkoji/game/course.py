@@ -327,12 +327,13 @@ class Course(NamedTuple):
         seat = self.setup.require_seat(entry.by)
         if author is Author.SEAT:
             return
-        if self.actor is None:
+        actor = self.actor
+        if actor is None:
             raise NotYourTurnError(tell("the game waits for a {due}", due=_STAGES[self.stage]), actor=None)
-        if seat != self.actor:
-            name = self.setup.names[self.actor]
+        if seat != actor:
+            name = self.setup.names[actor]
             raise NotYourTurnError(
-                tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=self.actor
+                tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=actor
             )
 
     # --- building blocks of the kinds -------------------------------------------------------------------------
@@ -368,9 +369,18 @@ class Course(NamedTuple):
         verify_openings(self.setup.game, openings, (card.commit for card in due))
         return due
 
-    def advance(self, knowledge: Knowledge, events: tuple[Event, ...]) -> Applied:
-        """Deals and draws while a deal or a draw is due: these are not decisions, so no entry carries them."""
-        state, draws, dealt = self.state, self.draws, self.dealt
+    def advance(
+        self,
+        knowledge: Knowledge,
+        events: tuple[Event, ...],
+        state: State | None = None,
+        face_down: tuple[FaceDown, ...] | None = None,
+    ) -> Applied:
+        """Goes on from `state`, with `face_down`; by default from those of this course.
+
+        Deals and draws while a deal or a draw is due: these are not decisions, so no entry carries them.
+        """
+        state, draws, dealt = self.state if state is None else state, self.draws, self.dealt
         pack = self.setup.ruleset.pack
         while True:
             event: Deal | Draw
@@ -391,7 +401,8 @@ class Course(NamedTuple):
             state = state.apply(event)
             events = (*events, event)
         stage = Stage.END if state.due is Due.OVER else self.stage
-        return self._replace(state=state, draws=draws, dealt=dealt, stage=stage), events
+        face_down = self.face_down if face_down is None else face_down
+        return self._replace(state=state, draws=draws, face_down=face_down, dealt=dealt, stage=stage), events
 
 
 Applied: TypeAlias = tuple[Course, tuple[Event, ...]]

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.cli.games.lists import STATUS
 from hkoji.cli.games.watch import happened_json
 from hkoji.client.transport import HttpAnswer
 from hkoji.client.watching import watch_game
 from hkoji.game import entry_kinds
+from hkoji.game.course import STATUSES
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -88,6 +90,10 @@ def test_a_cancelled_game_is_not_a_finished_one(alice: Shell) -> None:
     assert "cancelled" in line.split()
     assert "annullata" in alice("games", "--lang", "it").out
     assert "statuses: open, playing, finished, cancelled" in alice("games", "--status", "lost").err
+
+
+def test_every_status_has_a_word() -> None:
+    assert tuple(STATUS) == STATUSES
 
 
 def test_a_list_without_a_game_that_is_over_has_no_results(alice: Shell) -> None:

@@ -125,6 +125,13 @@ DAMAGE = {
     "a player's signature": (
         "UPDATE player SET sig = (SELECT sig FROM player AS p WHERE name = 'bob') WHERE name = 'alice'", "signature",
     ),
+    "a code of nobody": (
+        "INSERT INTO code (digest, name, expires, uses) VALUES ('x', 'nobody', '2027-11-20T12:00:00Z', 1)",
+        "codes belong",
+    ),
+    "a code that allows nothing": (
+        "INSERT INTO code (digest, expires, uses) VALUES ('x', '2026-11-20T12:00:00Z', 0)", "codes belong",
+    ),
     "rows of no game": (f"DELETE FROM game WHERE game = {OVER}", "belong to no game"),
 }  # fmt: skip
 
@@ -290,6 +297,15 @@ def test_figures(data: Path) -> None:
     assert found["games"] == {"total": 5, "cancelled": 1, "finished": 1, "offered": 1, "open": 1, "playing": 1}
     assert (found["players"], found["earlier_keys"], found["logins"]) == (2, 1, 1)
     assert found["bytes"] == (data / FILE).stat().st_size
+
+
+def test_what_is_removed_and_the_codes_are_counted(data: Path) -> None:
+    codes = [admin.invite(data, 3), admin.invite(data)]
+    assert admin.revoke_keys(data, "alice") not in {code["code"] for code in codes}
+    assert (admin.stats(data)["codes"], admin.check(data).count) == (3, 0)
+    assert admin.tidy(data) == {"offers": 1, "logins": 0, "challenges": 0, "codes": 0}
+    assert admin.stats(data)["games"] == {"total": 3, "finished": 1, "open": 1, "playing": 1}
+    assert admin.check(data).count == 0
 
 
 def test_vacuuming_forgets_what_has_expired_and_changes_no_game(data: Path) -> None:

@@ -243,8 +243,8 @@ def assert_ended_is_found(store: Store) -> None:
         assert (finished.game[:4], finished.reason, finished.winner) == ("ffff", "resign", 0)
         assert (cancelled.game[:4], cancelled.reason, cancelled.winner) == ("fffe", "cancel", None)
         for over in (finished, cancelled):
-            assert run(store.places(player, "2026-11-21T00:00:00Z", 9))[over.game].over
-            assert over.game not in run(store.places(player, "2026-11-21T00:00:01Z", 9))
+            assert run(store.places(player, "2026-11-21T00:00:00Z", 9, 9))[over.game].over
+            assert over.game not in run(store.places(player, "2026-11-21T00:00:01Z", 9, 9))
 
 
 def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_it(path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
         assert run(store.retired_of("alice"))[0].key == alice.key
     with sqlite3.connect(path) as new:
         after = {name: new.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
-        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0005",)]
+        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0007",)]
     new.close()
     assert after["game"] == [
         (*row[:2], "cancelled" if row[13] == "cancel" else row[2], *row[3:], row[12] if row[2] == "finished" else None)

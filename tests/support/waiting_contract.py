@@ -96,16 +96,17 @@ class WaitingContract:
         games = [new_game(store, n, created=days[n], **row).game for n, row in enumerate(rows)]
         going, invited = GamePlace(0, AT, False), GamePlace(0, AT, False)
 
-        def places(since: str, limit: int = 9) -> dict[str, GamePlace]:
-            return dict(run(store.places("alice", since, limit)))
+        def places(since: str, limit: int = 9, invitations: int = 9) -> dict[str, GamePlace]:
+            return dict(run(store.places("alice", since, limit, invitations)))
 
         assert places("9999") == {games[0]: going, games[1]: invited}
         just = {games[0]: going, games[1]: invited, games[2]: GamePlace(0, days[3], True)}
         just[games[7]] = GamePlace(0, days[3], True)
         assert places(days[3]) == just
         assert places(days[2]) == {**just, games[3]: GamePlace(0, days[2], True)}
-        assert places(days[3], 2) == {games[7]: GamePlace(0, days[3], True), games[2]: GamePlace(0, days[3], True)}
-        assert dict(run(store.places("dave", days[0], 9))) == {}
+        assert places(days[3], 1) == {games[0]: going, games[1]: invited}
+        assert places(days[3], 2, 0) == {games[0]: going, games[7]: GamePlace(0, days[3], True)}
+        assert dict(run(store.places("dave", days[0], 9, 9))) == {}
 
     def test_an_append_is_hinted_at_once_it_is_there_and_a_refused_one_is_not(self, store: Store) -> None:
         one, two = new_game(store, 1), new_game(store, 2)

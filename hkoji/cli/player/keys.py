@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
-from hkoji.cli.input import confirm, read_input
+from hkoji.cli.input import confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.client import Client
 from hkoji.client.key_changes import RevokedKey
 from hkoji.errors import MalformedError, UsageError
@@ -28,6 +27,14 @@ class RevokeOptions(NamedTuple):
     prepare: bool
     fingerprint: str | None
     yes: bool
+
+
+class RecoverOptions(NamedTuple):
+    """The options of `recover`: the service's address, its origin if that is another one, and a key file."""
+
+    server: str
+    origin: str | None
+    key: Path | None
 
 
 def key(client: Client, out: CommandOutput) -> None:
@@ -66,7 +73,7 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     else:
         revocation = client.keys.revocation(client.server, _own(client, wish.fingerprint))
     if wish.prepare:
-        out.lines(json.dumps(revocation._asdict()) + "\n")
+        out.lines(encode(versioned(revocation._asdict())) + "\n")
         return
     question = _("Revoke the key? It can never be used again, and you lose your logins.")
     confirm(out, question, tell("not revoked"), yes=wish.yes)
@@ -82,18 +89,13 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     )
 
 
-def recover(client: Client, out: CommandOutput, name: str, server: str, key: Path | None) -> None:
+def recover(client: Client, out: CommandOutput, name: str, wish: RecoverOptions) -> None:
     """Gets the player's name back with a new key and the operator's code."""
-    from hkoji.client.transport import parse_url
-
-    if sys.stdin.isatty() and not out.keep:
-        from getpass import getpass
-
-        code = getpass(_("Code from the operator: "))
-    else:
-        code = read_input(out, "-", 1024).decode("ascii", "replace")
-    identity = client.keys.recover(name, parse_url(server), code.strip(), key)
-    lost = [each.fingerprint for each in client.service(server).pins.every.get(name, ())[1:]]
+    service = client.service(wish.server)
+    # Before the code is read: whoever has it can give the name to a key of their own.
+    origin = with_origin(out, wish.origin, service.meet).origin
+    identity = client.keys.recover(name, service.url, read_code(out), wish.key, origin)
+    lost = [each.fingerprint for each in service.pins.every.get(name, ())[1:]]
     out.result(
         {"name": name, "key": identity.key.text, "fingerprint": identity.key.fingerprint, "lost": lost},
         lambda: _(
