@@ -95,7 +95,7 @@ def test_a_service_by_invitation(tmp_path: Path) -> None:
         assert "3 new players can register" in shown
         assert typed(bob, *register, "--code", "-", stdin=shown.splitlines()[1])[0] == 0
         assert json.loads(typed(bob, "admin", "stats", "--data", data, "--json")[1])["codes"] == 1
-    with serving(data, options=("--registration", "closed"), forked=True) as service:
+    with serving(tmp_path / "closed", options=("--registration", "closed"), forked=True) as service:
         code, _, err = typed(carol, "register", "--server", service.url)
         assert (code, "takes no new players" in err) == (4, True)
         assert "non accoglie nuovi giocatori" in typed(carol, "register", "--server", service.url, "--lang", "it")[2]

@@ -220,6 +220,8 @@ def operators(record: Recorder) -> None:
     copy = record("operator", "admin", "backup", str(record.folder / "copy.sqlite3"), *data)
     record("operator", "admin", "restore", copy["file"], "--data", str(record.folder / "restored"))
     restored = ("--data", str(record.folder / "restored"))
+    record("operator", "admin", "invite", *restored)
+    record("operator", "admin", "tidy", *restored)
     record("operator", "admin", "check", *restored, code=None)
     record("operator", "admin", "stats", *restored)
     record("operator", "admin", "vacuum", *restored)

@@ -119,6 +119,19 @@ def test_a_worker_ends_when_its_supervisor_has_gone() -> None:
     assert server.should_exit
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the processors that a process may use are set on Linux only")
+def test_workers_are_as_many_as_the_service_may_use_processors(tmp_path: Path) -> None:
+    allowed = os.sched_getaffinity(0)
+    for processors in ({min(allowed)}, allowed):
+        os.sched_setaffinity(0, processors)  # the service inherits it
+        try:
+            service = start(tmp_path / "data", log_level="debug", options=("--workers", "auto"))
+        finally:
+            os.sched_setaffinity(0, allowed)
+        service.stop()  # it was ready, and so were all of its workers
+        assert len(workers(service)) == len(processors)
+
+
 def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[str]) -> None:
     ready: list[bool] = []
     listener = bind_listener("127.0.0.1", 0)
