@@ -41,7 +41,9 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
 ]
 # Errors that occur only on a player's side.
 ELSEWHERE = {
+    errors.InterruptionError,
     errors.NotShownError,
+    errors.OtherOriginError,
     errors.TrustError,
     errors.AuditError,
     errors.UsageError,
