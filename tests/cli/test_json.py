@@ -223,6 +223,8 @@ def operators(record: Recorder) -> None:
     record("operator", "admin", "check", *restored, code=None)
     record("operator", "admin", "stats", *restored)
     record("operator", "admin", "vacuum", *restored)
+    record("operator", "admin", "invite", *restored)
+    record("operator", "admin", "tidy", *restored)
     record("operator", "doctor", *data, code=None)
 
 
