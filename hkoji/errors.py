@@ -237,7 +237,7 @@ class OtherOriginError(TrustError):
 
 
 class NotShownError(TrustError):
-    """The player's own cards are missing: the service has not shown them yet, but may do so soon."""
+    """The player's own cards, or an opening of theirs, are missing here: the service may show them soon."""
 
 
 class AuditError(HkojiError):

@@ -46,10 +46,16 @@ class HelpText(NamedTuple):
     message: Text
 
 
+_known: Final[dict[tuple[int, str], HelpText]] = {}
+
+
 @cache
 def find(app: typer.Typer) -> tuple[HelpText, ...]:
-    """Returns all texts of a program's help. They are searched once."""
-    return tuple(_find(app))
+    """Returns all texts of a program's help. They are searched once.
+
+    Programs share records. One that is being translated already is known from then, when it was in English.
+    """
+    return tuple(_known.setdefault((id(each.holder), each.attribute), each) for each in _find(app))
 
 
 @contextlib.contextmanager

@@ -49,6 +49,14 @@ class EarlierKey(NamedTuple):
     new_sig: str | None
 
 
+class PlayerAnswer(NamedTuple):
+    """A player as a service reports them: the current key, whether that is revoked, and earlier keys."""
+
+    key: PublicKey
+    revoked: bool
+    earlier: tuple[EarlierKey, ...]
+
+
 class ViewAnswer(NamedTuple):
     """A seat's view: the log's length and head, the signed view, the player's openings, and the log's new lines."""
 
@@ -189,18 +197,19 @@ def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
         )
 
 
-def read_earlier_keys(answer: HttpAnswer) -> tuple[EarlierKey, ...]:
-    """Reads the keys that a player had before. Raises `ServiceError`."""
+def read_player(answer: HttpAnswer) -> PlayerAnswer:
+    """Reads a player's keys. Raises `ServiceError`."""
     with understood(answer):
-        found = answer.json()["earlier"]
-        return tuple(
+        found = answer.json()
+        earlier = tuple(
             EarlierKey(
                 parse_public_key(each["key"]),
                 each["revoked"] is True,
                 *(None if each[name] is None else read_text(each[name]) for name in ("text", "sig", "new_sig")),
             )
-            for each in found
+            for each in found["earlier"]
         )
+        return PlayerAnswer(parse_public_key(found["key"]), found["revoked"] is True, earlier)
 
 
 def read_text(value: object) -> str:

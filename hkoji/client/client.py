@@ -289,7 +289,7 @@ class Client:
         """
         vault = self._vault(submission.entry.game)
         service = self.service(server or vault.server or self.server)
-        if origin is not None or service.pins.server_key is None:
+        if origin is not None or (server is not None and service.pins.server_key is None):
             service.pins.pin_server(service.meet(origin).key)
         lines = service.submit(submission)
         try:

@@ -7,7 +7,7 @@ the service. A key that only the service vouches for is refused until the user h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
@@ -245,9 +245,15 @@ class KnownKeys:
         changes = [change for change in setup.replaced if change.seat == seat]
         first, *later = setup.all_keys(seat)
         new: list[LearnedKey] = []
+        proved = _before_known((first, *later), known)
         if current is None:
             new.append(LearnedKey(first, counts=True))
             current = first
+        elif first not in known and proved:
+            new += [LearnedKey(key, counts=False) for key in proved]
+            known = {*known, *proved}
+        elif first not in known and mine and self._pins.trusted(name, first):
+            new.append(LearnedKey(first, counts=False))
         elif first not in known:
             steps = {step.old: step.key for step in self._successors(name)}
             followed, before = _follow(steps, current, first), _follow(steps, first, current)
@@ -257,7 +263,7 @@ class KnownKeys:
             elif before:  # an old game: the current key has signed that it follows this one
                 new += [LearnedKey(key, counts=False) for key in (first, *before[:-1]) if key not in known]
             else:
-                raise _another(name, first, current)
+                raise _another(name, first, current, mine=mine)
         for change, key in zip(changes, later, strict=True):
             if key in known:
                 continue
@@ -270,6 +276,15 @@ class KnownKeys:
         return new
 
 
+def _before_known(keys: Sequence[PublicKey], known: Collection[PublicKey]) -> tuple[PublicKey, ...]:
+    """Returns the keys of a seat before its first known one, which are the player's, too.
+
+    Each key has signed in the game that it replaces the one before, also where the service has declared the change.
+    """
+    place = next((number for number, key in enumerate(keys) if key in known), 0)
+    return tuple(keys[:place])
+
+
 def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicKey) -> list[PublicKey]:
     """Returns the keys after `start` up to `end`, if a chain of steps leads there. Both keys have signed each step."""
     left, key, passed = dict(steps), start, list[PublicKey]()
@@ -279,7 +294,21 @@ def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicK
     return passed if key == end else []
 
 
-def _another(name: str, key: PublicKey, known: PublicKey) -> TrustError:
+def _another(name: str, key: PublicKey, known: PublicKey, *, mine: bool) -> TrustError:
+    if mine:
+        hint = tell(
+            "nothing was accepted; if it is an earlier key of yours, of before a recovery: hkoji trust {name} {shown}; "
+            "if not, ask the operator of the service whose it is",
+            name=name,
+            shown=key.fingerprint,
+        )
+    else:
+        hint = tell(
+            "nothing was accepted; ask {name}, over another channel than this service, which key is right; "
+            "if it is the new one: hkoji trust {name} {shown}",
+            name=name,
+            shown=key.fingerprint,
+        )
     return TrustError(
         tell(
             "{name} plays with another key than before: {shown}, not {known}",
@@ -287,12 +316,7 @@ def _another(name: str, key: PublicKey, known: PublicKey) -> TrustError:
             shown=key.fingerprint,
             known=known.fingerprint,
         ),
-        hint=tell(
-            "nothing was accepted; ask {name}, over another channel than this service, which key is right; "
-            "if it is the new one: hkoji trust {name} {shown}",
-            name=name,
-            shown=key.fingerprint,
-        ),
+        hint=hint,
     )
 
 

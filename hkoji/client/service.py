@@ -16,14 +16,14 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from hkoji.client.answers import (
-    EarlierKey,
+    PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
     problem,
     read_challenge,
     read_description,
-    read_earlier_keys,
     read_lines,
+    read_player,
     read_summary,
     read_text,
     read_token,
@@ -35,7 +35,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
-from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
+from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.line import MAX_LINE_BYTES, Line, parse_log, read_line
@@ -61,6 +61,18 @@ _LONGEST_VIEW: Final = 2 * MAX_LINE_BYTES
 _TRIES: Final = 3
 _LONGEST_WAIT: Final = 60
 """How often, and for how many seconds in all, the client waits for a service that asks for it."""
+
+
+REPLACED: Final = tell(
+    "if you have changed or recovered your key on another machine, copy its key file from there, and take it up with "
+    "`hkoji rekey --key FILE`; if you have not, somebody else has: ask the operator"
+)
+"""The hint for a player whose key is no longer that of their name."""
+
+
+def unregistered(url: str) -> LoginError:
+    """Returns the error for a service at which the player has to register first."""
+    return LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
 
 
 def utc_now() -> str:
@@ -146,7 +158,12 @@ class Service:
         statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
         request = {"text": statement.text, "sig": encode_base64(sig)}
-        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        try:
+            self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        except HkojiError as error:
+            if error.code == ExistsError.code and self.pins.origin is not None:  # the name has another key by now
+                error.hint = REPLACED
+            raise
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)
@@ -160,16 +177,15 @@ class Service:
         """Revokes a player's key."""
         self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
 
-    def recover(self, name: str, text: str, sig: str, code: str) -> tuple[EarlierKey, ...]:
-        """Gives a new key to a player whose key is revoked. Returns the player's earlier keys."""
+    def recover(self, name: str, text: str, sig: str, code: str) -> PlayerAnswer:
+        """Gives a new key to a player whose key is revoked."""
         value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
         with _signed():
-            answer = self._request("POST", path, value, most=_LONGEST_PAGE)
-        return read_earlier_keys(answer)
+            return read_player(self._request("POST", path, value, most=_LONGEST_PAGE))
 
-    def earlier_keys(self, name: str) -> tuple[EarlierKey, ...]:
-        """Returns the keys that a player had before, as the service reports them."""
-        return read_earlier_keys(self._request("GET", f"/v1/players/{name}", most=_LONGEST_PAGE))
+    def player(self, name: str) -> PlayerAnswer:
+        """Returns a player's keys, as the service reports them."""
+        return read_player(self._request("GET", f"/v1/players/{name}", most=_LONGEST_PAGE))
 
     def _successors(self, name: str) -> tuple[NewKey, ...]:
         """Returns the changes of a player's key that both keys have signed; none without an answer."""
@@ -177,7 +193,7 @@ class Service:
 
         found: list[NewKey] = []
         try:
-            for each in self.earlier_keys(name):
+            for each in self.player(name).earlier:
                 if each.text is None or each.sig is None or each.new_sig is None:
                     continue
                 step = parse_new_key(each.text)
@@ -277,8 +293,11 @@ class Service:
     def submit(self, submission: Submission) -> tuple[Line, ...]:
         """Sends an entry. Returns the lines that it has added, to be checked with `verify_submitted`.
 
-        Raises one of `REFUSALS` if the service refuses it.
+        Its openings go only to a service whose key is pinned at this address, after `meet`. Raises `LoginError` for
+        another one, and one of `REFUSALS` if the service refuses the entry.
         """
+        if self.pins.server_key is None:
+            raise unregistered(self.url)
         game = submission.entry.game
         body = format_submission(submission).encode()
         path = f"/v1/games/{game}/entries"
@@ -330,10 +349,7 @@ class Service:
 
         identity, origin = self._identity(), self.pins.origin
         if origin is None:
-            raise LoginError(
-                tell("you are not registered at {url}", url=self.url),
-                hint=f"hkoji register --server {self.url}",
-            )
+            raise unregistered(self.url)
         statement = read_challenge(self._request("POST", "/v1/login/challenge"))
         if statement.origin != origin:
             raise TrustError(
@@ -352,9 +368,7 @@ class Service:
             self._token = read_token(self._request("POST", "/v1/login", value))
         except ForbiddenError as error:
             if identity.next is None:
-                error.hint = error.hint or tell(
-                    "if you have changed your key on another machine, copy the folder HKOJI_HOME from there to here"
-                )
+                error.hint = error.hint or REPLACED
                 raise
             raise LoginError(
                 tell("your change of key is not finished yet: {reason}", reason=error),

@@ -25,12 +25,13 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.service import Service
 from hkoji.client.vault import Vault, VaultStamp
-from hkoji.errors import HkojiError, NotFoundError, StorageError, TooLargeError, TrustError
+from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import Replay, replay
+from hkoji.game.submission import Submission
 from hkoji.game.view import KEEP_FOLDER, continue_own, find_seat, replay_own, require_whole, verify_growth, verify_view
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
@@ -53,9 +54,12 @@ def verify_game(lines: Sequence[Line], game: str) -> None:
             )
 
 
-def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: PublicKey) -> None:
+def verify_lines(
+    result: Replay, lines: Sequence[Line], new: int, server: PublicKey, own: Submission | None = None
+) -> None:
     """Checks signatures, receipts and salts of the last `new` of `lines`, which are the steps of `result`.
 
+    `own` has been signed here, and the receipt of its line has been verified; both are not verified once more.
     Raises `TrustError`.
     """
     first = len(lines) - new
@@ -67,13 +71,17 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
             ),
             hint=tell("nothing was accepted; ask the operator of the service, over another channel, what its key is"),
         )
-    salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
+    salts: set[str] = set()
+    if any(_opened(step.body) for step in result.steps[first:]):  # all earlier entries are looked at only then
+        salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
     for number, line in enumerate(lines[first:], first):
         step = result.steps[number]
         before = result.steps[number - 1].course if number else step.course
         try:
-            verify_signatures(line.entry, line.sig, before.signer(step.entry, step.body), step.body)
-            verify_receipt(require_receipt(line), line.entry, server)
+            signer = before.signer(step.entry, step.body)
+            if not _is(line, own, signer):
+                verify_signatures(line.entry, line.sig, signer, step.body)
+                verify_receipt(require_receipt(line), line.entry, server)
             if number and (earlier := lines[number - 1].receipt):
                 verify_receipt_time(require_receipt(line).receipt, earlier.receipt)
             if isinstance(step.body, Timeout):
@@ -85,6 +93,17 @@ def verify_lines(result: Replay, lines: Sequence[Line], new: int, server: Public
                 tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),
                 hint=KEEP_FOLDER,
             ) from error
+
+
+def _is(line: Line, own: Submission | None, signer: PublicKey) -> bool:
+    """Returns whether a line is that of `own`, signed by the key that must have signed it."""
+    from hkoji.log import sshsig
+
+    return (
+        own is not None
+        and (line.entry.text, line.sig) == (own.entry.text, own.sig)
+        and sshsig.parse(own.sig).public == signer
+    )
 
 
 def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
@@ -160,7 +179,7 @@ class VerifiedLog:
         known = self.known()
         kept = known.lines if known else ()
         shown: ViewAnswer | None = None
-        if known is not None and known.seat is not None:
+        if known is not None and (known.seat is not None or self.lacks_cards(known)):
             try:
                 shown = self.service.view(self.vault.game, known.lines[-1].entry.seq)
                 new = shown.lines
@@ -168,15 +187,22 @@ class VerifiedLog:
                 new, shown = self._lines_and_view(self._public_lines(kept), known.lines[-1].entry.seq)
         else:
             new = self._public_lines(kept)
-            if new and self._seat(new) is not None:
+            if new and self._seat((*kept, *new)) is not None:
                 new, shown = self._lines_and_view(new, -1)
         with self.refusals.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
             if shown is not None:
                 verify_head(kept, shown.seq, shown.head)
             verify_taken(taken, new)
             found = self.accept(known, new, shown)
+        # Only the keys of the game may have shown that a seat in it is the player's.
+        if self.lacks_cards(found):
+            return self.refresh()
         self.vault.confirm()
         return found
+
+    def lacks_cards(self, known: KnownGame) -> bool:
+        """Returns whether a game is known only as a spectator sees it, although the player has a seat in it."""
+        return known.seat is None and self._seat(known.lines) is not None
 
     def _lines_and_view(self, new: tuple[Line, ...], after: int) -> tuple[tuple[Line, ...], ViewAnswer]:
         """Returns new lines after the entry `after`, with those that the view brings, and the view."""
@@ -193,9 +219,16 @@ class VerifiedLog:
             verify_head(kept, lines[0].entry.seq if lines else -1, lines[0].entry.head if lines else "")
         return lines[1:]
 
-    def accept(self, known: KnownGame | None, new: tuple[Line, ...], shown: ViewAnswer | None) -> KnownGame:
-        """Verifies new lines and a view, and keeps them."""
-        if known is not None and not new and (shown is None or (known.view and shown.view.text == known.view.text)):
+    def accept(
+        self,
+        known: KnownGame | None,
+        new: tuple[Line, ...],
+        shown: ViewAnswer | None,
+        own: Submission | None = None,
+    ) -> KnownGame:
+        """Verifies new lines and a view, and keeps them. `own` has just been sent, and its receipt verified."""
+        same = shown is None or (known and known.seat is not None and known.view and shown.view.text == known.view.text)
+        if known is not None and not new and same:
             return known
         lines = (*(known.lines if known else ()), *new)
         if not lines:
@@ -205,7 +238,7 @@ class VerifiedLog:
         view = self._read_view(known, shown) if shown else known.view if known else None
         openings = (*self.vault.openings(), *(shown.openings if shown else ()))
         result = self._replay(known, lines, len(new), seat, view, openings)
-        verify_lines(result, lines, len(new), self.service.key)
+        verify_lines(result, lines, len(new), self.service.key, own)
         if shown is not None:
             assert seat is not None
             assert view is not None
@@ -216,8 +249,9 @@ class VerifiedLog:
         self.vault.begin(self.service.url)
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))
-            self.refusals.kept.keep_view(shown.view)
-            self.vault.keep_view(shown.view)
+            # A view with new cards is synced in one of the two files, before the log that needs the cards.
+            kept = self.refusals.kept.keep_view(shown.view)
+            self.vault.keep_view(shown.view, durable=not kept)
         if new:
             self.vault.append(new)
         return self._remember(self.vault.stamp(), lines, result, seat, view, self.vault.openings())
@@ -269,7 +303,11 @@ class VerifiedLog:
     # --- what is on disk ------------------------------------------------------------------------------------------
 
     def known(self) -> KnownGame | None:
-        """Returns the game kept here; None if there is none. Raises `StorageError` if its files disagree."""
+        """Returns the game kept here; None if there is none. Raises `StorageError` if its files disagree.
+
+        If the player's cards are missing here, as after a log was kept for a spectator or in a folder that is copied
+        file by file, returns what a spectator sees: see `lacks_cards`.
+        """
         # The stamp is taken before reading: what another command writes meanwhile is read the next time. Writers
         # replace the view before the log, so a log that is read first never needs cards that the view read next lacks.
         stamp = self.vault.stamp()
@@ -279,10 +317,13 @@ class VerifiedLog:
         if not lines:
             return None
         seat = self._seat(lines)
-        view = self.vault.view()
+        view = self._kept_view()
         openings = self.vault.openings()
         try:
-            result = self._replay(None, lines, len(lines), seat, view, openings)
+            try:
+                result = self._replay(None, lines, len(lines), seat, view, openings)
+            except NotShownError:
+                seat, result = None, self._replay(None, lines, len(lines), None, view, openings)
         except TrustError as error:
             raise StorageError(
                 tell("the files in {folder} contradict each other: {reason}", folder=self.vault.folder, reason=error),
@@ -290,11 +331,16 @@ class VerifiedLog:
             ) from error
         return self._remember(stamp, lines, result, seat, view, openings)
 
+    def _kept_view(self) -> View | None:
+        """Returns the later one of the two views that are kept: a power failure may take the latest."""
+        views = [each for each in (self.vault.view(), self.refusals.kept.last_view()) if each is not None]
+        return max(views, key=lambda view: view.seq, default=None)
+
     def _still_so(self, memory: KnownGame, stamp: VaultStamp) -> bool:
         """Returns whether the files still say what is in memory. Openings of later entries make no difference."""
         if memory.stamp == stamp:
             return True
-        if memory.stamp._replace(secrets=stamp.secrets) != stamp:
+        if memory.stamp._replace(secrets=stamp.secrets, outbox=stamp.outbox) != stamp:
             return False
         if _made_for(memory.lines, self.vault.openings()) != memory.openings:
             return False

@@ -148,7 +148,7 @@ def test_games_against_a_bot_are_offered_to_play(place: Place, tmp_path: Path) -
         ("hkoji show --deck ", {"standard", "everdeck"}),
         ("hkoji --lang it show --deck e", {"everdeck"}),
         ("hkoji bot run x --lang ", {"en", "it"}),
-        ("hkoji games --status ", {"open", "playing", "finished"}),
+        ("hkoji games --status ", {"open", "playing", "finished", "cancelled"}),
         ("hkoji help bot ", {"run", "list"}),
         ("hkoji bot ", {"run", "list"}),
         ("hkoji re", {"replay", "register", "rekey", "recover", "revoke", "resign"}),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -220,12 +222,19 @@ def operators(record: Recorder) -> None:
     copy = record("operator", "admin", "backup", str(record.folder / "copy.sqlite3"), *data)
     record("operator", "admin", "restore", copy["file"], "--data", str(record.folder / "restored"))
     restored = ("--data", str(record.folder / "restored"))
+    record("operator", "admin", "invite", *restored)
+    record("operator", "admin", "tidy", *restored)
     record("operator", "admin", "check", *restored, code=None)
     record("operator", "admin", "stats", *restored)
     record("operator", "admin", "vacuum", *restored)
     record("operator", "admin", "invite", *restored)
     record("operator", "admin", "tidy", *restored)
     record("operator", "doctor", *data, code=None)
+    (database,) = (record.folder / "restored").glob("*.sqlite3")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE player SET sig = (SELECT sig FROM player WHERE name = 'bob') WHERE name = 'alice'")
+        connection.commit()
+    record("operator", "admin", "check", *restored, code=Exit.AUDIT)
 
 
 def offline(record: Recorder, game: str) -> None:

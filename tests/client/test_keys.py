@@ -29,7 +29,7 @@ from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
 from tests.support.service_in_process import inside
 from tests.support.table import new_game
 
-WRITE = files.write_file
+WRITE, APPEND = files.write_file, files.append_lines
 RULES = Hanamikoji("host", 1, "charm")
 
 
@@ -91,6 +91,10 @@ def registered(hall: Hall, name: str) -> Any:  # Any: JSON
     return hall.service.ask("GET", f"/v1/players/{name}").json
 
 
+def _unchanged(real: Callable[..., None]) -> Callable[..., None]:
+    return real
+
+
 def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
     """Every way in which `act` can break off, each on a new result of `prepare`.
 
@@ -113,17 +117,20 @@ def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> It
                 if left[0] == 0:
                     raise error()
 
-            def write(path: Path, data: bytes, step: Callable[..., None] = step) -> None:
-                step()
-                WRITE(path, data)
+            def before(real: Callable[..., None], step: Callable[..., None] = step) -> Callable[..., None]:
+                def write(path: Path, data: bytes, **options: bool) -> None:
+                    step()
+                    real(path, data, **options)
+
+                return write
 
             if when != "write":
                 setattr(hall, when, step)
-                write = WRITE  # type: ignore[assignment] # the real one
+                before = _unchanged  # type: ignore[assignment] # nothing is done before a write
             with (
-                patch.object(files, "write_file", write),
-                patch.object(vault, "write_file", write),
-                patch.object(identity, "write_file", write),
+                patch.object(files, "write_file", before(WRITE)),
+                patch.object(vault, "append_lines", before(APPEND)),
+                patch.object(identity, "write_file", before(WRITE)),
             ):
                 try:
                     act()
@@ -261,7 +268,7 @@ def test_a_machine_with_the_old_key_learns_what_to_do(hall: Hall, alice: HallPla
     alice.client.keys.rekey(None)
     with pytest.raises(ForbiddenError, match="the signature is not one of alice") as refused:
         other.client.games()
-    assert "copy the folder HKOJI_HOME" in refused.value.hint
+    assert "hkoji rekey --key FILE" in refused.value.hint
     shutil.rmtree(other.path)
     shutil.copytree(alice.path, other.path)
     assert other.client.games() == []
@@ -473,8 +480,8 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
     game = begin(alice, bob)
     bob.position(game)
     alice.client.keys.rekey(None)
-    true = bob.client.service().earlier_keys("alice")
-    (step,) = true
+    true = bob.client.service().player("alice")
+    (step,) = true.earlier
     fake = PrivateKey.from_seed(b"\x08" * 32).sign("hkoji.newkey.v1", b"{}\n")
     new_game_ = alice.client.new(RULES).course.setup.game
     for changed in (
@@ -484,7 +491,8 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
         {"text": None},
         {"sig": None},
     ):
-        monkeypatch.setattr(Service, "earlier_keys", lambda _, __, changed=changed: (step._replace(**changed),))
+        false = true._replace(earlier=(step._replace(**changed),))
+        monkeypatch.setattr(Service, "player", lambda _, __, false=false: false)
         with pytest.raises(TrustError, match="another key than before"):
             bob.join(new_game_)
     monkeypatch.undo()

@@ -1,9 +1,9 @@
 """A process between a player and a service: it passes everything on, and writes down what it has seen.
 
-    python -m tests.trust.relay URL RECORD [redirect|silent]
+    python -m tests.trust.relay URL RECORD [redirect|own|ORIGIN]
 
-A relay that redirects answers each request by the address of the service. A relay that is silent about the origin
-names its own address in place of the service's.
+A relay that redirects answers each request by the address of the service. A relay with an origin states that origin, or
+its own address, in place of the service's, and acknowledges every registration by itself.
 """
 
 from __future__ import annotations
@@ -68,8 +68,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         status, data = (307, b"") if self.kind == "redirect" else self._pass_on(body)
-        if self.kind == "silent" and self.path == "/v1/service":
-            data = json.dumps({**json.loads(data), "origin": self.own}).encode()
+        if self.kind not in ("", "redirect"):
+            if self.path == "/v1/service":
+                origin = self.own if self.kind == "own" else self.kind
+                data = json.dumps({**json.loads(data), "origin": origin}).encode()
+            elif self.path == "/v1/players":
+                status, data = 201, b"{}"
         seen = RelayedRequest(
             self.command, self.path, self.headers.get("Authorization"), body.decode(), status, data.decode()
         )

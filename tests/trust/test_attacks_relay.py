@@ -183,21 +183,53 @@ def test_an_address_that_redirects(service: Service, alice: Shell, tmp_path: Pat
 
 
 @attack("an address that states its own origin, and passes on the rest", who=ANYBODY, found=CLIENT, named=ADDRESS)
-def test_a_relay_under_its_own_name(service: Service, alice: Shell, bob: Shell, tmp_path: Path) -> None:
-    """It gets a registration and a login for itself, and neither is worth anything at the service."""
+@pytest.mark.parametrize("origin", ["own", "https://harmless.example"])
+def test_a_relay_under_its_own_name(service: Service, alice: Shell, bob: Shell, tmp_path: Path, origin: str) -> None:
+    """The player registers there, also under a name that she confirms. But it asks for logins of another."""
     alice("register", "--server", service.url)
     game = begin(alice, bob)
-    with relaying(service.url, tmp_path / "relay.jsonl", "silent") as relay:
-        alice.fails(4, "register", "--server", relay.url)
-        files = (alice.home / "config.json", alice.home / "pins.json")
-        for file in files:
-            file.write_text(file.read_text().replace(service.url, relay.url))
-        assert service.url in alice.fails(8, "games")
+    with relaying(service.url, tmp_path / "relay.jsonl", origin) as relay:
+        confirmed = () if origin == "own" else ("--origin", origin)
+        alice("register", "--server", relay.url, *confirmed)
+        for words in (("games",), ("next",), ("new",)):
+            assert service.url in alice.fails(8, *words)
         assert not relay.tokens
         assert "POST /v1/login" not in relay.paths
-        for file in files:
-            file.write_text(file.read_text().replace(relay.url, service.url))
+        statement = next(json.loads(each.body) for each in relay.seen if each.path == "/v1/players")
+        assert service.ask("POST", "/v1/players", statement).status == 403
+    alice("register", "--server", service.url)
     assert alice("show", game)["hand"]
+
+
+@attack("a service of its own under the origin of another one", who=ANYBODY, found=CLIENT, named=ADDRESS)
+def test_another_service_under_a_known_origin(service: Service, alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    """Even if the user confirms the origin: its key is not the one of the service that has this origin."""
+    alice("register", "--server", service.url)
+    game = begin(alice, bob)
+    with serving(tmp_path / "other", forked=True, options=("--origin", service.url)) as other:
+        for confirmed in ((), ("--origin", service.url)):
+            assert "pretends to be the other" in alice.fails(8, "register", "--server", other.url, *confirmed)
+        with pytest.raises(AssertionError):
+            Shell(tmp_path / "alice")("recover", "alice", "--server", other.url, "--origin", service.url, stdin="code")
+        assert other.ask("GET", "/v1/players/alice").status == 404
+    assert alice("show", game)["hand"]
+
+
+@attack("such an address in the settings, while a move waits to be sent", who=ANYBODY, found=CLIENT, named=ADDRESS)
+def test_a_relay_while_a_move_waits(service: Service, relay: Relay, alice: Shell, bob: Shell) -> None:
+    """A move that has no receipt yet goes out before anything is asked, with the openings of its cards."""
+    alice("register", "--server", service.url)
+    game = begin(alice, bob)
+    secret = next(each for each in alice("show", game)["legal"] if each.startswith("1"))
+    folder = alice.home / "games" / game
+    (folder / "outbox.json").write_text(json.dumps(alice("sign", game, secret)))
+    (folder / "secrets.json").write_text((folder / "secrets.json").read_text().replace(service.url, relay.url))
+    for words in (("show", game), ("move", game, secret), ("wait", game), ("cancel", game)):
+        alice.fails(4, *words)
+    alice.fails(4, "submit", "-", stdin=(folder / "outbox.json").read_text())
+    assert got_nothing(relay)
+    (folder / "secrets.json").write_text((folder / "secrets.json").read_text().replace(relay.url, service.url))
+    assert alice("show", game)["seq"] == 5
 
 
 @attack("an address without TLS for a service that has it", who=ANYBODY, found=CLIENT, named=ADDRESS)

@@ -72,7 +72,8 @@ def key(json: Json = False) -> None:
 def rekey(key: KeyFile = None, json: Json = False) -> None:
     """Replace your key; the old key signs the change.
 
-    Games in progress follow, each on your turn. If the command was interrupted, run it again.
+    Games in progress follow, each on your turn. If the command was interrupted, run it again. --key also takes up a
+    key that you have changed or recovered on another machine.
     """
     from hkoji.cli.player import keys
 
