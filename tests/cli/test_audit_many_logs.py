@@ -28,6 +28,7 @@ from tests.support.shell import Done, run
 from tests.support.table import Table, new_game, whole_game
 
 ROW, ROAD = Hanamikoji("random"), GeishasRoad("random")
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
 
 
@@ -323,6 +324,23 @@ def test_two_seeds_for_one_deal_are_found(tmp_path: Path) -> None:
         assert done.code == (0 if fine else Exit.AUDIT)
     assert (logs[2]["contradiction"], logs[2]["signer"]) == ("deal", "server")
     assert DEAL in logs[2]["reason"]
+
+
+def test_logs_of_a_later_version_have_an_exit_code_of_their_own(tmp_path: Path) -> None:
+    """Unless another log is at fault."""
+    logs = {each["what"]: each["log"] for each in json.loads((VECTORS / "logs.json").read_text())["logs"]}
+    (tmp_path / "good.jsonl").write_text(whole_game(1).text)
+    (tmp_path / "later.jsonl").write_text(logs["the kind 'offer2'"])
+    done = run("audit", str(tmp_path), "--json")
+    summary = told(done)[1]
+    assert (summary["broken"], summary["not_understood"], summary["ok"]) == (1, 1, False)
+    assert (done.code, done.error["code"], done.error["exit_code"]) == (3, "not-understood", 3)
+    assert "1 log is not understood" in run("audit", str(tmp_path)).err
+    (tmp_path / "forged.jsonl").write_text(logs["the kind 'offEr'"])
+    done = run("audit", str(tmp_path), "--json")
+    assert (done.code, told(done)[1]["not_understood"]) == (Exit.AUDIT, 1)
+    alone = run("audit", str(tmp_path / "later.jsonl"), "--json")
+    assert (alone.code, alone.error["code"], alone.error["step"], alone.error["seq"]) == (3, "not-understood", 1, 5)
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------

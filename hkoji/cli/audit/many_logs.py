@@ -27,7 +27,7 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.cli.log_files import LogBytes, UnreadableLog, log_files, read_all
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.progress import progress, shows_progress
-from hkoji.errors import AuditError, HkojiError
+from hkoji.errors import AuditError, HkojiError, LaterVersionError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import plural, tell
 
@@ -74,7 +74,7 @@ class ArchiveSummary:
         self.holds += result.holds
         if result.findings:
             self.broken += 1
-            self.not_understood += not all(finding.understood for finding in result.findings)
+            self.not_understood += result.not_understood
         elif result.finished:
             self.finished += 1
         else:
@@ -128,7 +128,7 @@ def show_logs(
 
 
 def _judge(summary: ArchiveSummary) -> None:
-    if summary.broken:
+    if summary.broken > summary.not_understood:
         raise AuditError(
             None,
             plural("{n} log does not hold", "{n} logs do not hold", summary.broken, n=summary.broken),
@@ -139,6 +139,11 @@ def _judge(summary: ArchiveSummary) -> None:
         n = summary.contradictions
         reason = plural("{n} contradiction between logs", "{n} contradictions between logs", n, n=n)
         raise AuditError(None, reason, seq=None, signer=None)
+    if summary.not_understood:
+        n = summary.not_understood
+        raise LaterVersionError(
+            None, plural("{n} log is not understood", "{n} logs are not understood", n, n=n), seq=None
+        )
     if summary.unreadable:
         n = summary.unreadable
         raise HkojiError(

@@ -83,8 +83,6 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     """Returns what lists show of a game."""
     course = refereed.course
     setup = course.setup
-    invited = setup.invite.name if setup.invite else None
-    to_move = setup.names[course.actor] if course.actor is not None else None
     outcome = course.outcome
     return GameSummary(
         game=setup.game,
@@ -92,12 +90,12 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],
-        invite=invited,
+        invite=setup.invite.name if setup.invite else None,
         seq=course.seq,
         head=course.head,
         round=course.state.round,
         actor=course.actor,
-        to_move=invited if course.stage is Stage.JOIN else to_move,
+        to_move=course.to_move,
         created=created,
         updated=refereed.at,
         reason=outcome.reason if outcome else None,
