@@ -227,8 +227,6 @@ def operators(record: Recorder) -> None:
     record("operator", "admin", "check", *restored, code=None)
     record("operator", "admin", "stats", *restored)
     record("operator", "admin", "vacuum", *restored)
-    record("operator", "admin", "invite", *restored)
-    record("operator", "admin", "tidy", *restored)
     record("operator", "doctor", *data, code=None)
     (database,) = (record.folder / "restored").glob("*.sqlite3")
     with closing(sqlite3.connect(database)) as connection:
