@@ -51,7 +51,7 @@ _SILENCE: Final = 45.0
 """A stream of events without a byte for so many seconds is broken: a service sends something every 15."""
 _PAGE: Final = "200"
 _SHORT: Final = 64 * 1024
-"""The longest answer, in bytes, to requests about the service, logins and keys."""
+"""The longest answer, in bytes, to requests about the service, logins and offers."""
 _LONGEST_PAGE: Final = 512 * 1024
 """The longest page of a list of games, where 200 games have a fifth of it, and the longest list of a player's keys."""
 _LONGEST_LIST: Final = 8 * 1024 * 1024
@@ -158,7 +158,7 @@ class Service:
         statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
         request = {"text": statement.text, "sig": encode_base64(sig)}
-        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        self._request("POST", "/v1/players", request if code is None else {**request, "code": code}, most=_LONGEST_PAGE)
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)
@@ -166,11 +166,13 @@ class Service:
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
         """Gives a player a new key, for which the old one has signed."""
         with _signed():
-            self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
+            self._request(
+                "POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig}, most=_LONGEST_PAGE
+            )
 
     def revoke(self, name: str, text: str, sig: str) -> None:
         """Revokes a player's key."""
-        self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
+        self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig}, most=_LONGEST_PAGE)
 
     def recover(self, name: str, text: str, sig: str, code: str) -> PlayerAnswer:
         """Gives a new key to a player whose key is revoked."""

@@ -21,7 +21,7 @@ MIB = 2**20
 REQUESTS = {
     "description": ("service.describe()", client_service._SHORT),
     "challenge": ("service._login()", client_service._SHORT),
-    "keys": ("service.earlier_keys('bob')", client_service._LONGEST_PAGE),
+    "keys": ("service.player('bob')", client_service._LONGEST_PAGE),
     "list": ("service.list_games()", client_service._LONGEST_PAGE),
     "offer": ("service.offer(Hanamikoji())", client_service._SHORT),
     "view": ("service.view('0' * 32, -1)", client_service._LONGEST_VIEW),
