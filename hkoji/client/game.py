@@ -309,7 +309,9 @@ class ClientGame:
 
     def _make_move(self, position: Position, notation: str) -> Submission:
         short, course = position.short, position.course
-        action = position.choose(notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}")
+        action = position.choose(
+            notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}"
+        )
         draft = draft_move(course, action, self._entropy, by=self._player().name, at=utc_now())
         return draft.sign(self._player().signer_of(self._counting_key(course)))
 

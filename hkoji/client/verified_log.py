@@ -365,7 +365,8 @@ class VerifiedLog:
         openings: tuple[Opening, ...],
     ) -> KnownGame:
         made = _made_for(lines, openings)
-        self._memory = KnownGame(stamp, lines, result, seat, view, made, read_position(result, seat))
+        position = read_position(result, seat, self._identity.name if self._identity else None)
+        self._memory = KnownGame(stamp, lines, result, seat, view, made, position)
         return self._memory
 
 

@@ -56,6 +56,7 @@ POSITION = {
     "seq": int,
     "state": dict,
     "status": str,
+    "to_move": (str, type(None)),
     "v": int,
 }
 

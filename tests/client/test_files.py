@@ -154,12 +154,19 @@ def test_a_damaged_log_is_not_overwritten(alice: LocalPlayer, bob: LocalPlayer) 
 def test_files_that_do_not_go_together_are_said_to_be_so(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.position(game)
-    (alice.folder(game) / "view.json").unlink()
-    (alice.folder(game) / "views.signed").unlink()
+    view, earlier = alice.folder(game) / "view.json", alice.folder(game) / "views.signed"
+    whole = view.read_text()
+    view.unlink()
+    earlier.unlink()
+    assert alice.position(game).hand  # what is missing is fetched
+    assert view.read_text() == whole
+    hand = json.loads(json.loads(whole)["text"])["dealt"][0]["cards"]
+    view.write_text(whole.replace(hand, "X" * len(hand)))
     with pytest.raises(StorageError, match="contradict each other") as damaged:
         alice.position(game)
     assert "fetched and verified again" in damaged.value.hint
     (alice.folder(game) / "log.jsonl").unlink()
+    view.unlink()
     assert alice.position(game).course.seq == 4
 
 

@@ -48,6 +48,7 @@ def peak():
 service = without_player(Transport(sys.argv[1]))
 service.pins._kept = {"origin": sys.argv[1]}
 service._identity = lambda: Identity("me", OwnKey(PrivateKey.from_seed(bytes(32)).public, Path("/nowhere")))
+service.pins._kept = {"origin": service.url}
 before = peak()
 try:
     {request}
