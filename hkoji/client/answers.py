@@ -14,7 +14,7 @@ from hkoji.client.transport import HttpAnswer
 from hkoji.game.commitments import Opening, parse_opening
 from hkoji.game.course import OVER, STATUSES
 from hkoji.log.canonical import is_hex
-from hkoji.log.line import Line, SignedEntry, read_line, read_signed
+from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
 from hkoji.messages.text import quoted, shorten, tell
@@ -29,6 +29,15 @@ REFUSALS: Final = (
     errors.TooManyGamesError,
 )
 """The errors by which a service refuses a submission. After any other error it may have accepted the submission."""
+
+SHORT_ANSWER: Final = 64 * 1024
+"""The longest answer, in bytes, to requests about the service, logins and offers."""
+LONGEST_PAGE: Final = 512 * 1024
+"""The longest page of a list of games, where 200 games have a fifth of it, and the longest list of a player's keys."""
+LONGEST_LIST: Final = 8 * 1024 * 1024
+"""The longest list of games, all pages together: some 16,000 games."""
+LONGEST_VIEW: Final = 2 * MAX_LINE_BYTES
+"""The longest view or answer to an entry. Either may hold one text of the greatest length, and some short ones."""
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
 _SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")

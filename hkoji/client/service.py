@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from hkoji.client.answers import (
+    LONGEST_LIST,
+    LONGEST_PAGE,
+    LONGEST_VIEW,
+    SHORT_ANSWER,
     PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
@@ -34,20 +37,19 @@ from hkoji.client.events import ServerSentEvent, read_events
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
-from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
+from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
     ForbiddenError,
     HkojiError,
     LoginError,
-    NetworkError,
     NotFoundError,
     ServiceError,
     TrustError,
 )
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.line import MAX_LINE_BYTES, Line, parse_log, read_line
+from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import NewKey, parse_new_key
 from hkoji.messages.text import tell
@@ -59,14 +61,6 @@ _GRACE: Final = 10.0
 _SILENCE: Final = 45.0
 """A stream of events without a byte for so many seconds is broken: a service sends something every 15."""
 _PAGE: Final = "200"
-_SHORT: Final = 64 * 1024
-"""The longest answer, in bytes, to requests about the service, logins and keys."""
-_LONGEST_PAGE: Final = 512 * 1024
-"""The longest page of a list of games, where 200 games have a fifth of it, and the longest list of a player's keys."""
-_LONGEST_LIST: Final = 8 * 1024 * 1024
-"""The longest list of games, all pages together: some 16,000 games."""
-_LONGEST_VIEW: Final = 2 * MAX_LINE_BYTES
-"""The longest view or answer to an entry. Either may hold one text of the greatest length, and some short ones."""
 _TRIES: Final = 3
 _LONGEST_WAIT: Final = 60
 """How often, and for how many seconds in all, the client waits for a service that asks for it."""
@@ -87,16 +81,6 @@ def unregistered(url: str) -> LoginError:
 def utc_now() -> str:
     """Returns the time in the form of entries."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-@contextmanager
-def _signed() -> Iterator[None]:
-    """Says of a `NetworkError` of the block, which sends what is signed and on disk, that nothing is lost."""
-    try:
-        yield
-    except NetworkError as error:
-        error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
-        raise
 
 
 class Service:
@@ -168,7 +152,8 @@ class Service:
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
         request = {"text": statement.text, "sig": encode_base64(sig)}
         try:
-            self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+            request = request if code is None else {**request, "code": code}
+            self._request("POST", "/v1/players", request, most=LONGEST_PAGE)
         except HkojiError as error:
             if error.code == ExistsError.code and self.pins.origin is not None:  # the name has another key by now
                 error.hint = REPLACED
@@ -179,30 +164,32 @@ class Service:
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
         """Gives a player a new key, for which the old one has signed."""
-        with _signed():
-            self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
+        with same_bytes():
+            self._request(
+                "POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig}, most=LONGEST_PAGE
+            )
 
     def revoke(self, name: str, text: str, sig: str) -> None:
         """Revokes a player's key."""
-        self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
+        self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig}, most=LONGEST_PAGE)
 
     def recover(self, name: str, text: str, sig: str, code: str) -> PlayerAnswer:
         """Gives a new key to a player whose key is revoked."""
         value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
-        with _signed():
-            return read_player(self._request("POST", path, value, most=_LONGEST_PAGE))
+        with same_bytes():
+            return read_player(self._request("POST", path, value, most=LONGEST_PAGE))
 
     def is_registered(self, name: str) -> bool:
         """Returns whether a player has that name here. A service that does not answer the question may have one."""
         try:
-            self._request("GET", f"/v1/players/{name}", most=_LONGEST_PAGE)
+            self._request("GET", f"/v1/players/{name}", most=LONGEST_PAGE)
         except ServiceError as error:
             return error.status != 404
         return True
 
     def player(self, name: str) -> PlayerAnswer:
         """Returns a player's keys, as the service reports them."""
-        return read_player(self._request("GET", f"/v1/players/{name}", most=_LONGEST_PAGE))
+        return read_player(self._request("GET", f"/v1/players/{name}", most=LONGEST_PAGE))
 
     def _successors(self, name: str) -> tuple[NewKey, ...]:
         """Returns the changes of a player's key that both keys have signed; none without an answer."""
@@ -247,13 +234,13 @@ class Service:
         size = 0
         while True:
             query = urlencode({**chosen, "limit": _PAGE, **({"after": after} if after else {})})
-            answer = self._request("GET", f"{path}?{query}", token=token, most=_LONGEST_PAGE)
+            answer = self._request("GET", f"{path}?{query}", token=token, most=LONGEST_PAGE)
             with understood(answer):
                 page = answer.json()
                 found.extend(read_summary(value) for value in page["games"])
                 after = None if page["next"] is None else read_text(page["next"])
                 size += len(answer.body)
-                if after and (not page["games"] or size > _LONGEST_LIST):
+                if after and (not page["games"] or size > LONGEST_LIST):
                     raise HkojiError(tell("its list of games does not end"))
             if not after:
                 return found
@@ -279,7 +266,7 @@ class Service:
     def view(self, game: str, after: int) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry."""
         path = f"/v1/games/{game}/view?after={after}"
-        answer = self._with_login(lambda token: self._request("GET", path, token=token, game=game, most=_LONGEST_VIEW))
+        answer = self._with_login(lambda token: self._request("GET", path, token=token, game=game, most=LONGEST_VIEW))
         body, shown = self._views.get(game, (None, None))
         if shown is None or body != answer.body:
             shown = read_view_answer(answer)
@@ -318,15 +305,15 @@ class Service:
         game = submission.entry.game
         body = format_submission(submission).encode()
         path = f"/v1/games/{game}/entries"
-        with _signed():
-            answer = self._request("POST", path, game=game, body=body, most=_LONGEST_VIEW)
+        with same_bytes():
+            answer = self._request("POST", path, game=game, body=body, most=LONGEST_VIEW)
         return read_lines(answer)
 
     def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
         """Asks to replace a revoked key of the player by the new one. Returns the line that this has added."""
         value, path = {"proof": encode_base64(proof)}, f"/v1/games/{game}/recovery"
         return read_lines(
-            self._with_login(lambda token: self._request("POST", path, value, token, game=game, most=_LONGEST_VIEW))
+            self._with_login(lambda token: self._request("POST", path, value, token, game=game, most=LONGEST_VIEW))
         )
 
     def verify_submitted(self, submission: Submission, lines: tuple[Line, ...]) -> None:
@@ -403,7 +390,7 @@ class Service:
         *,
         game: str = "",
         body: bytes | None = None,
-        most: int = _SHORT,
+        most: int = SHORT_ANSWER,
     ) -> HttpAnswer:
         if method == "POST" and body is None:
             body = b"" if value is None else json.dumps(value).encode()

@@ -15,7 +15,8 @@ import json
 import re
 import socket
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -41,6 +42,16 @@ _HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
 _LEFT_TO_LIBRARY: Final = frozenset({"transfer-encoding", "connection", "keep-alive", "proxy-connection"})
 _WITHOUT_BODY: Final = (204, 304)
+
+
+@contextmanager
+def same_bytes() -> Iterator[None]:
+    """Says of a `NetworkError` of the block, which sends what is signed and on disk, that it will be sent again."""
+    try:
+        yield
+    except NetworkError as error:
+        error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
+        raise
 
 
 class HttpAnswer(NamedTuple):
@@ -215,7 +226,7 @@ class Transport:
 
     def _broken(self, error: Exception) -> NetworkError:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return NetworkError(self.url, reason, hint=tell("nothing was changed here; give the same command again later"))
+        return NetworkError(self.url, reason, hint=tell("nothing is lost; give the same command again later"))
 
 
 class TimedConnection(http.client.HTTPConnection):

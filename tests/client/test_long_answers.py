@@ -12,22 +12,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from hkoji.client import service as client_service
+from hkoji.client import answers
 from hkoji.client.transport import MOST_BYTES, MOST_OF_A_PROBLEM
 from hkoji.errors import TooLargeError
 from tests.support.memory_service import LocalPlayer, MemoryService, begin, play_on
 
 MIB = 2**20
 REQUESTS = {
-    "description": ("service.describe()", client_service._SHORT),
-    "challenge": ("service._login()", client_service._SHORT),
-    "keys": ("service.player('bob')", client_service._LONGEST_PAGE),
-    "list": ("service.list_games()", client_service._LONGEST_PAGE),
-    "offer": ("service.offer(Hanamikoji())", client_service._SHORT),
-    "view": ("service.view('0' * 32, -1)", client_service._LONGEST_VIEW),
+    "description": ("service.describe()", answers.SHORT_ANSWER),
+    "challenge": ("service._login()", answers.SHORT_ANSWER),
+    "keys": ("service.player('bob')", answers.LONGEST_PAGE),
+    "list": ("service.list_games()", answers.LONGEST_PAGE),
+    "offer": ("service.offer(Hanamikoji())", answers.SHORT_ANSWER),
+    "view": ("service.view('0' * 32, -1)", answers.LONGEST_VIEW),
     "log": ("service.log('0' * 32)", MOST_BYTES),
     "wait": ("service.log('0' * 32, 5, 20)", MOST_BYTES),
-    "recovery": ("service.recover_seat('0' * 32, b'')", client_service._LONGEST_VIEW),
+    "recovery": ("service.recover_seat('0' * 32, b'')", answers.LONGEST_VIEW),
 }
 """What a client asks for, and how long the answer may be."""
 
@@ -177,6 +177,6 @@ def test_true_answers_are_far_below_the_limits(alice: LocalPlayer, bob: LocalPla
     game = begin(alice, bob)
     play_on((alice, bob), game, 100)
     summary = len(json.dumps(alice.client.games()[0]))
-    assert 200 * summary * 3 < client_service._LONGEST_PAGE
+    assert 200 * summary * 3 < answers.LONGEST_PAGE
     log = service.answer("GET", f"/v1/games/{game}/log?after=-1", None, None).body
     assert len(log) * 100 < MOST_BYTES
