@@ -300,8 +300,7 @@ class ClientGame:
         from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit
 
         entropy = self._entropy(ENTROPY_BYTES).hex()
-        self.vault.begin(self.service.url)
-        self.vault.keep_entropy(entropy)
+        self.vault.begin(self.service.url, entropy)
         return entropy_commit(self.vault.game, seat, entropy)
 
     def _leave(self, course: Course, body: entry_kinds.Resign | entry_kinds.Cancel) -> MadeMove:
@@ -346,7 +345,7 @@ class ClientGame:
             if isinstance(error, ConflictError):
                 verify_head(self.lines(), error.seq, error.head)
             self.vault.keep_signed(submission)
-            self.vault.clear_outbox()
+            self.vault.clear_outbox(durable=True)
             raise
         known = self.record.known()
         kept = known.lines if known else ()
@@ -355,7 +354,7 @@ class ClientGame:
         last = kept[-1].entry.seq if kept else -1
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
-            self.record.accept(known, new, None)
+            self.record.accept(known, new, None, submission)
             self.vault.confirm()
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found

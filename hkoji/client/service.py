@@ -36,6 +36,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
 from hkoji.errors import (
+    ExistsError,
     ForbiddenError,
     HkojiError,
     LoginError,
@@ -166,7 +167,12 @@ class Service:
         statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
         request = {"text": statement.text, "sig": encode_base64(sig)}
-        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        try:
+            self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        except HkojiError as error:
+            if error.code == ExistsError.code and self.pins.origin is not None:  # the name has another key by now
+                error.hint = REPLACED
+            raise
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)

@@ -14,8 +14,11 @@ import pytest
 
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import audit
+from hkoji.cli import processes
+from hkoji.cli.audit import command
 from hkoji.cli.exits import Exit
 from hkoji.cli.log_files import LogBytes, UnreadableLog, split
+from hkoji.cli.processes import map_in_processes
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -553,3 +556,29 @@ class _Ended(_Endless):
 
     def __init__(self, start: bytes) -> None:
         super().__init__(start, b"")
+
+
+def test_other_processes_audit_only_if_there_is_enough_for_them(
+    games: list[Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+
+    def noted(groups: Any, work: Any, jobs: int, *, here: Any) -> Any:  # Any: passed on as they come
+        used.append(jobs)
+        return map_in_processes(groups, work, jobs, here=here)
+
+    monkeypatch.setattr(processes, "map_in_processes", noted)
+    monkeypatch.setattr(command, "processors", lambda: 2)
+    for number, table in enumerate(games):
+        (tmp_path / f"{number}.jsonl").write_text(table.text)
+    few = _summary(run("audit", str(tmp_path), "--json"))
+    assert (few["logs"], used) == (8, [])
+    (tmp_path / "8.jsonl").write_text(whole_game(8).text)
+    for options, jobs in (((), [2]), (("--jobs", "1"), []), (("--jobs", "3"), [3])):
+        used.clear()
+        many = _summary(run("audit", str(tmp_path), *options, "--json"))
+        assert (many["logs"], many["ok"], used) == (9, True, jobs)
+
+
+def _summary(done: Done) -> Any:  # Any: JSON
+    return json.loads(done.out.splitlines()[-1])["summary"]

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
+from hkoji.audit.log_signatures import MapChecks
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
 from hkoji.errors import AuditError, LaterVersionError
 from hkoji.log.line import format_log
 from hkoji.messages.text import tell
 
+if TYPE_CHECKING:
+    from hkoji.client import Client
 
-def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys) -> None:
+
+def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys, *, map_checks: MapChecks = map) -> None:
     """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold.
 
     If this version does not understand the log, that is a `LaterVersionError`.
     """
-    result = audit_file(data, pins)
+    result = audit_file(data, pins, map_checks=map_checks)
     out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
         first = main_finding(result)

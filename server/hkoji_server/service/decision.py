@@ -57,10 +57,17 @@ def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str
         lines=accepted.lines,
         openings=accepted.refereed.openings[len(before.openings) :],
         summary=summarise(accepted.refereed, created=""),
-        outline=_outline(before.course) != _outline(accepted.refereed.course),
+        outline=_changes_outline(before.course, accepted.refereed.course),
         opens=before.course.stage is Stage.OPEN,
         key=key,
     )
+
+
+def _changes_outline(before: Course, after: Course) -> bool:
+    # Most moves change neither, and a game cannot end within a stage.
+    if after.setup is before.setup and after.stage is before.stage:
+        return False
+    return _outline(before) != _outline(after)
 
 
 def _outline(course: Course) -> tuple[object, ...]:
