@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -56,7 +57,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"hkoji {__version__}")
+        sys.stdout.write(f"hkoji {__version__}\n")
         raise typer.Exit
 
 

@@ -38,10 +38,23 @@ def check_standard_input(sources: list[str], *, taken: bool) -> None:
 
 
 def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool) -> None:
-    """Asks at a terminal, unless `yes` or in a batch. Raises `CancelledError` with the text `refused` for a no."""
-    if yes or out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """Asks before a step that cannot be taken back, unless `yes`. Raises `CancelledError` with `refused` for a no.
+
+    Without a terminal, and in a batch, nobody can be asked: then it raises `UsageError`.
+    """
+    if yes:
         return
+    if out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise unconfirmed()
     sys.stderr.write(f"{question} {_('[y/N]')} ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in _("y yes").split():
         raise CancelledError(refused, hint=tell("nothing was sent"))
+
+
+def unconfirmed() -> UsageError:
+    """Returns the error for a step that cannot be taken back, where nobody can be asked."""
+    return UsageError(
+        tell("this cannot be taken back, and there is no terminal to ask for confirmation"),
+        hint=tell("nothing was sent; to confirm it, give the command with --yes"),
+    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import os
+import contextlib
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,7 +11,8 @@ from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit, exit_code
 from hkoji.cli.language import _
 from hkoji.cli.output import out
-from hkoji.errors import HkojiError, UsageError
+from hkoji.cli.terminal import ReaderGoneError, screens
+from hkoji.errors import HkojiError, OutputError, UsageError
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
@@ -21,16 +21,9 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Runs the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal whose encoding has no arrows still shows the board
-    out.json = "--json" in sys.argv[1:]
-    code = _guarded(_command)
-    try:
-        sys.stderr.flush()
-    except OSError:
-        # What could not be written stays in the buffer. At exit Python would try once more, and replace the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    with screens():
+        out.json = "--json" in sys.argv[1:]
+        code = _guarded(_command)
     sys.exit(code)
 
 
@@ -68,23 +61,16 @@ def _guarded(command: Callable[[], int | None]) -> int:
         sys.stdout.flush()
     except HkojiError as error:
         code = exit_code(error)
-        try:
+        # What was printed before the error comes first; if it cannot be written, the error is told all the same.
+        with contextlib.suppress(OutputError, ReaderGoneError):
             sys.stdout.flush()
-        except BrokenPipeError:
-            _silence()
         out.error(error)
     except KeyboardInterrupt:
         sys.stderr.write(f"\nhkoji: {_('interrupted; acknowledged moves are kept')}\n")
         code = Exit.INTERRUPTED
-    except BrokenPipeError:
-        _silence()
+    except ReaderGoneError:
         code = Exit.OK
     return int(code)
-
-
-def _silence() -> None:
-    """Discards further output: the reader has closed the pipe (`| head`), and closing stdout must not fail either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: TyperException) -> int:

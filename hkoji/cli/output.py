@@ -7,15 +7,16 @@ terminal, never with NO_COLOR or `--plain`. The commands of a process also share
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from hkoji.cli import terminal
 from hkoji.cli.exits import exit_code
 from hkoji.cli.language import _, translate
 from hkoji.errors import HkojiError
+from hkoji.messages.text import Text, printable
 
 if TYPE_CHECKING:
     from hkoji.client import Client
@@ -58,8 +59,7 @@ class CommandOutput:
     @property
     def style(self) -> TextStyle:
         """The style of results for people."""
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return TextStyle(colour=colour, plain=self.plain)
+        return TextStyle(colour=terminal.colours(), plain=self.plain)
 
     def result(self, value: Result | Callable[[], Result], text: Callable[[], str], *, paged: bool = False) -> None:
         """Prints a result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
@@ -73,9 +73,7 @@ class CommandOutput:
             shown = text()
             shown = shown if shown.endswith("\n") or not shown else shown + "\n"
             if paged and sys.stdout.isatty() and not self.plain:
-                import pydoc
-
-                pydoc.pager(shown)
+                terminal.page(shown)
             else:
                 sys.stdout.write(shown)
 
@@ -89,19 +87,24 @@ class CommandOutput:
     def say(self, text: str) -> None:
         """Prints a remark."""
         if not self.keep:
-            sys.stderr.write(translate(text) + "\n")
+            sys.stderr.write(_line(text) + "\n")
 
     def error(self, error: HkojiError) -> None:
         """Prints an error: what failed, and what to do next."""
         if self.json:
             sys.stderr.write(encode({"error": error_json(error)}) + "\n")
             return
-        sys.stderr.write(f"hkoji: {translate(error.message)}\n")
+        sys.stderr.write(f"hkoji: {_line(error.message)}\n")
         shape = getattr(error, "shape", ())
         if shape:
             sys.stderr.write(f"  {_('legal moves look like: {moves}', moves='  '.join(shape))}\n")
         if error.hint:
-            sys.stderr.write(f"  {translate(error.hint)}\n")
+            sys.stderr.write(f"  {_line(error.hint)}\n")
+
+
+def _line(message: str) -> str:
+    """Returns a message in the language in use; text that is no `Text` may come from elsewhere, and stays one line."""
+    return translate(message) if isinstance(message, Text) else printable(message)
 
 
 _encode: Final = json.JSONEncoder(sort_keys=True).encode

@@ -35,7 +35,12 @@ def make_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file atomically and durably. Raises `StorageError`; the old file stays then."""
+    """Writes a file atomically and durably. Raises `StorageError`; the old file stays then.
+
+    It never takes the place of a device or a pipe, such as /dev/null.
+    """
+    if path.exists() and not path.is_file():
+        raise StorageError(tell("{path} is not a regular file", path=path), hint=_UNCHANGED)
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from collections.abc import Iterator
@@ -239,7 +240,7 @@ def test_json_shapes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
         "stopped", "text",
     }  # fmt: skip
     assert (replayed["at"], replayed["entries"]) == (2, 5)
-    over = alice("resign", game, "--json").json
+    over = alice("resign", game, "--yes", "--json").json
     assert over["result"] == {"reason": "resign", "winner": 1}
     audited = alice("audit", game, "--json").json
     assert set(audited) == {
@@ -371,7 +372,7 @@ def test_no_network(alice: Shell, bob: Shell, service: MemoryService) -> None:
 
 def test_an_audit_that_fails_names_step_entry_and_signer(alice: Shell, bob: Shell, tmp_path: Path) -> None:
     game = begin(alice, bob)
-    alice("resign", game)
+    alice("resign", game, "--yes")
     lines = alice("export", game).out.splitlines()
     line = json.loads(lines[5])
     other = json.loads(lines[1])
@@ -399,7 +400,7 @@ def test_an_existing_file_wins_over_a_game(
     alice: Shell, bob: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game, other = begin(alice, bob), begin(alice, bob)
-    alice("resign", other)
+    alice("resign", other, "--yes")
     monkeypatch.chdir(tmp_path)
     (tmp_path / game[:8]).write_text(alice("export", other).out)
     assert alice("replay", game[:8], "--json").json["game"] == other
@@ -418,11 +419,62 @@ def test_a_cut_log_is_replayed_as_far_as_it_goes(alice: Shell, bob: Shell, tmp_p
     assert empty.code == Exit.MOVE
 
 
-def test_nothing_is_asked_without_a_terminal(alice: Shell, bob: Shell) -> None:
+def test_without_a_terminal_what_cannot_be_taken_back_needs_yes(alice: Shell, bob: Shell) -> None:
     game = begin(alice, bob)
-    done = alice("resign", game)
-    assert done.code == 0
-    assert "[y/N]" not in done.err
+    for words in (["resign", game], ["revoke"], ["recover", "alice", "--server", URL]):
+        before = alice("show", game, "--json").json
+        for done in (alice(*words, stdin="y\n"), alice(*words, "--json", stdin="y\n")):
+            assert (done.code, done.out) == (Exit.USAGE, "")
+            assert "[y/N]" not in done.err
+            assert "give the command with --yes" in done.err
+        answer = json.loads(alice("batch", stdin=f"{' '.join(words)}\n").out)
+        assert (answer["ok"], answer["error"]["exit_code"]) == (False, Exit.USAGE)
+        assert alice("show", game, "--json").json == before
+    assert alice("whoami").code == 0
+    answer = json.loads(alice("batch", stdin=f"resign {game} --yes\n").out)
+    assert answer["result"]["status"] == "finished"
+
+
+def test_only_with_force_a_result_replaces_a_file(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    game = begin(alice, bob)
+    log = tmp_path / "game.jsonl"
+    log.write_text(alice("log", game).out)
+    ways = {
+        "a.jsonl": ["evidence", game, "--output"],
+        "b.svg": ["replay", game, "--svg"],
+        "c.png": ["replay", game, "--png"],
+        "d.svg": ["stats", str(log), "--plot"],
+    }
+    for name, words in ways.items():
+        file = tmp_path / name
+        made = alice(*words, str(file))
+        assert made.code == 0, made.err
+        good = file.read_bytes()
+        file.write_bytes(b"mine")
+        refused = alice(*words, str(file))
+        assert (refused.code, refused.out) == (Exit.FAILURE, "")
+        assert "exists already" in refused.err
+        assert "--force" in refused.err
+        assert file.read_bytes() == b"mine"
+        link = tmp_path / f"link-{name}"
+        link.symlink_to(file)
+        assert alice(*words, str(link)).code == Exit.FAILURE
+        assert file.read_bytes() == b"mine"
+        assert alice(*words, str(link), "--force").code == 0
+        assert file.read_bytes() == good
+        assert link.is_symlink()
+        missing = alice(*words, str(tmp_path / "nowhere" / name))
+        assert (missing.code, missing.err.count("cannot write")) == (Exit.FAILURE, 1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    assert alice(*ways["a.jsonl"], str(pipe)).code == 0  # nothing is replaced
+    assert os.read(reader, 65536) == (tmp_path / "a.jsonl").read_bytes()
+    os.close(reader)
+    assert (tmp_path / "a.jsonl").stat().st_mode & 0o777 == 0o600
+    step = alice("replay", game, "--step", stdin=f"s {tmp_path / 'b.svg'}\n")
+    assert "exists already" in step.err
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".")) == []
 
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("\n", 3), ("", 3), ("no\n", 3)])

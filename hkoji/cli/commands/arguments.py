@@ -17,8 +17,10 @@ MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -B
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Do not ask for confirmation. Without a terminal there is no question.")
+    bool, typer.Option("--yes", help="Do not ask for confirmation. Needed where there is no terminal to ask at.")
 ]
+
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 
 # --- games ------------------------------------------------------------------------------------------------------------
 

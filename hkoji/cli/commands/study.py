@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli.commands.arguments import Game, Jobs, Json, Plain, Source, client
+from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Plain, Source, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -70,6 +70,7 @@ def replay(
         str | None, typer.Option("--svg", metavar="FILE", help="Draw the position into this file; - for output.")
     ] = None,
     png: Annotated[str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs hkoji[png].")] = None,
+    force: Force = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -77,7 +78,7 @@ def replay(
     from hkoji.cli.study import replay as study
 
     out.json, out.plain = json, plain
-    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png))
+    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png, force))
 
 
 @commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
@@ -92,6 +93,7 @@ def stats(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw bar charts into this SVG file.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -102,7 +104,7 @@ def stats(
     from hkoji.cli.study.stats import show_stats
 
     out.json, out.plain = json, plain
-    show_stats(out, files, jobs, plot)
+    show_stats(out, files, jobs, plot, force=force)
 
 
 @commands.command(epilog="Example: hkoji log 2714 | tail -n 1")
@@ -143,6 +145,7 @@ def evidence(
         bool,
         typer.Option("--with-cards", help="Before the game is over, also include what reveals your own cards."),
     ] = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Print what you hold of a game as evidence for an audit.
@@ -152,4 +155,4 @@ def evidence(
     from hkoji.cli.games import export
 
     out.json = json
-    export.evidence(client(), out, game, output, cards=cards)
+    export.evidence(client(), out, game, output, cards=cards, force=force)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
-from hkoji.cli.input import confirm, read_input
+from hkoji.cli.input import confirm, read_input, unconfirmed
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.terminal import read_secret
 from hkoji.client import Client
 from hkoji.client.key_changes import RevokedKey
 from hkoji.errors import MalformedError, UsageError
@@ -82,15 +83,15 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     )
 
 
-def recover(client: Client, out: CommandOutput, name: str, server: str, key: Path | None) -> None:
-    """Gets the player's name back with a new key and the operator's code."""
+def recover(client: Client, out: CommandOutput, name: str, server: str, key: Path | None, *, yes: bool) -> None:
+    """Gets the player's name back with a new key and the operator's code, which a terminal asks for."""
     from hkoji.client.transport import parse_url
 
     if sys.stdin.isatty() and not out.keep:
-        from getpass import getpass
-
-        code = getpass(_("Code from the operator: "))
+        code = read_secret(_("Code from the operator: "))
     else:
+        if not yes:
+            raise unconfirmed()
         code = read_input(out, "-", 1024).decode("ascii", "replace")
     identity = client.keys.recover(name, parse_url(server), code.strip(), key)
     lost = [each.fingerprint for each in client.service(server).pins.every.get(name, ())[1:]]

@@ -6,11 +6,11 @@ looks the same. The end of the input means that the player leaves.
 
 from __future__ import annotations
 
-import contextlib
 import select
 import sys
 from typing import Final
 
+from hkoji.cli import terminal
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, TextStyle
 
@@ -28,20 +28,22 @@ class Dialogue:
 
     def say(self, text: str = "") -> None:
         """Prints text, in place of a passing remark."""
-        sys.stdout.write(f"{self._wiped()}{text}\n")
+        self._wipe()
+        sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
     def remark(self, text: str) -> None:
         """Shows a passing remark at a terminal, until other text is printed."""
         if self.terminal and not self.style.plain:
-            sys.stdout.write(f"{self._wiped()}{text}")
+            self._wipe()
+            sys.stdout.write(text)
             sys.stdout.flush()
             self._remark = text
 
-    def _wiped(self) -> str:
-        """Returns the characters that remove a remark from the screen, if there is one."""
+    def _wipe(self) -> None:
+        """Removes a remark from the screen, if there is one."""
         width, self._remark = len(self._remark), ""
-        return f"\r{' ' * width}\r" if width else ""
+        terminal.wipe(width)
 
     def ask(self, prompt: str) -> str | None:
         """Asks for a line and returns it, stripped; None at the end of the input."""
@@ -65,10 +67,8 @@ class Dialogue:
         return not line or line.strip().lower() in LEAVE
 
     def _edited(self, prompt: str) -> str:
-        # input() offers line editing once readline is loaded; some builds of Python have none.
-        with contextlib.suppress(ImportError):
-            import readline  # noqa: F401
-        return input(f"{self._wiped()}{prompt}")
+        self._wipe()
+        return terminal.read_line(prompt)
 
     def _piped(self, prompt: str) -> str:
         sys.stdout.write(prompt)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from hkoji.cli import terminal
 from hkoji.cli.boards import board
 from hkoji.cli.output import TextStyle
-from hkoji.errors import StorageError, UsageError
+from hkoji.cli.result_files import write_result
+from hkoji.errors import UsageError
 from hkoji.game.position import Position
 from hkoji.messages.text import tell
 from hkoji.show.games import draw_position
@@ -39,26 +41,15 @@ def draw(position: Position, where: str) -> str:
     return draw_position(board(position, TextStyle(colour=False, plain=False)).scene(where))
 
 
-def write(svg: str, where: DrawingFile) -> None:
-    """Writes a drawing. Raises `StorageError`, or `UsageError` if a PNG cannot be made or shown here."""
+def write(svg: str, where: DrawingFile, *, force: bool) -> None:
+    """Writes a drawing. Raises `UsageError` if a PNG cannot be made or shown here, and what `write_result` raises."""
     data = _png(svg) if where.png else svg.encode()
     if where.file == "-":
         if where.png and sys.stdout.isatty():
             raise UsageError(tell("a PNG cannot be shown at a terminal"), hint=tell("give a file, or pipe it on"))
-        _stdout().write(data)
+        terminal.write_bytes(data)
         return
-    try:
-        Path(where.file).write_bytes(data)
-    except OSError as error:
-        raise StorageError(
-            tell("cannot write {file}: {reason}", file=where.file, reason=error.strerror),
-            hint=tell("give a file in a folder that you may write to"),
-        ) from error
-
-
-def _stdout() -> BinaryIO:
-    sys.stdout.flush()
-    return sys.stdout.buffer
+    write_result(where.file, data, force=force)
 
 
 def _png(svg: str) -> bytes:

@@ -143,8 +143,11 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def walk(place: ReplayWalk, out: CommandOutput) -> None:
-    """Shows the current place, and the new place after each command, until `q` or the end of the input."""
+def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
+    """Shows the current place, and the new place after each command, until `q` or the end of the input.
+
+    With `force` a drawing may replace a file.
+    """
     asks = sys.stdin.isatty()
     _show(place, out)
     while True:
@@ -161,7 +164,7 @@ def walk(place: ReplayWalk, out: CommandOutput) -> None:
             continue
         try:
             if command.startswith("s "):
-                _save(place, command[2:].strip())
+                _save(place, command[2:].strip(), force=force)
                 continue
             place.go(command)
         except HkojiError as error:
@@ -171,10 +174,10 @@ def walk(place: ReplayWalk, out: CommandOutput) -> None:
         _show(place, out)
 
 
-def _save(place: ReplayWalk, file: str) -> None:
+def _save(place: ReplayWalk, file: str, *, force: bool) -> None:
     from hkoji.cli.study import drawing
 
-    drawing.write(place.drawing(), drawing.drawing_file(file))
+    drawing.write(place.drawing(), drawing.drawing_file(file), force=force)
     sys.stderr.write(_("drawn in {file}", file=file) + "\n")
 
 
