@@ -31,13 +31,15 @@ Result: TypeAlias = Mapping[str, Any] | list[Any]  # Any: JSON
 class TextStyle:
     """How text for people looks: in colour or not; `plain` is linear text without tables and lines, for screen readers.
 
-    `seated` means that the reader is at a prompt and types moves, not commands.
+    `seated` means that the reader is at a prompt and types moves, not commands. `width` is the number of columns; None
+    is no limit.
     """
 
-    def __init__(self, *, colour: bool, plain: bool, seated: bool = False) -> None:
+    def __init__(self, *, colour: bool, plain: bool, seated: bool = False, width: int | None = None) -> None:
         self.colour: Final = colour and not plain
         self.plain: Final = plain
         self.seated: Final = seated
+        self.width: Final = None if plain else width
 
     def paint(self, text: str, *styles: str) -> str:
         """Returns `text` in the named styles."""
@@ -59,10 +61,15 @@ class CommandOutput:
     @property
     def style(self) -> TextStyle:
         """The style of results for people."""
-        return TextStyle(colour=terminal.colours(), plain=self.plain)
+        return TextStyle(colour=terminal.colours(), plain=self.plain, width=terminal.width())
 
-    def result(self, value: Result | Callable[[], Result], text: Callable[[], str], *, paged: bool = False) -> None:
-        """Prints a result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
+    def result(
+        self, value: Result | Callable[[], Result], text: Callable[[], str], *, paged: bool = False, exact: bool = False
+    ) -> None:
+        """Prints a result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`.
+
+        A text is folded to the width of a terminal, unless it is `exact`: to be copied from there.
+        """
         if self.keep or self.json:
             made = value() if callable(value) else value
             if self.keep:
@@ -70,7 +77,7 @@ class CommandOutput:
             else:
                 sys.stdout.write(encode(made) + "\n")
         else:
-            shown = text()
+            shown = text() if exact else terminal.fold(text(), self.style.width)
             shown = shown if shown.endswith("\n") or not shown else shown + "\n"
             if paged and sys.stdout.isatty() and not self.plain:
                 terminal.page(shown)

@@ -190,6 +190,34 @@ def can_show(text: str) -> bool:
     return not isinstance(sys.stdout, Screen) or sys.stdout.can_show(text)
 
 
+def fold(text: str, columns: int | None) -> str:
+    """Returns a text whose lines are folded between words to fit, a line's indentation repeated; None is no limit.
+
+    A word that is longer stays whole.
+    """
+    if columns is None:
+        return text
+    return "\n".join(line if _length(line) <= columns else _folded(line, columns) for line in text.split("\n"))
+
+
+def _length(line: str) -> int:
+    return len(_COLOUR.sub("", line)) if "\x1b" in line else len(line)
+
+
+def _folded(line: str, columns: int) -> str:
+    from textwrap import TextWrapper
+
+    room = min(len(line) - len(line.lstrip(" ")), columns // 2)
+    wrapper = TextWrapper(
+        columns,
+        initial_indent=" " * room,
+        subsequent_indent=" " * room,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(line.strip(" "))
+
+
 def width() -> int | None:
     """Returns how many columns standard output has now; None if it is no terminal. `COLUMNS` takes precedence."""
     if not sys.stdout.isatty():
@@ -203,12 +231,16 @@ def width() -> int | None:
         return None
 
 
+def shown(text: str) -> str:
+    """Returns a text as standard output shows it."""
+    return sys.stdout.shown(text) if isinstance(sys.stdout, Screen) else text
+
+
 def page(text: str) -> None:
     """Shows a text in a pager."""
     import pydoc
 
-    screen = sys.stdout
-    pydoc.pager(screen.shown(text) if isinstance(screen, Screen) else text)
+    pydoc.pager(shown(text))
 
 
 def read_line(prompt: str) -> str:
@@ -216,24 +248,23 @@ def read_line(prompt: str) -> str:
     # input() offers line editing once readline is loaded; some builds of Python have none.
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401
-    return input(printable(prompt))
+    return input(shown(printable(prompt)))
 
 
 def read_secret(prompt: str) -> str:
     """Asks for a line that is not shown. Raises `EOFError`."""
     from getpass import getpass
 
-    return getpass(printable(prompt))
+    return getpass(shown(printable(prompt)))
 
 
 def _charset(stream: TextIO | None, *, terminal: bool) -> str:
     """Returns the encoding of what `stream` can show.
 
     Python writes UTF-8 in the C locale, because a machine without settings often has a terminal with UTF-8. Whoever
-    chooses that locale for a terminal asks for ASCII.
+    sets `LC_ALL=C` for a terminal asks for ASCII.
     """
     encoding = getattr(stream, "encoding", None) or _UTF8
-    chosen = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "")
-    if terminal and chosen in ("C", "POSIX") and "PYTHONIOENCODING" not in os.environ:
+    if terminal and os.environ.get("LC_ALL") in ("C", "POSIX") and "PYTHONIOENCODING" not in os.environ:
         encoding = "ascii"
     return _UTF8 if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding

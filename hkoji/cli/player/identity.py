@@ -62,6 +62,7 @@ def whoami(client: Client, out: CommandOutput) -> None:
                 _("home: {folder}", folder=client.home.path),
             )
         ),
+        exact=True,
     )
 
 

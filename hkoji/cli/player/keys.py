@@ -35,7 +35,7 @@ def key(client: Client, out: CommandOutput) -> None:
     """Prints the public key."""
     identity = client.identity
     value = {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
-    out.result(value, lambda: identity.key.text)
+    out.result(value, lambda: identity.key.text, exact=True)
 
 
 def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:

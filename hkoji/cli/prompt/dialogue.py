@@ -22,14 +22,19 @@ class Dialogue:
 
     def __init__(self, out: CommandOutput) -> None:
         self.terminal: Final = sys.stdin.isatty() and sys.stdout.isatty()
-        style = out.style
-        self.style: Final = TextStyle(colour=style.colour, plain=style.plain, seated=True)
+        self._out: Final = out
         self._remark = ""
 
+    @property
+    def style(self) -> TextStyle:
+        """How text looks now: a terminal may have changed its width."""
+        style = self._out.style
+        return TextStyle(colour=style.colour, plain=style.plain, seated=True, width=style.width)
+
     def say(self, text: str = "") -> None:
-        """Prints text, in place of a passing remark."""
+        """Prints text, in place of a passing remark. Lines are folded to the width of a terminal."""
         self._wipe()
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{terminal.fold(text, self.style.width)}\n")
         sys.stdout.flush()
 
     def remark(self, text: str) -> None:
@@ -42,7 +47,7 @@ class Dialogue:
 
     def _wipe(self) -> None:
         """Removes a remark from the screen, if there is one."""
-        width, self._remark = len(self._remark), ""
+        width, self._remark = len(terminal.shown(self._remark)), ""
         terminal.wipe(width)
 
     def ask(self, prompt: str) -> str | None:

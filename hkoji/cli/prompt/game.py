@@ -156,7 +156,7 @@ class PromptGame:
         shown = [_typed(position, move) for move in moves[:most]]
         row = ""
         for move in shown:
-            if len(row) + len(move) + 2 > _WIDTH:
+            if row and len(row) + len(move) + 2 > min(_WIDTH, self._talk.style.width or _WIDTH):
                 self._talk.say(row)
                 row = ""
             row += f"  {move}"

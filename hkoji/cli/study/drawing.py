@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli import terminal
-from hkoji.cli.boards import board
-from hkoji.cli.output import TextStyle
+from hkoji.cli.language import translate
 from hkoji.cli.result_files import write_result
+from hkoji.cli.settings import deck_for
 from hkoji.errors import UsageError
 from hkoji.game.position import Position
 from hkoji.messages.text import tell
-from hkoji.show.games import draw_position
+from hkoji.show.board import Look
+from hkoji.show.games import board, draw_position
 
 _ZOOM: Final = 2.0
 """Pixels of a PNG for each one of the drawing."""
@@ -38,7 +39,8 @@ def drawing_file(file: str) -> DrawingFile:
 
 def draw(position: Position, where: str) -> str:
     """Returns a position as SVG text, with the title `where`."""
-    return draw_position(board(position, TextStyle(colour=False, plain=False)).scene(where))
+    deck = deck_for(position.course.setup.ruleset.name, symbols=True)
+    return draw_position(board(position, Look(translate, deck)).scene(where))
 
 
 def write(svg: str, where: DrawingFile, *, force: bool) -> None:

@@ -13,6 +13,7 @@ from hkoji.cli.boards import draw
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import place_title, stop_text
+from hkoji.cli.terminal import fold
 from hkoji.errors import HkojiError, UsageError
 from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay
@@ -153,14 +154,14 @@ def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
     while True:
         if asks:
             sys.stdout.flush()
-            sys.stderr.write(translate(_PROMPT))
+            sys.stderr.write(fold(translate(_PROMPT).rstrip(), out.style.width) + " ")
             sys.stderr.flush()
         line = sys.stdin.readline()
         command = line.strip()
         if not line or command in ("q", "quit"):
             return
         if command in ("?", "h", "help"):
-            sys.stderr.write(f"{translate(HELP)}\n")
+            sys.stderr.write(f"{fold(translate(HELP), out.style.width)}\n")
             continue
         try:
             if command.startswith("s "):
@@ -185,4 +186,5 @@ def _show(place: ReplayWalk, out: CommandOutput) -> None:
     style = out.style
     stopped = place.replay.stop if place.index == len(place.found) - 1 else None
     more = "\n" + _("The log stops there: {reason}", reason=stopped) + "\n" if stopped else ""
-    sys.stdout.write(f"{style.paint(place.title(), 'bold')}\n\n{draw(place.position, style)}{more}\n")
+    title = style.paint(fold(place.title(), style.width), "bold")
+    sys.stdout.write(f"{title}\n\n{draw(place.position, style)}{fold(more, style.width)}\n")
