@@ -44,13 +44,13 @@ def _typer(words: list[str]) -> int | None:
     from hkoji.cli.app import app
     from hkoji.cli.help import translated_help
 
-    try:
-        with translated_help(app):
+    with translated_help(app):
+        try:
             code: int | None = app(words, standalone_mode=False)
-    except typer.Abort as error:
-        raise KeyboardInterrupt from error
-    except TyperException as error:
-        return _usage(error)
+        except typer.Abort as error:
+            raise KeyboardInterrupt from error
+        except TyperException as error:
+            return _usage(error)
     return code
 
 
@@ -75,9 +75,11 @@ def _guarded(command: Callable[[], int | None]) -> int:
 
 def _usage(error: TyperException) -> int:
     """Shows a usage error the way Typer does, or as JSON."""
-    show = getattr(error, "show", None)
-    if out.json or show is None:
-        out.error(UsageError(error.format_message(), hint=tell("see `hkoji COMMAND --help`")))
+    from hkoji.cli import usage_errors
+
+    if out.json:
+        message = usage_errors.as_message(error.format_message())
+        out.error(UsageError(message, hint=tell("see `hkoji COMMAND --help`")))
     else:
-        show()
+        usage_errors.show(error)
     return Exit.USAGE

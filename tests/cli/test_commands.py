@@ -17,6 +17,7 @@ from hkoji.errors import HkojiError, NetworkError
 from tests.support.memory_service import URL, LocalPlayer, MemoryService
 from tests.support.shell import Done, Shell, run
 
+ROOT = Path(__file__).parents[2]
 COMMANDS = frozenset(
     {
         *("init", "register", "whoami", "key", "new", "join", "games", "next", "show", "move", "wait", "resign"),
@@ -433,6 +434,26 @@ def test_without_a_terminal_what_cannot_be_taken_back_needs_yes(alice: Shell, bo
     assert alice("whoami").code == 0
     answer = json.loads(alice("batch", stdin=f"resign {game} --yes\n").out)
     assert answer["result"]["status"] == "finished"
+
+
+def test_the_host_cannot_join_and_is_told_why(alice: Shell, bob: Shell) -> None:
+    game = str(alice("new", "--json").json["game"])
+    assert "somebody else has to join it" in alice("join", game).err
+    assert bob("join", game).code == 0
+    playing = alice("join", game)
+    assert (playing.code, "bob has joined it" in playing.err) == (Exit.MOVE, True)
+    assert alice("resign", game, "--yes").code == 0
+    over = alice("join", game)
+    assert (over.code, "is over" in over.err, "somebody else" in over.err) == (Exit.TURN, True, False)
+
+
+def test_the_example_of_a_batch_can_be_copied(alice: Shell) -> None:
+    example = next(line for line in run("batch", "--help").out.splitlines() if "Example" in line)
+    given = re.search(r"printf '(.*)' \|", example)
+    assert given is not None
+    done = alice("batch", stdin=given[1].replace("\\n", "\n"))
+    assert [json.loads(line)["command"] for line in done.out.splitlines()] == ["next", "show 2714"]
+    assert example.strip() in (ROOT / "docs" / "cli.md").read_text()
 
 
 def test_only_with_force_a_result_replaces_a_file(alice: Shell, bob: Shell, tmp_path: Path) -> None:

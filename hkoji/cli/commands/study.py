@@ -69,7 +69,9 @@ def replay(
     svg: Annotated[
         str | None, typer.Option("--svg", metavar="FILE", help="Draw the position into this file; - for output.")
     ] = None,
-    png: Annotated[str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs hkoji[png].")] = None,
+    png: Annotated[
+        str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs the extra `png`.")
+    ] = None,
     force: Force = False,
     json: Json = False,
     plain: Plain = False,

@@ -85,5 +85,5 @@ class Dialogue:
         return line
 
 
-LEAVE: Final = ("q", "quit", "exit", "bye")
-"""The words for leaving."""
+LEAVE: Final = ("q", "quit", "exit", "bye", "esci")
+"""The words for leaving. Words are read in every language."""

@@ -11,6 +11,7 @@ from hkoji.cli.language import translate
 from hkoji.cli.result_files import write_result
 from hkoji.cli.settings import deck_for
 from hkoji.errors import UsageError
+from hkoji.extras import install_command
 from hkoji.game.position import Position
 from hkoji.messages.text import tell
 from hkoji.show.board import Look
@@ -60,6 +61,6 @@ def _png(svg: str) -> bytes:
     except ImportError as error:
         raise UsageError(
             tell("the PNG renderer is not installed"),
-            hint=tell("install it with: pip install 'hkoji[png]', or draw an SVG"),
+            hint=tell("install it with: {command}, or draw an SVG", command=install_command("png")),
         ) from error
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_ZOOM))

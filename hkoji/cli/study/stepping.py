@@ -60,9 +60,9 @@ class ReplayWalk:
         """Carries out a command. Raises `UsageError` if there is no such place, or `IllegalError`."""
         word, _, rest = command.strip().partition(" ")
         rest = rest.strip()
-        if word in ("", "n", "next"):
+        if word in ("", "n", "next", "avanti"):
             self._set(self.index + 1, tell("this is the last position"))
-        elif word in ("p", "prev", "b", "back"):
+        elif word in ("p", "prev", "b", "back", "indietro"):
             self._set(self.index - 1, tell("this is the first position"))
         elif word == "$":
             self.index = len(self.found) - 1
@@ -72,7 +72,7 @@ class ReplayWalk:
             self._set(at_round(self.found, self.stop.round + 1), tell("this is the last round"))
         elif word == "rp":
             self._set(at_round(self.found, self.stop.round - 1), tell("this is the first round"))
-        elif word in ("e", "eyes"):
+        elif word in ("e", "eyes", "occhi"):
             self._look(parse_eyes(rest, self.replay.steps[-1].course.setup.names) if rest else None)
         elif word.startswith("@"):
             self._set(
@@ -158,9 +158,9 @@ def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
             sys.stderr.flush()
         line = sys.stdin.readline()
         command = line.strip()
-        if not line or command in ("q", "quit"):
+        if not line or command in ("q", "quit", "esci"):
             return
-        if command in ("?", "h", "help"):
+        if command in ("?", "h", "help", "aiuto"):
             sys.stderr.write(f"{fold(translate(HELP), out.style.width)}\n")
             continue
         try:
