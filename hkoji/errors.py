@@ -219,8 +219,25 @@ class TrustError(HkojiError):
         self.reason = reason
 
 
+class OtherOriginError(TrustError):
+    """A service that is reached at `url` says that it is `origin`, and the user has not confirmed that."""
+
+    def __init__(self, url: str, origin: str) -> None:
+        super().__init__(
+            tell("{url} says that it is another address, {origin}", url=url, origin=origin),
+            hint=tell(
+                "nothing was signed or kept: somebody who passes your requests on could log in as you; use {origin} "
+                "itself, or, if its operator confirms that {url} is that service, add --origin {origin}",
+                url=url,
+                origin=origin,
+            ),
+        )
+        self.url = url
+        self.origin = origin
+
+
 class NotShownError(TrustError):
-    """The player's own cards are missing: the service has not shown them yet, but may do so soon."""
+    """The player's own cards, or an opening of theirs, are missing here: the service may show them soon."""
 
 
 class AuditError(HkojiError):
@@ -286,20 +303,28 @@ class TooLargeError(HkojiError):
 
     code = "too-large"
 
-    def __init__(self, what: str, limit: int) -> None:
-        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit))
+    def __init__(self, what: str, limit: int, *, hint: str = "") -> None:
+        super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit), hint=hint)
         self.what = what
         self.limit = limit
 
 
 class TooManyError(HkojiError):
-    """Too many requests. `retry_after` is in seconds."""
+    """Too many requests, or too many of what `reason` says. `retry_after` is in seconds."""
 
     code = "too-many-requests"
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after))
+    def __init__(self, retry_after: int, reason: str | None = None) -> None:
+        super().__init__(
+            reason or tell("too many requests"), hint=tell("try again in {seconds} s", seconds=retry_after)
+        )
         self.retry_after = retry_after
+
+
+class TooManyGamesError(HkojiError):
+    """The player has as many open games, or as many open invitations of one player, as a service allows."""
+
+    code = "too-many-games"
 
 
 class BusyError(HkojiError):
@@ -322,6 +347,15 @@ class UsageError(HkojiError):
     """A command that cannot be carried out as given."""
 
     code = "usage"
+
+
+class InterruptionError(HkojiError):
+    """A command that the user has stopped with Ctrl-C."""
+
+    code = "interrupted"
+
+    def __init__(self) -> None:
+        super().__init__(tell("interrupted; acknowledged moves are kept"))
 
 
 class CancelledError(HkojiError):

@@ -52,12 +52,12 @@ for ((n = 0; n < holds; n++)); do # 3: no key is weak or unexpected, or replaces
     else keys[$name]=$key && note '3 keys' "$name ${pins[$name]:+as expected }$says"; fi
 done
 signed() { # KEY NAMESPACE SIGNATURE TEXT: whether it is the key's signature of the text and a newline
-    # SSHSIG, version 1, the key, the namespace, nothing reserved, sha512, ssh-ed25519; then only 64 bytes, R and S < L
+    # SSHSIG, version 1, the key, the namespace, nothing reserved, sha512, ssh-ed25519; then 64 bytes: strong R, S < L
     local start=53534853494700000001000000330000000b7373682d6564323535313900000020 blob s='' i
     start+=${points[$1]:=$(point "$1")}$(printf '%08x' ${#2})$(printf '%s' "$2" | hex)0000000000000006736861353132
     start+=000000530000000b7373682d6564323535313900000040 blob=$(base64 -d <<<"$3" 2>/dev/null | hex)
     for ((i = 2; i <= 64; i += 2)); do s+=${blob: -i:2}; done
-    [[ $1 != - && $blob == "$start"* && ${#blob} -eq $((${#start} + 128)) &&
+    [[ $1 != - && $blob == "$start"* && ${#blob} -eq $((${#start} + 128)) && ! ${blob: -128:64} =~ $weak &&
         $s < 1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed ]] || return 1
     said=$(ssh-keygen -Y verify -n "$2" -I signer -f <(printf 'signer %s\n' "$1") -s <(printf '%s\n' \
         '-----BEGIN SSH SIGNATURE-----' "$3" '-----END SSH SIGNATURE-----') <<<"$4" 2>&1) && return

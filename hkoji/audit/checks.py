@@ -110,7 +110,7 @@ class SignatureCheck(NamedTuple):
 
     def verify(self) -> None:
         """Raises `SignatureError` if the signature does not verify."""
-        sshsig.verify(self.sig, self.key, self.namespace, self.message, self.signer)
+        sshsig.verify(*self)
 
 
 def signature_checks(entry: Entry, sig: bytes, key: PublicKey, body: object) -> tuple[SignatureCheck, ...]:

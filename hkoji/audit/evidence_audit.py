@@ -16,7 +16,8 @@ from typing import Final
 from hkoji.audit.checks import verify_since
 from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
 from hkoji.audit.keyring import ExpectedKeys, Party
-from hkoji.audit.log_audit import Audit, AuditStep, Finding, MapChecks, audit
+from hkoji.audit.log_audit import Audit, AuditStep, Finding, audit
+from hkoji.audit.log_signatures import MapChecks
 from hkoji.audit.service_statements import ServiceStatements
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, IllegalError, NotUnderstoodError

@@ -8,15 +8,12 @@ fingerprint. Expected keys come from outside, never from the log alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, ParamSpec
 
 from hkoji.audit.checks import (
-    SignatureCheck,
-    receipt_signature,
-    signature_checks,
     verify_key_named,
     verify_receipt_entry,
     verify_receipt_time,
@@ -24,6 +21,7 @@ from hkoji.audit.checks import (
     verify_since,
 )
 from hkoji.audit.keyring import ExpectedKeys, Keyring, Party
+from hkoji.audit.log_signatures import LogSignatures, MapChecks
 from hkoji.audit.open_commitments import Commitments
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
@@ -116,22 +114,18 @@ class _Work:
             del self.bodies[entry:]
 
 
-MapChecks = Callable[
-    [Callable[[SignatureCheck], HkojiError | None], Iterable[SignatureCheck]], Iterable[HkojiError | None]
-]
-"""`map`, or the `map` of an executor that verifies signatures on several cores."""
-
-
 def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: MapChecks = map) -> Audit:
     """Audits the text of a log (lines, each ending in a newline). Never raises for anything in `log`.
 
     `pins` are the keys expected from outside: for each name (`server` is the service's), one key or several.
+    `map_checks` verifies the signatures.
     """
     work, entries = _parse(log, pins or {})
     _chain(work)
     _keys(work)
-    _signatures(work, map_checks)
-    _receipts(work, map_checks)
+    signed = LogSignatures(work.lines, work.bodies, work.keyring, map_checks)
+    _signatures(work, signed)
+    _receipts(work, signed)
     _commitments(work)
     course = _replay(work)
     for step in LOG_STEPS:
@@ -155,11 +149,11 @@ def _parse(log: str | bytes, pins: ExpectedKeys) -> tuple[_Work, int]:
     failed: HkojiError | None = None
     try:
         for line in parse_lines(log):
-            body: EntryBody = entry_kinds.Resign()
             try:
                 body = parse_body(line.entry.kind, line.entry.body)
             except WeakKeyError as error:
                 work.weak[len(work.lines)] = error
+                body = entry_kinds.Resign()  # in place of what cannot be read; step 3 cuts the log here
             work.lines.append(line)
             work.bodies.append(body)
     except HkojiError as error:
@@ -225,10 +219,6 @@ def _named(parties: Sequence[Party]) -> str:
     return text
 
 
-def _verify(check: SignatureCheck) -> HkojiError | None:
-    return _error(check.verify)
-
-
 def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> HkojiError | None:
     """What `verify` raises; None if it raises nothing."""
     try:
@@ -238,50 +228,27 @@ def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> H
     return None
 
 
-def _signatures(work: _Work, map_checks: MapChecks) -> None:
+def _signatures(work: _Work, signed: LogSignatures) -> None:
     """4: each entry is signed by the key that is valid for its author at that entry; the proofs of new keys verify."""
-    places: list[int] = []
-
-    def checks() -> Iterator[SignatureCheck]:
-        for number, (line, body) in enumerate(zip(work.lines, work.bodies, strict=True)):
-            party = work.keyring.party(line.entry.by, number)
-            if party is None:
-                return
-            for check in signature_checks(line.entry, line.sig, party.key, body):
-                places.append(number)
-                yield check
-
-    done = 0
-    for done, error in enumerate(map_checks(_verify, checks()), 1):
-        if error is not None:
-            work.fail(AuditStep.SIGNATURES, places[done - 1], error)
-            return
-    number = places[-1] + 1 if places else 0
-    if number < len(work.lines):
-        unnamed = _error(verify_key_named, work.lines[number].entry.by, None)
+    if signed.fault:
+        work.fail(AuditStep.SIGNATURES, signed.stop, signed.fault)
+    elif signed.stop < len(work.lines):
+        unnamed = _error(verify_key_named, work.lines[signed.stop].entry.by, None)
         assert unnamed
-        work.fail(AuditStep.SIGNATURES, number, unnamed)
+        work.fail(AuditStep.SIGNATURES, signed.stop, unnamed)
     else:
-        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=done)
+        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=signed.verified)
 
 
-def _receipts(work: _Work, map_checks: MapChecks) -> None:
+def _receipts(work: _Work, signed: LogSignatures) -> None:
     """5: each receipt is signed by the service and is for its entry; their times do not decrease."""
-    server = work.keyring.party(SERVER_NAME, len(work.lines))
-    if server is None:
+    if work.keyring.party(SERVER_NAME, len(work.lines)) is None:
         return
-
-    def checks() -> Iterator[SignatureCheck]:
-        for line in work.lines:
-            if line.receipt is None:
-                return
-            yield receipt_signature(line.receipt, server.key)
-
     if all(line.receipt is None for line in work.lines):
         work.notes[AuditStep.RECEIPTS] = tell("the log has none")
         return
     number, before = -1, None
-    for number, (line, forged) in enumerate(zip(work.lines, map_checks(_verify, checks()), strict=False)):
+    for number, (line, forged) in enumerate(zip(work.lines, signed.receipts, strict=False)):
         assert line.receipt
         receipt, entry = line.receipt.receipt, line.entry
         if forged:
@@ -336,7 +303,7 @@ def _replay(work: _Work) -> Course | None:
     lines = tuple(work.lines)
     if not lines:
         return None
-    knowledge = public_knowledge(lines)
+    knowledge = public_knowledge(lines, work.bodies)
     course: Course | None = None
     moves = 0
     for number, (line, body) in enumerate(zip(lines, tuple(work.bodies), strict=True)):

@@ -33,6 +33,8 @@ class Commitments:
     def read(self, entry: Entry, body: entry_kinds.EntryBody) -> None:
         """Reads the next entry. Raises `CommitmentError` if it breaks a commitment."""
         match body:
+            case entry_kinds.Move(_, commits):  # first, because most entries are moves
+                self._commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
             case entry_kinds.Offer(terms):
                 self._terms = terms
             case entry_kinds.Open(commit) | entry_kinds.Join(commit):
@@ -41,8 +43,6 @@ class Commitments:
                 seat, commit = self._entropy.get(entry.by, (0, ""))
                 verify_entropy(entry.game, seat, value, commit, entry.seq)
                 self.opened += 1
-            case entry_kinds.Move(_, commits):
-                self._commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
             case entry_kinds.RevealBody(openings):
                 self._open(entry.game, openings)
             case entry_kinds.End(openings, _, seed):

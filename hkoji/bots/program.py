@@ -42,7 +42,7 @@ class Interface(Protocol):
 
 
 class JsonLine:
-    """One JSON object on one line: the fields of `hkoji show --json` that come from the rules. docs/cli.md, "JSON"."""
+    """One JSON object on one line: the fields of `hkoji show --json` that come from the rules. docs/json.md."""
 
     def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Returns the command unchanged."""
@@ -66,7 +66,7 @@ SEED_VARIABLE: Final = "HKOJI_BOT_SEED"
 _MOST_BYTES: Final = 64 * 1024
 """The longest output of a program for one decision."""
 _FAREWELL: Final = 2.0
-"""The time that a kept program has to end once its input is closed, in seconds."""
+"""The time that a program has to end once its input or output is closed or it has been killed, in seconds."""
 _LAST_WORDS: Final = 1.0
 """The time to wait for what it wrote to standard error before it ended, in seconds."""
 
@@ -195,7 +195,7 @@ class ProgramBot:
                     if len(said) > _MOST_BYTES:
                         raise self._failed(tell("it said more than {n} bytes", n=_MOST_BYTES))
                     if self._keep and not data:
-                        raise self._failed(_ending(process.wait()))
+                        raise self._failed(_silence(process, end - time.monotonic()))
                     if not data or (self._keep and b"\n" in said):
                         return said
 
@@ -216,7 +216,7 @@ class ProgramBot:
         said = os.read(_pipe(process.stdout).fileno(), _MOST_BYTES).decode("utf-8", "replace").strip()
         if said:
             return tell("it wrote a line before it was asked: {text}", text=repr(shorten(said)))
-        return _ending(process.wait())
+        return _silence(process, self._timeout)
 
     def _one_line(self, said: bytes) -> str:
         lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
@@ -253,7 +253,8 @@ class ProgramBot:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # without the right to end it, it may live on
+            process.wait(_FAREWELL)
         self._forget()
 
     def _forget(self) -> None:
@@ -285,3 +286,11 @@ def _ending(code: int) -> str:
     if code < 0:
         return tell("it was ended by signal {n}", n=-code)
     return tell("it ended with exit code {n}", n=code)
+
+
+def _silence(process: subprocess.Popen[bytes], left: float) -> str:
+    """Describes why the output of a kept program has ended; `left` are the seconds that its decision still has."""
+    try:
+        return _ending(process.wait(max(0.0, min(left, _FAREWELL))))
+    except subprocess.TimeoutExpired:  # it lives on, and nothing that it does can be an answer any more
+        return tell("it has closed its output")

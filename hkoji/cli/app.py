@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from hkoji import __version__
+from hkoji.cli import completion
 from hkoji.cli.commands import games, host, identity, play, study
-from hkoji.cli.language import translate
+from hkoji.cli.help import translated_help
+from hkoji.cli.language import current, translate
+from hkoji.cli.usage_errors import as_message
+from hkoji.errors import UsageError
 from hkoji.messages.text import Text, tell
+
+NAME: Final = "hkoji"
 
 GROUPS: Final[tuple[tuple[Text, typer.Typer], ...]] = (
     (tell("Play"), play.commands),
@@ -42,26 +52,12 @@ class GroupedCommands(TyperGroup):
                 formatter.write_dl(rows)
 
 
-app = typer.Typer(
-    name="hkoji",
-    cls=GroupedCommands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Hanamikoji and Geisha's Road by correspondence: signed games that anyone can check.",
-    epilog="To begin: hkoji play. To play with others: hkoji init NAME, then hkoji register --server URL, "
-    "then hkoji new or hkoji join GAME.",
-)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         sys.stdout.write(f"hkoji {__version__}\n")
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
@@ -69,16 +65,42 @@ def _root(
     # `settings.split_options` removes these two from every command line before Typer sees it; the help needs them here.
     _lang: Annotated[
         str | None,
-        typer.Option("--lang", help="The language: en or it. Allowed anywhere in any command.", show_default=False),
+        typer.Option(
+            "--lang",
+            help="The language: en or it. Allowed anywhere in any command.",
+            show_default=False,
+            autocompletion=completion.languages,
+        ),
     ] = None,
     _deck: Annotated[
         str | None,
         typer.Option(
-            "--deck", help="The names of the cards: standard or everdeck. Allowed anywhere.", show_default=False
+            "--deck",
+            help="The names of the cards: standard or everdeck. Allowed anywhere.",
+            show_default=False,
+            autocompletion=completion.decks,
         ),
     ] = None,
 ) -> None:
     return
+
+
+def _program(groups: Sequence[typer.Typer]) -> typer.Typer:
+    made = typer.Typer(
+        name=NAME,
+        cls=GroupedCommands,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Hanamikoji and Geisha's Road by correspondence: signed games that anyone can check.",
+        epilog="To begin: hkoji play. To play with others: hkoji init NAME, then hkoji register --server URL, "
+        "then hkoji new or hkoji join GAME.",
+    )
+    made.callback()(_root)
+    for group in groups:
+        made.add_typer(group)
+    return made
 
 
 for _title, _commands in GROUPS:
@@ -86,4 +108,120 @@ for _title, _commands in GROUPS:
         _command.rich_help_panel = _title
     for _group in _commands.registered_groups:
         _group.rich_help_panel = _title
-    app.add_typer(_commands)
+
+app: Final = _program([group for _, group in GROUPS])
+"""The whole program."""
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def run(words: Sequence[str]) -> int | None:
+    """Runs a command line and returns its exit code. Raises `UsageError` from Typer's, and what the command raises."""
+    word = words[0] if words else ""
+    with translated_help(program_for(word)):
+        root = _root_command(word, current())
+        try:
+            # Typer's `main` would print an empty line at Ctrl-C.
+            with root.make_context(NAME, list(words), obj=run) as context:
+                code: int | None = root.invoke(context)
+        except typer.Exit as left:
+            return left.exit_code
+        except EOFError as error:
+            raise KeyboardInterrupt from error
+        except TyperException as error:
+            message = as_message(error.format_message())
+            raise UsageError(message, hint=tell("see `hkoji COMMAND --help`")) from error
+    return code
+
+
+def complete(words: Sequence[str]) -> None:
+    """Prints what a shell asks for in the environment, for a line that begins with `words`, and exits."""
+    word = words[0] if words else ""
+    program = app if word == "help" else program_for(word)
+    with translated_help(program):
+        root = root_command(program)
+        anywhere = [each for each in root.params if each.name in ("_lang", "_deck")]
+        for command in _below(root):
+            command.params.extend(anywhere)
+            command.short_help = command.get_short_help_str(100)  # otherwise Typer cuts it
+        root.main([], prog_name=NAME)
+
+
+@cache
+def _root_command(word: str, _language: str) -> Any:  # Any: Typer does not export the type of commands
+    return root_command(program_for(word))
+
+
+@cache
+def program_for(word: str) -> typer.Typer:
+    """Returns the program with no command but the one that a command line begins with; the whole if it names none.
+
+    Building the whole takes Typer 20 times as long.
+    """
+    for _, group in GROUPS:
+        found = typer.Typer()
+        found.registered_commands = [each for each in group.registered_commands if _name(each) == word]
+        found.registered_groups = [each for each in group.registered_groups if each.name == word]
+        if found.registered_commands or found.registered_groups:
+            return _program([found])
+    return app
+
+
+def _name(command: Any) -> str:  # Any: Typer's record of a command
+    return str(command.name or command.callback.__name__)
+
+
+def root_command(program: typer.Typer) -> Any:  # Any: Typer does not export the type of commands
+    """Returns the command of a program, which converts plain values itself.
+
+    Typer loads pydantic to convert any value, even one that is not given, and so takes three times as long to start.
+    """
+    root: Any = typer.main.get_command(program)  # Any: likewise
+    for each in _parameters(root):
+        each.process_value = partial(_process, each, each.process_value)
+    return root
+
+
+def _below(command: Any) -> Iterator[Any]:  # Any: likewise
+    for each in getattr(command, "commands", {}).values():
+        yield each
+        yield from _below(each)
+
+
+def _parameters(command: Any, parent: typer.Context | None = None) -> Iterator[Any]:  # Any: likewise
+    context = typer.Context(command, parent=parent, **command.context_settings)  # without it `--help` is left out
+    yield from command.get_params(context)
+    for each in getattr(command, "commands", {}).values():
+        yield from _parameters(each, context)
+
+
+_INTEGER: Final = re.compile("0|-?[1-9][0-9]{0,8}")
+_UNKNOWN: Final = object()
+
+
+def _process(parameter: Any, by_typer: Any, context: Any, value: Any) -> Any:  # Any: Typer's types, and any values
+    """Returns what Typer's conversion and the parameter's callback make of a value."""
+    if value is None and context.resilient_parsing:
+        return None  # for completion nothing is required yet
+    plain = _plain(parameter, value)
+    if plain is _UNKNOWN:
+        return by_typer(context, value)
+    return plain if parameter.callback is None else parameter.callback(context, parameter, plain)
+
+
+def _plain(parameter: Any, value: Any) -> Any:  # Any: as above
+    """Returns a value that is absent, text or a small integer as its parameter declares it; otherwise `_UNKNOWN`."""
+    several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
+    if value is None and not parameter.required:
+        return () if several else None
+    declared = parameter.type_descriptor.annotation
+    if declared is str and isinstance(value, str):
+        return value
+    if declared == list[str] and value and isinstance(value, list | tuple):
+        return list(value)
+    if declared is int and type(value) in (int, str) and _INTEGER.fullmatch(str(value)):
+        number, least, most = int(value), parameter.min, parameter.max
+        if (least is None or least <= number) and (most is None or number <= most):
+            return number
+    return _UNKNOWN

@@ -1,7 +1,7 @@
 """`hkoji batch`: commands from standard input, one per line, each answered with one line of JSON.
 
 All lines share one process, one client and one connection. A line that fails is answered with its error, and the next
-line is read. docs/cli.md, "JSON".
+line is read. docs/json.md.
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ import io
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
-from typing import Any, Final
-
-import typer
-from typer.exceptions import TyperException
+from typing import Any, Final, TypeAlias
 
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit
-from hkoji.cli.output import CommandOutput, EncodedResult, encode, error_json
+from hkoji.cli.output import VERSION, CommandOutput, EncodedResult, encode, error_json
 from hkoji.errors import HkojiError, UsageError
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import shorten, tell
+
+RunCommand: TypeAlias = Callable[[Sequence[str]], int | None]
+"""Runs a command line."""
 
 _NOT_HERE = frozenset({"batch", "serve"})
 _PLAIN: Final = re.compile(r"[!#-&(-\[\]-~]+(?: [!#-&(-\[\]-~]+)*")
 """Matches ASCII words between single spaces, without quotes and backslashes."""
 
 
-def run(command: Any, out: CommandOutput) -> int:  # Any: Typer's command type is private
-    """Answers every line by the program's root command. Returns 0, or the exit code of the first line that failed."""
+def run(command: RunCommand, out: CommandOutput) -> int:
+    """Answers every line by running it. Returns 0, or the exit code of the first line that failed."""
     first = int(Exit.OK)
     out.keep = True
     try:
-        for line in _commands():
+        for number, line in enumerate(_commands()):
+            if number == 1:  # a batch of one line starts as quickly as a command
+                use_fastest()
             answer = _answer(command, out, line)
             if not answer["ok"]:
                 first = first or int(answer["error"]["exit_code"])
@@ -53,14 +56,15 @@ def _commands() -> Iterator[str]:
             yield stripped
 
 
-def _answer(command: Any, out: CommandOutput, line: str) -> dict[str, Any]:  # Any: as above
+def _answer(command: RunCommand, out: CommandOutput, line: str) -> dict[str, Any]:  # Any: JSON
     out.kept = None
     shown = shorten(line, 200)
     try:
         _run(command, out, _split(line))
     except HkojiError as error:
-        return {"ok": False, "command": shown, "error": error_json(error)}
-    return {"ok": True, "command": shown, "result": out.kept}
+        failed = {"v": VERSION, "ok": False, "command": shown, "error": error_json(error)}
+        return failed if out.kept is None else {**failed, "result": out.kept}
+    return {"v": VERSION, "ok": True, "command": shown, "result": out.kept}
 
 
 def _format(answer: dict[str, Any]) -> str:  # Any: JSON
@@ -68,7 +72,7 @@ def _format(answer: dict[str, Any]) -> str:  # Any: JSON
     result = answer.get("result")
     if not isinstance(result, EncodedResult):
         return encode(answer)
-    return f'{{"command": {encode(answer["command"])}, "ok": true, "result": {result.text}}}'
+    return f'{{"command": {encode(answer["command"])}, "ok": true, "result": {result.text}, "v": {VERSION}}}'
 
 
 def _split(line: str) -> list[str]:
@@ -82,7 +86,7 @@ def _split(line: str) -> list[str]:
     return words[1:] if words[:1] == ["hkoji"] else words
 
 
-def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as above
+def _run(command: RunCommand, out: CommandOutput, words: list[str]) -> None:
     words, chosen = settings.split_options(words)
     settings.apply(chosen, once=True)
     if not words or words[0] in _NOT_HERE:
@@ -93,12 +97,6 @@ def _run(command: Any, out: CommandOutput, words: list[str]) -> None:  # Any: as
         return
     # Help and --version print text, which becomes the result.
     with redirect_stdout(io.StringIO()) as printed:
-        try:
-            command.main(args=words, prog_name="hkoji", standalone_mode=False)
-        except typer.Abort as error:
-            raise KeyboardInterrupt from error
-        except TyperException as error:
-            message = getattr(error, "format_message", None)
-            raise UsageError(message() if message else str(error), hint=tell("see `hkoji COMMAND --help`")) from error
+        command(words)
     if out.kept is None and printed.getvalue():
-        out.kept = {"text": printed.getvalue()}
+        out.kept = {"v": VERSION, "text": printed.getvalue()}

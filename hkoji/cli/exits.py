@@ -30,6 +30,7 @@ _CODES: Final[dict[type[errors.HkojiError], Exit]] = {
     errors.UsageError: Exit.USAGE,
     errors.NotFoundError: Exit.USAGE,
     errors.CancelledError: Exit.CANCELLED,
+    errors.InterruptionError: Exit.INTERRUPTED,
     errors.LoginError: Exit.KEY,
     errors.ForbiddenError: Exit.KEY,
     errors.SignatureError: Exit.KEY,

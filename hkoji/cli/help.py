@@ -13,6 +13,7 @@ import gettext
 import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple, get_type_hints
 
 import typer
@@ -49,14 +50,16 @@ class HelpText(NamedTuple):
     message: Text
 
 
-_found: list[HelpText] = []
+_known: Final[dict[tuple[int, str], HelpText]] = {}
 
 
+@cache
 def find(app: typer.Typer) -> tuple[HelpText, ...]:
-    """Returns all texts of a program's help. They are searched once."""
-    if not _found:
-        _found.extend(_find(app))
-    return tuple(_found)
+    """Returns all texts of a program's help. They are searched once.
+
+    Programs share records. One that is being translated already is known from then, when it was in English.
+    """
+    return tuple(_known.setdefault((id(each.holder), each.attribute), each) for each in _find(app))
 
 
 @contextlib.contextmanager
@@ -74,7 +77,7 @@ def translated_help(app: typer.Typer) -> Iterator[None]:
         # Typer asks gettext without naming a language; gettext then reads it from LANGUAGE.
         gettext.textdomain(DOMAIN)
         os.environ["LANGUAGE"] = language.current()
-        with _translated_forms():
+        with translated_forms():
             yield
     finally:
         gettext.textdomain(domain)
@@ -87,7 +90,7 @@ def translated_help(app: typer.Typer) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _translated_forms() -> Iterator[None]:
+def translated_forms() -> Iterator[None]:
     """Lets Typer write usage and help with a formatter that translates what Typer does not pass to gettext."""
     context = TyperCommand.context_class
     usual = context.formatter_class

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
-from hkoji.errors import CancelledError, StorageError, UsageError
+from hkoji.cli.terminal import read_secret
+from hkoji.errors import CancelledError, OtherOriginError, StorageError, UsageError
 from hkoji.messages.text import tell
+
+_T = TypeVar("_T")
 
 
 def is_file(source: str) -> bool:
@@ -27,6 +32,13 @@ def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes
     except OSError as error:
         reason = tell("cannot read {file}: {reason}", file=file, reason=error.strerror)
         raise StorageError(reason, hint=tell("give a file, or - for standard input")) from error
+
+
+def read_code(out: CommandOutput) -> str:
+    """Returns the operator's code from standard input; at a terminal it is asked for and not shown."""
+    if sys.stdin.isatty() and not out.keep:
+        return read_secret(_("Code from the operator: ")).strip()
+    return read_input(out, "-", 1024).decode("ascii", "replace").strip()
 
 
 def check_standard_input(sources: list[str], *, taken: bool) -> None:
@@ -58,3 +70,28 @@ def unconfirmed() -> UsageError:
         tell("this cannot be taken back, and there is no terminal to ask for confirmation"),
         hint=tell("nothing was sent; to confirm it, give the command with --yes"),
     )
+
+
+def with_origin(out: CommandOutput, origin: str | None, call: Callable[[str | None], _T]) -> _T:
+    """Calls with the origin that the user has given for a service. At a terminal asks for it, if the service needs one.
+
+    The user types the origin: a mere yes is given too easily. Raises `OtherOriginError` without a terminal, in a batch,
+    and for any other answer.
+    """
+    try:
+        return call(origin)
+    except OtherOriginError as error:
+        if origin is not None or out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        sys.stderr.write(
+            _(
+                "{url} says that it is {origin}.\nSomebody who passes your requests on would say the same, and could "
+                "log in as you. Ask the operator whether {url} is that service.\nIf it is, type {origin}: ",
+                url=error.url,
+                origin=error.origin,
+            )
+        )
+        sys.stderr.flush()
+        if sys.stdin.readline().strip() != error.origin:
+            raise
+        return call(error.origin)

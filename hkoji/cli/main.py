@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import Final
 
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit, exit_code
-from hkoji.cli.language import _
 from hkoji.cli.output import out
 from hkoji.cli.terminal import ReaderGoneError, screens
-from hkoji.errors import HkojiError, OutputError, UsageError
-from hkoji.messages.text import tell
+from hkoji.errors import HkojiError, InterruptionError, OutputError, UsageError
 
-if TYPE_CHECKING:
-    from typer.exceptions import TyperException
+COMPLETE: Final = "_HKOJI_COMPLETE"
+"""Set by a shell's function that asks for completions."""
 
 
 def main() -> None:
     """Runs the program."""
     with screens():
-        out.json = "--json" in sys.argv[1:]
+        if COMPLETE in os.environ:
+            from hkoji.cli import app, completion
+
+            completion.answer(app.complete)
+        out.json = "--json" in takewhile("--".__ne__, sys.argv[1:])  # what follows -- is another program's
         code = _guarded(_command)
     sys.exit(code)
 
@@ -38,20 +42,17 @@ def _command() -> int | None:
 
 
 def _typer(words: list[str]) -> int | None:
-    import typer
-    from typer.exceptions import TyperException
+    from hkoji.cli.app import run
 
-    from hkoji.cli.app import app
-    from hkoji.cli.help import translated_help
+    try:
+        return run(words)
+    except UsageError as error:
+        if out.json or not hasattr(error.__cause__, "show"):
+            raise
+        from hkoji.cli import usage_errors
 
-    with translated_help(app):
-        try:
-            code: int | None = app(words, standalone_mode=False)
-        except typer.Abort as error:
-            raise KeyboardInterrupt from error
-        except TyperException as error:
-            return _usage(error)
-    return code
+        usage_errors.show(error.__cause__)  # Typer's own error: its text has the usage
+        return Exit.USAGE
 
 
 def _guarded(command: Callable[[], int | None]) -> int:
@@ -66,20 +67,10 @@ def _guarded(command: Callable[[], int | None]) -> int:
             sys.stdout.flush()
         out.error(error)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nhkoji: {_('interrupted; acknowledged moves are kept')}\n")
+        if not out.json:
+            sys.stderr.write("\n")  # below the ^C that a terminal shows
+        out.error(InterruptionError())
         code = Exit.INTERRUPTED
     except ReaderGoneError:
         code = Exit.OK
     return int(code)
-
-
-def _usage(error: TyperException) -> int:
-    """Shows a usage error the way Typer does, or as JSON."""
-    from hkoji.cli import usage_errors
-
-    if out.json:
-        message = usage_errors.as_message(error.format_message())
-        out.error(UsageError(message, hint=tell("see `hkoji COMMAND --help`")))
-    else:
-        usage_errors.show(error)
-    return Exit.USAGE

@@ -25,6 +25,9 @@ _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": 
 _DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after")
 
 
+VERSION: Final = 1
+"""The version of the JSON of all commands. docs/json.md says what may change without another one."""
+
 Result: TypeAlias = Mapping[str, Any] | list[Any]  # Any: JSON
 
 
@@ -71,7 +74,7 @@ class CommandOutput:
         A text is folded to the width of a terminal, unless it is `exact`: to be copied from there.
         """
         if self.keep or self.json:
-            made = value() if callable(value) else value
+            made = versioned(value() if callable(value) else value)
             if self.keep:
                 self.kept = made
             else:
@@ -84,8 +87,12 @@ class CommandOutput:
             else:
                 sys.stdout.write(shown)
 
+    def line(self, value: Mapping[str, Any]) -> None:  # Any: JSON
+        """Prints one of the lines of JSON of which a result consists with `--json`."""
+        sys.stdout.write(encode(versioned(value)) + "\n")
+
     def lines(self, text: str) -> None:
-        """Prints a result that consists of lines of JSON in any case: logs and entries."""
+        """Prints a result that has the format of the specification in any case: logs and entries."""
         if self.keep:
             self.kept = [json.loads(line) for line in text.splitlines()]
         else:
@@ -99,7 +106,7 @@ class CommandOutput:
     def error(self, error: HkojiError) -> None:
         """Prints an error: what failed, and what to do next."""
         if self.json:
-            sys.stderr.write(encode({"error": error_json(error)}) + "\n")
+            sys.stderr.write(encode(versioned({"error": error_json(error)})) + "\n")
             return
         sys.stderr.write(f"hkoji: {_line(error.message)}\n")
         shape = getattr(error, "shape", ())
@@ -112,6 +119,13 @@ class CommandOutput:
 def _line(message: str) -> str:
     """Returns a message in the language in use; text that is no `Text` may come from elsewhere, and stays one line."""
     return translate(message) if isinstance(message, Text) else printable(message)
+
+
+def versioned(value: Result) -> Result:
+    """Returns JSON with the version in its object, or in each object of a list."""
+    if isinstance(value, list):
+        return [versioned(each) for each in value]
+    return value if "v" in value else {"v": VERSION, **value}
 
 
 _encode: Final = json.JSONEncoder(sort_keys=True).encode
@@ -132,7 +146,7 @@ def encode(value: object) -> str:
 
 
 def error_json(error: HkojiError) -> dict[str, Any]:  # Any: JSON
-    """Returns an error as JSON. docs/cli.md, "Exit codes"."""
+    """Returns an error as JSON. docs/json.md."""
     value: dict[str, Any] = {"code": error.code, "message": str(error), "exit_code": int(exit_code(error))}
     if error.hint:
         value["hint"] = error.hint

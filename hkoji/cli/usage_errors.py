@@ -10,13 +10,11 @@ import re
 import string
 import sys
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from hkoji.cli.help import translated_forms
 from hkoji.cli.language import _, translate
 from hkoji.messages.text import Text, printable, tell
-
-if TYPE_CHECKING:
-    from typer.exceptions import TyperException
 
 FORMS: Final = (
     tell("No such option: {option} (Possible options: {similar})", option="", similar=""),
@@ -58,12 +56,13 @@ def as_message(english: str) -> str:
     return english
 
 
-def show(error: TyperException) -> None:
+def show(error: Any) -> None:  # Any: an exception whose type Typer does not export
     """Prints an error as Typer does: usage, where help is, and what is wrong."""
     message = error.format_message()
-    context: Any = getattr(error, "ctx", None)  # Any: Typer does not export the type
+    context = getattr(error, "ctx", None)
     if context is not None:
-        usage = context.get_usage()
+        with translated_forms():
+            usage = context.get_usage()
         if message.startswith(usage):  # a command without its arguments: the message is its help
             sys.stderr.write(f"{message}\n")
             return

@@ -19,7 +19,13 @@ from hkoji.log.statement import Login, make_login, parse_login
 from hkoji.messages.text import quoted, shorten, tell
 from hkoji.messages.wire import assemble
 
-REFUSALS: Final = (errors.ConflictError, errors.IllegalError, errors.InvalidError, errors.ForbiddenError)
+REFUSALS: Final = (
+    errors.ConflictError,
+    errors.IllegalError,
+    errors.InvalidError,
+    errors.ForbiddenError,
+    errors.TooManyGamesError,
+)
 """The errors by which a service refuses a submission. After any other error it may have accepted the submission."""
 
 _NEVER: Final = "9999-12-31T23:59:59Z"
@@ -41,6 +47,14 @@ class EarlierKey(NamedTuple):
     text: str | None
     sig: str | None
     new_sig: str | None
+
+
+class PlayerAnswer(NamedTuple):
+    """A player as a service reports them: the current key, whether that is revoked, and earlier keys."""
+
+    key: PublicKey
+    revoked: bool
+    earlier: tuple[EarlierKey, ...]
 
 
 class ViewAnswer(NamedTuple):
@@ -82,12 +96,15 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         return errors.GameOverError(shorten(game, 32))
     if answer.status == 429:
         wait = value.get("retry_after")
-        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1)
+        reason = detail if value.get("detail") else None
+        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1, reason)
     if code == errors.BusyError.code and answer.status == 503:
         wait = value.get("retry_after")
         return errors.BusyError(wait if type(wait) is int and wait >= 0 else 5)
     if code == errors.RevokedError.code and answer.status == 403:
         return _RevokedError(detail, hint=hint)
+    if code == errors.TooManyGamesError.code and answer.status == 409:
+        return errors.TooManyGamesError(detail, hint=hint)
     kind = _BY_STATUS.get(answer.status)
     return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
 
@@ -180,18 +197,19 @@ def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
         )
 
 
-def read_earlier_keys(answer: HttpAnswer) -> tuple[EarlierKey, ...]:
-    """Reads the keys that a player had before. Raises `ServiceError`."""
+def read_player(answer: HttpAnswer) -> PlayerAnswer:
+    """Reads a player's keys. Raises `ServiceError`."""
     with understood(answer):
-        found = answer.json()["earlier"]
-        return tuple(
+        found = answer.json()
+        earlier = tuple(
             EarlierKey(
                 parse_public_key(each["key"]),
                 each["revoked"] is True,
                 *(None if each[name] is None else read_text(each[name]) for name in ("text", "sig", "new_sig")),
             )
-            for each in found
+            for each in found["earlier"]
         )
+        return PlayerAnswer(parse_public_key(found["key"]), found["revoked"] is True, earlier)
 
 
 def read_text(value: object) -> str:

@@ -17,6 +17,7 @@ from hkoji.client.game import ClientGame
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, load
 from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
+from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.key_changes import KeyChanges
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport, parse_url
@@ -103,11 +104,15 @@ class Client:
             self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
         return self._services[url]
 
-    def register(self, server: str) -> Service:
-        """Registers at a service, pins its key, and makes it the player's service."""
+    def register(self, server: str, origin: str | None = None, code: str | None = None) -> Service:
+        """Registers at a service, pins its key, and makes it the player's service.
+
+        If the service states another origin than the address `server`, the user must have confirmed it: `origin`.
+        Otherwise raises `OtherOriginError`. `code` is the operator's, which some services ask for.
+        """
         _ = self.identity
         service = self.service(server)
-        service.register()
+        service.register(origin, code)
         self.home.update_config(server=service.url)
         return service
 
@@ -161,8 +166,11 @@ class Client:
             return False
         return True
 
-    def find(self, prefix: str) -> str:
-        """Returns the full id of a game from a unique prefix. Raises `NotFoundError` or `UsageError`."""
+    def find(self, prefix: str, *, offline: bool = False) -> str:
+        """Returns the full id of a game from a unique prefix; with `offline` only of games known here.
+
+        Raises `NotFoundError` or `UsageError`.
+        """
         wanted = prefix.lower()
         if not wanted or wanted.strip("0123456789abcdef") or len(wanted) > 32:
             raise NotFoundError(
@@ -173,7 +181,7 @@ class Client:
         if len(wanted) == 32:
             return wanted
         found = self._here(wanted)
-        if not found and len(wanted) >= 4:
+        if not found and len(wanted) >= 4 and not offline:
             listed = self.service().list_games(prefix=wanted)
             found = {each["game"] for each in listed if each["game"].startswith(wanted)}
         if not found:
@@ -218,19 +226,27 @@ class Client:
         with locked(self.home.path / "games"):
             started = self.home.started()
             game = started.pop("game", None)
-            if game is None or started != wanted or not self._vault(game).exists:
-                line = service.offer(ruleset)
-                game = line.entry.game
-                with self._hold(self._game(game)) as held:
-                    offered = held.take_offer(line)
-                if offered.course.setup.ruleset != ruleset:
-                    raise TrustError(
-                        tell("the service offered another game than requested"), hint=tell("nothing was signed")
-                    )
-                self.home.set_started({**wanted, "game": game})
+            if game is not None and started == wanted and self._vault(game).exists:
+                try:
+                    return self._open(game, invite)
+                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
+                    self.home.set_started({})
+            line = service.offer(ruleset)
+            game = line.entry.game
             with self._hold(self._game(game)) as held:
-                position = held.open(invite)
-            self.home.set_started({})
+                offered = held.take_offer(line)
+            if offered.course.setup.ruleset != ruleset:
+                raise TrustError(
+                    tell("the service offered another game than requested"), hint=tell("nothing was signed")
+                )
+            self.home.set_started({**wanted, "game": game})
+            return self._open(game, invite)
+
+    def _open(self, game: str, invite: entry_kinds.Invite | None) -> Position:
+        """Opens the game that `new` has asked for."""
+        with self._hold(self._game(game)) as held:
+            position = held.open(invite)
+        self.home.set_started({})
         return position
 
     @contextmanager
@@ -250,10 +266,31 @@ class Client:
         """Returns a game as last seen, without asking the service. Raises `NotFoundError` if it never was."""
         return self._game(game).stored()
 
-    def submit(self, submission: Submission, server: str | None = None) -> tuple[Line, ...]:
-        """Sends a signed move of any player and checks its receipt. Needs no identity."""
+    def kept_game(self, game: str) -> KeptGame:
+        """Returns a game as last seen, with its age, without asking the service. Raises `NotFoundError`."""
+        return self._game(game).kept()
+
+    def kept_games(self, *, waiting: bool = False, status: str | None = None) -> list[KeptGame]:
+        """Returns the player's games as last seen, most recently changed first, without asking the service.
+
+        With `waiting` only those in which the player owed the next entry or was invited.
+        """
+        me = self.identity.name
+        found = [each for each in readable(self.home.games(), self.kept_game, self.say) if each.concerns(me)]
+        if waiting:
+            found = [each for each in found if each.summary["to_move"] == me]
+        return [each for each in found if status in (None, each.position.course.status)]
+
+    def submit(self, submission: Submission, server: str | None = None, origin: str | None = None) -> tuple[Line, ...]:
+        """Sends a signed move of any player and checks its receipt. Needs no identity.
+
+        The openings of its cards go with it, so the service must be at its own address, or at one that the user has
+        confirmed, as in `register`.
+        """
         vault = self._vault(submission.entry.game)
         service = self.service(server or vault.server or self.server)
+        if origin is not None or (server is not None and service.pins.server_key is None):
+            service.pins.pin_server(service.meet(origin).key)
         lines = service.submit(submission)
         try:
             service.verify_submitted(submission, lines)

@@ -1,6 +1,6 @@
 """Checks a player's set-up: files, key, pins, service and clock.
 
-Changes nothing, and sends only a request for the service's description.
+Changes nothing, and sends only requests for what the service shows to everybody: its description, the player's keys.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from hkoji import __version__
-from hkoji.client.answers import problem
+from hkoji.client.answers import problem, read_player
 from hkoji.client.home import Home
 from hkoji.client.identity import load
 from hkoji.client.pins import Pins
-from hkoji.client.transport import Transport
+from hkoji.client.service import REPLACED
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.client.vault import Vault
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
@@ -129,6 +130,7 @@ def _service(
         before = clock()
         answer = transport.request("GET", "/v1/service")
         after = clock()
+        player = transport.request("GET", f"/v1/players/{home.config()['name']}")
     except HkojiError as error:
         yield DoctorCheck(
             "service", "fail", error.message, tell("is the address right, and are you online? Then ask its operator")
@@ -149,7 +151,8 @@ def _service(
         )
     else:
         yield DoctorCheck("service", "ok", tell("{url} answers", url=url))
-    yield _pin(home, url, str(found.get("key")))
+    yield _pin(home, url, str(found.get("key")), str(found.get("origin")))
+    yield _registration(home, url, player)
     yield _clock(str(found.get("time")), before, after)
     version = shorten(str(found.get("version")), 20)
     if version == __version__:
@@ -163,15 +166,15 @@ def _service(
         )
 
 
-def _pin(home: Home, url: str, key: str) -> DoctorCheck:
+def _pin(home: Home, url: str, key: str, origin: str) -> DoctorCheck:
     try:
-        pinned = Pins(home, url, lambda _: None).server_key
+        pins = Pins(home, url, lambda _: None)
+        pinned, own = pins.server_key, pins.origin
     except HkojiError as error:
         return DoctorCheck("pins", "fail", error.message, error.hint)
+    hint = f"hkoji register --server {url}"
     if pinned is None:
-        return DoctorCheck(
-            "pins", "warn", tell("the service's key is not pinned yet"), f"hkoji register --server {url}"
-        )
+        return DoctorCheck("pins", "warn", tell("the service's key is not pinned yet"), hint)
     if pinned.text != key:
         return DoctorCheck(
             "pins",
@@ -179,9 +182,48 @@ def _pin(home: Home, url: str, key: str) -> DoctorCheck:
             tell("the service shows another key than the pinned {fingerprint}", fingerprint=pinned.fingerprint),
             tell("stop here; ask its operator over another channel"),
         )
+    if own is None:
+        return DoctorCheck("pins", "warn", tell("you are not registered at {url}", url=url), hint)
+    if own != origin:
+        return DoctorCheck(
+            "pins",
+            "fail",
+            tell("the service says that it is {origin}; you registered at {known}", origin=shorten(origin), known=own),
+            hint,
+        )
     return DoctorCheck(
         "pins", "ok", tell("the service's key is the pinned {fingerprint}", fingerprint=pinned.fingerprint)
     )
+
+
+def _registration(home: Home, url: str, answer: HttpAnswer) -> DoctorCheck:
+    """Checks that the player's key is the one by which the service knows the name."""
+    what = "registration"
+    try:
+        identity = load(home)
+        if answer.status == 404:
+            said = tell("the service does not know {name}", name=identity.name)
+            return DoctorCheck(what, "fail", said, f"hkoji register --server {url}")
+        if answer.status != 200:
+            return DoctorCheck(what, "fail", problem(answer).message, tell("ask its operator"))
+        found, own = read_player(answer), identity.key_at(url)
+    except HkojiError as error:
+        return DoctorCheck(what, "fail", error.message, error.hint)
+    if found.key == own and not found.revoked:
+        said = tell("the service knows {name} by this key", name=identity.name)
+        return DoctorCheck(what, "ok", said)
+    if found.key == own:
+        said = tell("your key {fingerprint} has been revoked", fingerprint=own.fingerprint)
+        hint = tell(
+            "ask the operator for a code, then: hkoji recover {name} --server {url}", name=identity.name, url=url
+        )
+        return DoctorCheck(what, "fail", said, hint)
+    said = tell(
+        "the service knows {name} by another key, {fingerprint}", name=identity.name, fingerprint=found.key.fingerprint
+    )
+    if identity.next is not None and found.key in (identity.key, identity.next.public):
+        return DoctorCheck(what, "fail", said, tell("finish your change of key with `hkoji rekey`"))
+    return DoctorCheck(what, "fail", said, REPLACED)
 
 
 def _clock(text: str, before: float, after: float) -> DoctorCheck:

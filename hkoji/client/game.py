@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
+from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.service import Service, utc_now
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog, verify_head
@@ -22,6 +23,7 @@ from hkoji.errors import (
     NetworkError,
     NotShownError,
     RevokedError,
+    StorageError,
     TrustError,
 )
 from hkoji.game import entry_kinds
@@ -74,8 +76,21 @@ class ClientGame:
     # --- looking --------------------------------------------------------------------------------------------------
 
     def stored(self) -> Position:
-        """Returns the game as last seen. Raises `NotFoundError` if it never was."""
-        return self.record.require().position
+        """Returns the game as last seen. Raises `NotFoundError` if it never was, `StorageError` without its cards."""
+        return self._last_seen().position
+
+    def kept(self) -> KeptGame:
+        """Returns the game as last seen, with its age. Raises what `stored` raises."""
+        return read_kept(self.vault, self._last_seen())
+
+    def _last_seen(self) -> KnownGame:
+        known = self.record.require()
+        if self.record.lacks_cards(known):
+            raise StorageError(
+                tell("your cards are not in {folder}", folder=self.vault.folder),
+                hint=tell("the service has them: `hkoji show {short}`", short=known.position.short),
+            )
+        return known
 
     def lines(self) -> tuple[Line, ...]:
         """Returns the verified log as last seen."""
@@ -96,6 +111,13 @@ class ClientGame:
         return self._settle()
 
     def _settle(self) -> Position:
+        """Fetches new lines, and sends what needs no decision of the player: a new key, entropy."""
+        try:
+            return self._settled()
+        except ConflictError:  # another home of the player has been faster
+            return self.record.refresh().position
+
+    def _settled(self) -> Position:
         known = self._bring_key(self.record.refresh())
         course, seat = known.position.course, known.seat
         if seat is None or course.seed_seat != seat:
@@ -121,15 +143,12 @@ class ClientGame:
         old, new = course.setup.keys[seat], self._my_key()
         if old is None or old == new:
             return known
-        if self.vault.signed(course.seq + 1):
-            self._say(
-                tell(
-                    "game {short} keeps your earlier key for now: a new one would invalidate your signed move there",
-                    short=position.short,
-                )
-            )
-            return known
-        if course.rekeyed:  # another one can follow after the move
+        here, signed = self._identity.signs_for(old), bool(self.vault.signed(course.seq + 1))
+        # Directly after a rekey no other one may follow, only the service's revoke.
+        signs = here and not signed and not course.rekeyed
+        if not signs and not self._is_revoked(old):
+            if signed or not here:
+                self._say(_why_kept(position.short, old, here=here))
             return known
         from hkoji.log import sshsig
 
@@ -142,7 +161,7 @@ class ClientGame:
             seq=course.seq + 1,
         )
         proof = self._identity.signer_of(new).sign(sshsig.REKEY, message)
-        if self._identity.signs_for(old):
+        if signs:
             try:
                 self._post(course, Rekey(new, old, proof))
             except ForbiddenError as error:
@@ -153,6 +172,11 @@ class ClientGame:
             self._recover_seat(known, proof)
         self._say(tell("game {short} has your new key now: {key}", short=position.short, key=new.fingerprint))
         return self._fresh()
+
+    def _is_revoked(self, key: PublicKey) -> bool:
+        """Returns whether the service has revoked an earlier key of the player: then nothing that it signed counts."""
+        found = self.service.player(self._player().name)
+        return any(each.key == key and each.revoked for each in found.earlier)
 
     def _recover_seat(self, known: KnownGame, proof: bytes) -> None:
         lines = self.service.recover_seat(self.vault.game, proof)
@@ -258,7 +282,7 @@ class ClientGame:
 
         Uses the game as last seen; asks the service only if no move was due then.
         """
-        position = self.stored()
+        position = self.record.require().position
         if not position.legal and not position.over:
             try:
                 position = self.current()
@@ -337,6 +361,7 @@ class ClientGame:
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
             self.record.accept(known, new, None)
+            self.vault.confirm()
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
             # there again.
@@ -381,6 +406,21 @@ class ClientGame:
         signed = self.vault.signed(submission.entry.seq)
         if any(text != submission.entry.text for text in signed):
             self._say(tell("warning: {reason}", reason=_EITHER))
+
+
+def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:
+    """Returns why a game keeps an earlier key, although its player could change it now."""
+    if here:
+        return tell(
+            "game {short} keeps your earlier key for now: a new one would invalidate your signed move there",
+            short=short,
+        )
+    return tell(
+        "game {short} still names your earlier key {key}, which is not here: look at the game once on the machine "
+        "that has it",
+        short=short,
+        key=old.fingerprint,
+    )
 
 
 def refuse_chosen_cards(course: Course) -> None:

@@ -16,8 +16,8 @@ from hkoji.client.files import locked
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, make_key
 from hkoji.client.pins import registered
-from hkoji.client.service import Service, utc_now
-from hkoji.errors import ExistsError, HkojiError, LoginError, UsageError
+from hkoji.client.service import REPLACED, Service, unregistered, utc_now
+from hkoji.errors import ExistsError, ForbiddenError, HkojiError, UsageError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation, parse_revocation
@@ -84,13 +84,16 @@ class KeyChanges:
         self._service(revocation.url).revoke(statement.name, revocation.text, revocation.sig)
         return statement.key
 
-    def recover(self, name: str, url: str, code: str, file: Path | None) -> Identity:
-        """Gives a player whose key is revoked a new one, or that of `file`. `code` comes from the operator."""
+    def recover(self, name: str, url: str, code: str, file: Path | None, origin: str | None = None) -> Identity:
+        """Gives a player whose key is revoked a new one, or that of `file`. `code` comes from the operator.
+
+        `origin` is that of the service, if the user has confirmed it: see `Service.meet`.
+        """
         from hkoji.log import sshsig
 
         with locked(self._home.path / "keys"):
             service = self._service(url)
-            about = service.describe()
+            about = service.meet(origin)
             if not self._home.config_file.exists():
                 create(self._home, name, file, self._entropy(32))
             identity = load(self._home)
@@ -108,10 +111,10 @@ class KeyChanges:
                 sig = identity.signer_of(own.public).sign(sshsig.RECOVER, statement.message)
                 kept = {"url": url, "key": own.public.text, "text": statement.text, "sig": encode_base64(sig)}
                 self._home.update_config(recovery=kept)
-            earlier = service.recover(name, kept["text"], kept["sig"], code)
+            found = service.recover(name, kept["text"], kept["sig"], code)
             service.pins.pin_origin(about.origin)
             service.pins.pin_player(name, own.public)
-            for each in earlier:
+            for each in found.earlier:
                 service.pins.remember(name, each.key)
             self._home.update_config(server=url)
             if identity.next is not None:
@@ -148,19 +151,30 @@ class KeyChanges:
         return load(self._home)
 
     def _announce(self, identity: Identity, url: str) -> None:
-        """Signs the statement that the next key replaces the current one, keeps and sends it, and notes its success."""
+        """Signs the statement that the next key replaces the current one, keeps and sends it, and notes its success.
+
+        If the service has the next key already, because of another machine or a recovery, only notes that.
+        """
         from hkoji.log import sshsig
 
         assert identity.next is not None
         service, old, new = self._service(url), identity.key, identity.next.public
         pending = self._home.config()["next"]
         sent = pending["sent"].get(url)
+        if sent is None and service.player(identity.name).key == new:
+            service.pins.pin_player(identity.name, new)
+            self._moved(url)
+            return
         if sent is None:
             statement = make_new_key(at=utc_now(), key=new, name=identity.name, old=old, origin=self._origin(url))
             sigs = [identity.signer_of(key).sign(sshsig.NEW_KEY, statement.message) for key in (new, old)]
             sent = [statement.text, *map(encode_base64, sigs)]
             self._home.update_config(next={**pending, "sent": {**pending["sent"], url: sent}})
-        service.new_key(identity.name, *sent)
+        try:
+            service.new_key(identity.name, *sent)
+        except ForbiddenError as error:
+            error.hint = error.hint or REPLACED
+            raise
         service.pins.pin_player(identity.name, new)
         self._moved(url)
 
@@ -186,5 +200,5 @@ class KeyChanges:
     def _origin(self, url: str) -> str:
         origin = self._service(url).pins.origin
         if origin is None:
-            raise LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
+            raise unregistered(url)
         return origin

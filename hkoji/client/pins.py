@@ -7,12 +7,13 @@ the service. A key that only the service vouches for is refused until the user h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
 from hkoji.client.home import Home
-from hkoji.errors import TrustError
+from hkoji.client.transport import same_address
+from hkoji.errors import OtherOriginError, TrustError
 from hkoji.game.course import Setup
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import NewKey
@@ -56,19 +57,10 @@ class Pins:
         """The players' current keys by name."""
         return {name: keys[0] for name, keys in self.every.items()}
 
-    def pin_server(self, key: PublicKey) -> PublicKey:
-        """Pins the service's key. Raises `TrustError` if another one is pinned."""
+    def verify_server(self, key: PublicKey) -> None:
+        """Checks the service's key. Raises `TrustError` if another one is pinned."""
         known = self.server_key
-        if known is None:
-            self._update(key=key.text)
-            self._say(
-                tell(
-                    "the key of {url} is {fingerprint}: compare it with the key that the operator gives you",
-                    url=self._url,
-                    fingerprint=key.fingerprint,
-                )
-            )
-        elif known != key:
+        if known is not None and known != key:
             raise TrustError(
                 tell(
                     "{url} shows another key than before: {shown}, not {known}",
@@ -80,18 +72,33 @@ class Pins:
                     "nothing was accepted; ask its operator, over another channel than this service, which key is right"
                 ),
             )
+
+    def pin_server(self, key: PublicKey) -> PublicKey:
+        """Pins the service's key, after `verify_server`."""
+        self.verify_server(key)
+        if self.server_key is None:
+            self._update(key=key.text)
+            self._say(
+                tell(
+                    "the key of {url} is {fingerprint}: compare it with the key that the operator gives you",
+                    url=self._url,
+                    fingerprint=key.fingerprint,
+                )
+            )
         return key
 
-    def pin_origin(self, origin: str) -> None:
-        """Keeps the origin for which logins are signed here.
+    def verify_origin(self, origin: str, key: PublicKey, confirmed: str | None = None) -> None:
+        """Checks that logins for `origin` may be signed at this address, for the service with `key`.
 
-        Raises `TrustError` if a service with another key has the same origin: a login signed here would be valid there.
+        A service states its own origin, so anybody who passes its answers on states it too, and gets the logins. Hence
+        it must be this address, or the origin that is pinned here, or `confirmed` by the user.
+        Raises `OtherOriginError`, and `TrustError` if a service with another key has the same origin.
         """
         with intact(self._file):
             others = [
                 url
                 for url, here in read_json(self._file).items()
-                if url != self._url and here.get("origin") == origin and here.get("key") != self._pins().get("key")
+                if url != self._url and here.get("origin") == origin and here.get("key") != key.text
             ]
         for url in others:
             raise TrustError(
@@ -103,7 +110,17 @@ class Pins:
                 ),
                 hint=tell("nothing was signed; one of the two pretends to be the other"),
             )
-        if origin != self._url:
+        if confirmed is not None and confirmed != origin:
+            raise TrustError(
+                tell("{url} says that it is {origin}, not {named}", url=self._url, origin=origin, named=confirmed),
+                hint=tell("nothing was signed or kept; ask its operator which address is right"),
+            )
+        if confirmed is None and origin != self.origin and not same_address(self._url, origin):
+            raise OtherOriginError(self._url, origin)
+
+    def pin_origin(self, origin: str) -> None:
+        """Keeps the origin for which logins are signed here, after `verify_origin`."""
+        if not same_address(self._url, origin):
             self._say(
                 tell("{url} calls itself {origin}: logins here are signed for that name", url=self._url, origin=origin)
             )
@@ -228,9 +245,15 @@ class KnownKeys:
         changes = [change for change in setup.replaced if change.seat == seat]
         first, *later = setup.all_keys(seat)
         new: list[LearnedKey] = []
+        proved = _before_known((first, *later), known)
         if current is None:
             new.append(LearnedKey(first, counts=True))
             current = first
+        elif first not in known and proved:
+            new += [LearnedKey(key, counts=False) for key in proved]
+            known = {*known, *proved}
+        elif first not in known and mine and self._pins.trusted(name, first):
+            new.append(LearnedKey(first, counts=False))
         elif first not in known:
             steps = {step.old: step.key for step in self._successors(name)}
             followed, before = _follow(steps, current, first), _follow(steps, first, current)
@@ -240,7 +263,7 @@ class KnownKeys:
             elif before:  # an old game: the current key has signed that it follows this one
                 new += [LearnedKey(key, counts=False) for key in (first, *before[:-1]) if key not in known]
             else:
-                raise _another(name, first, current)
+                raise _another(name, first, current, mine=mine)
         for change, key in zip(changes, later, strict=True):
             if key in known:
                 continue
@@ -253,6 +276,15 @@ class KnownKeys:
         return new
 
 
+def _before_known(keys: Sequence[PublicKey], known: Collection[PublicKey]) -> tuple[PublicKey, ...]:
+    """Returns the keys of a seat before its first known one, which are the player's, too.
+
+    Each key has signed in the game that it replaces the one before, also where the service has declared the change.
+    """
+    place = next((number for number, key in enumerate(keys) if key in known), 0)
+    return tuple(keys[:place])
+
+
 def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicKey) -> list[PublicKey]:
     """Returns the keys after `start` up to `end`, if a chain of steps leads there. Both keys have signed each step."""
     left, key, passed = dict(steps), start, list[PublicKey]()
@@ -262,7 +294,21 @@ def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicK
     return passed if key == end else []
 
 
-def _another(name: str, key: PublicKey, known: PublicKey) -> TrustError:
+def _another(name: str, key: PublicKey, known: PublicKey, *, mine: bool) -> TrustError:
+    if mine:
+        hint = tell(
+            "nothing was accepted; if it is an earlier key of yours, of before a recovery: hkoji trust {name} {shown}; "
+            "if not, ask the operator of the service whose it is",
+            name=name,
+            shown=key.fingerprint,
+        )
+    else:
+        hint = tell(
+            "nothing was accepted; ask {name}, over another channel than this service, which key is right; "
+            "if it is the new one: hkoji trust {name} {shown}",
+            name=name,
+            shown=key.fingerprint,
+        )
     return TrustError(
         tell(
             "{name} plays with another key than before: {shown}, not {known}",
@@ -270,12 +316,7 @@ def _another(name: str, key: PublicKey, known: PublicKey) -> TrustError:
             shown=key.fingerprint,
             known=known.fingerprint,
         ),
-        hint=tell(
-            "nothing was accepted; ask {name}, over another channel than this service, which key is right; "
-            "if it is the new one: hkoji trust {name} {shown}",
-            name=name,
-            shown=key.fingerprint,
-        ),
+        hint=hint,
     )
 
 

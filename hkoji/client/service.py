@@ -1,27 +1,29 @@
 """One service, for one player: its endpoints, its pinned key, and a login when one is needed.
 
 docs/spec/http.md; docs/spec/log.md, "Client rules". A login signs only a login statement, and only for the origin at
-which the player has registered. So no service can obtain a signature on another text, or a login for another service.
+which the player has registered. That origin is the address in use, unless the user has confirmed another one for it. So
+nobody can obtain a signature on another text, or a login for another service.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from hkoji.client.answers import (
-    EarlierKey,
+    PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
     problem,
     read_challenge,
     read_description,
-    read_earlier_keys,
     read_lines,
+    read_player,
     read_summary,
     read_text,
     read_token,
@@ -33,10 +35,10 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
-from hkoji.errors import ForbiddenError, HkojiError, LoginError, NotFoundError, TrustError
+from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.line import Line, parse_log, read_line
+from hkoji.log.line import MAX_LINE_BYTES, Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import NewKey, parse_new_key
 from hkoji.messages.text import tell
@@ -48,14 +50,44 @@ _GRACE: Final = 10.0
 _SILENCE: Final = 45.0
 """A stream of events without a byte for so many seconds is broken: a service sends something every 15."""
 _PAGE: Final = "200"
+_SHORT: Final = 64 * 1024
+"""The longest answer, in bytes, to requests about the service, logins and keys."""
+_LONGEST_PAGE: Final = 512 * 1024
+"""The longest page of a list of games, where 200 games have a fifth of it, and the longest list of a player's keys."""
+_LONGEST_LIST: Final = 8 * 1024 * 1024
+"""The longest list of games, all pages together: some 16,000 games."""
+_LONGEST_VIEW: Final = 2 * MAX_LINE_BYTES
+"""The longest view or answer to an entry. Either may hold one text of the greatest length, and some short ones."""
 _TRIES: Final = 3
 _LONGEST_WAIT: Final = 60
 """How often, and for how many seconds in all, the client waits for a service that asks for it."""
 
 
+REPLACED: Final = tell(
+    "if you have changed or recovered your key on another machine, copy its key file from there, and take it up with "
+    "`hkoji rekey --key FILE`; if you have not, somebody else has: ask the operator"
+)
+"""The hint for a player whose key is no longer that of their name."""
+
+
+def unregistered(url: str) -> LoginError:
+    """Returns the error for a service at which the player has to register first."""
+    return LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
+
+
 def utc_now() -> str:
     """Returns the time in the form of entries."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+@contextmanager
+def _signed() -> Iterator[None]:
+    """Says of a `NetworkError` of the block, which sends what is signed and on disk, that nothing is lost."""
+    try:
+        yield
+    except NetworkError as error:
+        error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
+        raise
 
 
 class Service:
@@ -92,49 +124,63 @@ class Service:
 
     @cached_property
     def key(self) -> PublicKey:
-        """The pinned key of the service; pinned now if it is a new one."""
-        return self.pins.server_key or self.pins.pin_server(self.describe().key)
+        """The pinned key of the service; pinned now if it is a new one. Raises `TrustError`, like `meet`."""
+        return self.pins.server_key or self.pins.pin_server(self.meet().key)
 
     def describe(self) -> ServiceDescription:
         """Returns the service's description."""
         return read_description(self._request("GET", "/v1/service"))
 
+    def meet(self, origin: str | None = None) -> ServiceDescription:
+        """Returns the service's description if it may be used at this address. Pins nothing.
+
+        `origin` is the one that the user has confirmed. Raises `TrustError` for a changed key or another service's
+        origin, and `OtherOriginError` for an origin other than this address that nobody has confirmed.
+        """
+        about = self.describe()
+        self.pins.verify_server(about.key)
+        self.pins.verify_origin(about.origin, about.key, origin)
+        return about
+
     # --- players --------------------------------------------------------------------------------------------------
 
-    def register(self) -> None:
+    def register(self, origin: str | None = None, code: str | None = None) -> None:
         """Registers the player, and pins the service's key and origin, and the player's own key under their name.
 
-        Raises `TrustError` for a changed key, or an origin that is another service's.
+        `code` is the operator's, which some services ask for. Raises what `meet` raises.
         """
         from hkoji.log import sshsig
         from hkoji.log.statement import make_registration
 
         identity = self._identity()
-        service = self.describe()
-        self.pins.pin_server(service.key)
-        self.pins.pin_origin(service.origin)
+        about = self.meet(origin)
         key = identity.key_at(self.url)
-        statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=service.origin)
+        statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
-        self._request("POST", "/v1/players", {"text": statement.text, "sig": encode_base64(sig)})
+        request = {"text": statement.text, "sig": encode_base64(sig)}
+        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        self.pins.pin_server(about.key)
+        self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
         """Gives a player a new key, for which the old one has signed."""
-        self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
+        with _signed():
+            self._request("POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig})
 
     def revoke(self, name: str, text: str, sig: str) -> None:
         """Revokes a player's key."""
         self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig})
 
-    def recover(self, name: str, text: str, sig: str, code: str) -> tuple[EarlierKey, ...]:
-        """Gives a new key to a player whose key is revoked. Returns the player's earlier keys."""
-        answer = self._request("POST", f"/v1/players/{name}/recovery", {"text": text, "sig": sig, "code": code})
-        return read_earlier_keys(answer)
+    def recover(self, name: str, text: str, sig: str, code: str) -> PlayerAnswer:
+        """Gives a new key to a player whose key is revoked."""
+        value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
+        with _signed():
+            return read_player(self._request("POST", path, value, most=_LONGEST_PAGE))
 
-    def earlier_keys(self, name: str) -> tuple[EarlierKey, ...]:
-        """Returns the keys that a player had before, as the service reports them."""
-        return read_earlier_keys(self._request("GET", f"/v1/players/{name}"))
+    def player(self, name: str) -> PlayerAnswer:
+        """Returns a player's keys, as the service reports them."""
+        return read_player(self._request("GET", f"/v1/players/{name}", most=_LONGEST_PAGE))
 
     def _successors(self, name: str) -> tuple[NewKey, ...]:
         """Returns the changes of a player's key that both keys have signed; none without an answer."""
@@ -142,7 +188,7 @@ class Service:
 
         found: list[NewKey] = []
         try:
-            for each in self.earlier_keys(name):
+            for each in self.player(name).earlier:
                 if each.text is None or each.sig is None or each.new_sig is None:
                     continue
                 step = parse_new_key(each.text)
@@ -179,13 +225,13 @@ class Service:
         size = 0
         while True:
             query = urlencode({**chosen, "limit": _PAGE, **({"after": after} if after else {})})
-            answer = self._request("GET", f"{path}?{query}", token=token)
+            answer = self._request("GET", f"{path}?{query}", token=token, most=_LONGEST_PAGE)
             with understood(answer):
                 page = answer.json()
                 found.extend(read_summary(value) for value in page["games"])
                 after = None if page["next"] is None else read_text(page["next"])
                 size += len(answer.body)
-                if after and (not page["games"] or size > MOST_BYTES):
+                if after and (not page["games"] or size > _LONGEST_LIST):
                     raise HkojiError(tell("its list of games does not end"))
             if not after:
                 return found
@@ -204,14 +250,14 @@ class Service:
             answer = self._waited(f"{path}&wait={wait}", wait)
             self._check(answer, game)
         else:
-            answer = self._request("GET", path, game=game)
+            answer = self._request("GET", path, game=game, most=MOST_BYTES)
         with understood(answer):
             return parse_log(answer.body)
 
     def view(self, game: str, after: int) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry."""
         path = f"/v1/games/{game}/view?after={after}"
-        answer = self._with_login(lambda token: self._request("GET", path, token=token, game=game))
+        answer = self._with_login(lambda token: self._request("GET", path, token=token, game=game, most=_LONGEST_VIEW))
         body, shown = self._views.get(game, (None, None))
         if shown is None or body != answer.body:
             shown = read_view_answer(answer)
@@ -242,16 +288,24 @@ class Service:
     def submit(self, submission: Submission) -> tuple[Line, ...]:
         """Sends an entry. Returns the lines that it has added, to be checked with `verify_submitted`.
 
-        Raises one of `REFUSALS` if the service refuses it.
+        Its openings go only to a service whose key is pinned at this address, after `meet`. Raises `LoginError` for
+        another one, and one of `REFUSALS` if the service refuses the entry.
         """
+        if self.pins.server_key is None:
+            raise unregistered(self.url)
         game = submission.entry.game
         body = format_submission(submission).encode()
-        return read_lines(self._request("POST", f"/v1/games/{game}/entries", game=game, body=body))
+        path = f"/v1/games/{game}/entries"
+        with _signed():
+            answer = self._request("POST", path, game=game, body=body, most=_LONGEST_VIEW)
+        return read_lines(answer)
 
     def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
         """Asks to replace a revoked key of the player by the new one. Returns the line that this has added."""
         value, path = {"proof": encode_base64(proof)}, f"/v1/games/{game}/recovery"
-        return read_lines(self._with_login(lambda token: self._request("POST", path, value, token, game=game)))
+        return read_lines(
+            self._with_login(lambda token: self._request("POST", path, value, token, game=game, most=_LONGEST_VIEW))
+        )
 
     def verify_submitted(self, submission: Submission, lines: tuple[Line, ...]) -> None:
         """Checks that the first of `lines` is the entry that was sent, with its receipt. Raises `TrustError`."""
@@ -274,7 +328,7 @@ class Service:
 
     def _with_login(self, call: Callable[[str], _T]) -> _T:
         """Calls with the kept token; logs in by signature when there is none or it has expired."""
-        token = self._token or self._home.token(self.url)
+        token = self._token or (self._home.token(self.url) if self.pins.origin else None)
         if token is not None:
             try:
                 answer = call(token)
@@ -288,14 +342,10 @@ class Service:
     def _login(self) -> str:
         from hkoji.log import sshsig
 
-        identity = self._identity()
-        statement = read_challenge(self._request("POST", "/v1/login/challenge"))
-        origin = self.pins.origin
+        identity, origin = self._identity(), self.pins.origin
         if origin is None:
-            raise LoginError(
-                tell("you are not registered at {url}", url=self.url),
-                hint=f"hkoji register --server {self.url}",
-            )
+            raise unregistered(self.url)
+        statement = read_challenge(self._request("POST", "/v1/login/challenge"))
         if statement.origin != origin:
             raise TrustError(
                 tell(
@@ -313,9 +363,7 @@ class Service:
             self._token = read_token(self._request("POST", "/v1/login", value))
         except ForbiddenError as error:
             if identity.next is None:
-                error.hint = error.hint or tell(
-                    "if you have changed your key on another machine, copy the folder HKOJI_HOME from there to here"
-                )
+                error.hint = error.hint or REPLACED
                 raise
             raise LoginError(
                 tell("your change of key is not finished yet: {reason}", reason=error),
@@ -333,9 +381,11 @@ class Service:
         *,
         game: str = "",
         body: bytes | None = None,
+        most: int = _SHORT,
     ) -> HttpAnswer:
         if method == "POST" and body is None:
             body = b"" if value is None else json.dumps(value).encode()
+        self._transport.most = most
         answer = self._patiently(method, path, body, token)
         self._check(answer, game)
         return answer
@@ -350,7 +400,7 @@ class Service:
 
     def _waited(self, path: str, wait: int) -> HttpAnswer:
         """Returns an answer that the service may delay, or its refusal, which the caller handles."""
-        self._transport.patience = wait + _GRACE
+        self._transport.patience, self._transport.most = wait + _GRACE, MOST_BYTES
         try:
             return self._transport.request("GET", path)
         finally:

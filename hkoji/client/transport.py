@@ -1,9 +1,10 @@
 """HTTP over one kept connection, with the standard library's client. Each answer has a time limit as a whole.
 
 Every command starts a process, and larger HTTP clients take tens of milliseconds to import. This one follows no
-redirects, uses no proxies, and limits the size of answers. Every request may be sent twice: a repeated entry gets its
-first receipt, and an offer that nobody opens has no effect. So a request that fails on a kept connection is sent once
-more on a new one. After a timeout or any other failure, the caller decides whether to repeat it.
+redirects, uses no proxies, and limits the size of each answer before anything in it is parsed. Every request may be
+sent twice: a repeated entry gets its first receipt, and an offer that nobody opens has no effect. So a request that
+fails on a kept connection is sent once more on a new one. After a timeout or any other failure, the caller decides
+whether to repeat it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from hkoji import __version__
-from hkoji.errors import NetworkError, UsageError
+from hkoji.errors import NetworkError, TooLargeError, UsageError
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import shorten, tell
 
-MOST_BYTES: Final = 32 * 1024 * 1024
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""The longest answer to any request; `Transport.most` limits most of them further. JSON of lists in lists needs 26
+times its length in memory once it is parsed, so only logs, which are parsed line by line, may be this long."""
+MOST_OF_A_PROBLEM: Final = 64 * 1024
+"""The longest answer that is a refusal."""
 TIMEOUT: Final = 30.0
 """Seconds for each wait. A service that sends a byte now and then would never exceed it: hence `LONGEST`."""
 LONGEST_LINE: Final = 2 * MAX_LINE_BYTES
@@ -83,6 +88,14 @@ def parse_url(text: str) -> str:
     return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
 
 
+def same_address(url: str, origin: str) -> bool:
+    """Returns whether the origin that a service states is its address `url`, as `parse_url` returns it."""
+    try:
+        return parse_url(origin) == url
+    except UsageError:
+        return False
+
+
 class Transport:
     """Requests to one server, given by its URL. Raises `UsageError` for anything that `parse_url` refuses."""
 
@@ -97,6 +110,8 @@ class Transport:
         self._connection: TimedConnection | None = None
         self.patience = TIMEOUT
         """The seconds without a byte after which a request has failed."""
+        self.most = MOST_BYTES
+        """The bytes that an answer may have at most."""
 
     @property
     def exposed(self) -> bool:
@@ -104,7 +119,7 @@ class Transport:
         return not (self._secure or self._host in ("localhost", "::1") or self._host.startswith("127."))
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
-        """Sends a request and reads the answer. Raises `NetworkError`."""
+        """Sends a request and reads the answer. Raises `NetworkError`, and `TooLargeError` without reading further."""
         headers = request_headers(token)
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -138,7 +153,7 @@ class Transport:
             connection.request("GET", self._base + path, None, headers)
             response = connection.getresponse()
             if response.status != 200:
-                data = response.read(MOST_BYTES)
+                data = response.read(MOST_OF_A_PROBLEM)
                 connection.close()
                 return HttpAnswer(response.status, data, response.headers.get("Location", "")), _nothing()
         except _FAILURES as error:
@@ -180,9 +195,16 @@ class Transport:
         self._connection.request(method, self._base + path, body, dict(headers))
         self._connection.due = time.monotonic() + LONGEST + self.patience
         response = self._connection.getresponse()
-        data = response.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise http.client.HTTPException(f"the answer is longer than {MOST_BYTES} bytes")
+        most = self.most if response.status in (200, 201) else min(self.most, MOST_OF_A_PROBLEM)
+        data = b"" if (response.length or 0) > most else response.read(most + 1)
+        if len(data) > most or (response.length or 0) > most:
+            response.close()
+            self.close()
+            raise TooLargeError(
+                tell("the service's answer"),
+                most,
+                hint=tell("nothing was changed here; such an answer is never so long"),
+            )
         if response.length:  # the answer is cut short, which read(n) does not report
             raise http.client.IncompleteRead(data, response.length)
         if response.status in (200, 201):
@@ -194,9 +216,7 @@ class Transport:
     def _broken(self, error: Exception) -> NetworkError:
         # The library quotes an answer that is not HTTP: `shorten` makes it fit into a message.
         reason = getattr(error, "strerror", None) or shorten(str(error), 120) or type(error).__name__
-        return NetworkError(
-            self.url, reason, hint=tell("nothing is lost: give the same command again, and it sends the same bytes")
-        )
+        return NetworkError(self.url, reason, hint=tell("nothing was changed here; give the same command again later"))
 
 
 class TimedConnection(http.client.HTTPConnection):

@@ -43,6 +43,7 @@ class Vault:
         self._secrets: Final = folder / "secrets.json"
         self._outbox: Final = folder / "outbox.json"
         self._view: Final = folder / "view.json"
+        self._lock: Final = folder / "lock"
 
     def locked(self) -> AbstractContextManager[None]:
         """Keeps other commands from changing this folder while the block runs."""
@@ -52,6 +53,17 @@ class Vault:
     def exists(self) -> bool:
         """Whether anything of the game is here."""
         return _stamp(self._secrets) != _ABSENT
+
+    def confirm(self) -> None:
+        """Notes that the service has just answered about the game, and that its answer holds. It needs no sync."""
+        os.utime(self._lock)
+
+    def confirmed(self) -> float | None:
+        """Returns the time, in seconds of the epoch, at which `confirm` was called; None if it never was."""
+        try:
+            return os.stat(self._lock).st_mtime
+        except FileNotFoundError:
+            return None
 
     def stamp(self) -> VaultStamp:
         """Returns the state of the files that say how the game stands."""

@@ -25,7 +25,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.service import Service
 from hkoji.client.vault import Vault, VaultStamp
-from hkoji.errors import HkojiError, NotFoundError, StorageError, TrustError
+from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
@@ -160,19 +160,35 @@ class VerifiedLog:
         known = self.known()
         kept = known.lines if known else ()
         shown: ViewAnswer | None = None
-        if known is not None and known.seat is not None:
-            shown = self.service.view(self.vault.game, known.lines[-1].entry.seq)
-            new = shown.lines
+        if known is not None and (known.seat is not None or self.lacks_cards(known)):
+            try:
+                shown = self.service.view(self.vault.game, known.lines[-1].entry.seq)
+                new = shown.lines
+            except TooLargeError:  # after a long absence the new lines alone can be too much for a view
+                new, shown = self._lines_and_view(self._public_lines(kept), known.lines[-1].entry.seq)
         else:
             new = self._public_lines(kept)
-            if new and self._seat(new) is not None:
-                shown = self.service.view(self.vault.game, new[-1].entry.seq)
-                new = (*new, *shown.lines)
+            if new and self._seat((*kept, *new)) is not None:
+                new, shown = self._lines_and_view(new, -1)
         with self.refusals.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
             if shown is not None:
                 verify_head(kept, shown.seq, shown.head)
             verify_taken(taken, new)
-            return self.accept(known, new, shown)
+            found = self.accept(known, new, shown)
+        # Only the keys of the game may have shown that a seat in it is the player's.
+        if self.lacks_cards(found):
+            return self.refresh()
+        self.vault.confirm()
+        return found
+
+    def lacks_cards(self, known: KnownGame) -> bool:
+        """Returns whether a game is known only as a spectator sees it, although the player has a seat in it."""
+        return known.seat is None and self._seat(known.lines) is not None
+
+    def _lines_and_view(self, new: tuple[Line, ...], after: int) -> tuple[tuple[Line, ...], ViewAnswer]:
+        """Returns new lines after the entry `after`, with those that the view brings, and the view."""
+        shown = self.service.view(self.vault.game, new[-1].entry.seq if new else after)
+        return (*new, *shown.lines), shown
 
     def _public_lines(self, kept: tuple[Line, ...]) -> tuple[Line, ...]:
         """Returns new lines of the public log. Fetches the last kept one again, to check that it is unchanged."""
@@ -186,7 +202,8 @@ class VerifiedLog:
 
     def accept(self, known: KnownGame | None, new: tuple[Line, ...], shown: ViewAnswer | None) -> KnownGame:
         """Verifies new lines and a view, and keeps them."""
-        if known is not None and not new and (shown is None or (known.view and shown.view.text == known.view.text)):
+        same = shown is None or (known and known.seat is not None and known.view and shown.view.text == known.view.text)
+        if known is not None and not new and same:
             return known
         lines = (*(known.lines if known else ()), *new)
         if not lines:
@@ -260,7 +277,11 @@ class VerifiedLog:
     # --- what is on disk ------------------------------------------------------------------------------------------
 
     def known(self) -> KnownGame | None:
-        """Returns the game kept here; None if there is none. Raises `StorageError` if its files disagree."""
+        """Returns the game kept here; None if there is none. Raises `StorageError` if its files disagree.
+
+        If the player's cards are missing here, as after a log was kept for a spectator or in a folder that is copied
+        file by file, returns what a spectator sees: see `lacks_cards`.
+        """
         # The stamp is taken before reading: what another command writes meanwhile is read the next time. Writers
         # replace the view before the log, so a log that is read first never needs cards that the view read next lacks.
         stamp = self.vault.stamp()
@@ -273,7 +294,10 @@ class VerifiedLog:
         view = self.vault.view()
         openings = self.vault.openings()
         try:
-            result = self._replay(None, lines, len(lines), seat, view, openings)
+            try:
+                result = self._replay(None, lines, len(lines), seat, view, openings)
+            except NotShownError:
+                seat, result = None, self._replay(None, lines, len(lines), None, view, openings)
         except TrustError as error:
             raise StorageError(
                 tell("the files in {folder} contradict each other: {reason}", folder=self.vault.folder, reason=error),

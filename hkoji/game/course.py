@@ -164,6 +164,12 @@ _STAGES: Final = {
 }
 
 
+STATUSES: Final = ("open", "playing", "finished", "cancelled")
+"""The statuses of the games in lists. A game that was offered and not opened yet is in no list."""
+OVER: Final = ("finished", "cancelled")
+"""The statuses of a game whose log has its `end`."""
+
+
 class EntryBody:
     """The body of an entry, as a value: the base class of all kinds. Each kind is a subclass in `entry_kinds`."""
 
@@ -221,9 +227,10 @@ class Course(NamedTuple):
 
     @property
     def status(self) -> str:
-        """The stage as lists and boards name it: `offered`, `open`, `playing` or `finished`."""
+        """The stage as lists and boards name it: `offered`, `open`, `playing`, `finished` or `cancelled`."""
         if self.finished:
-            return "finished"
+            assert self.outcome is not None
+            return "cancelled" if self.outcome.cancelled else "finished"
         return {Stage.OPEN: "offered", Stage.JOIN: "open"}.get(self.stage, "playing")
 
     @property
@@ -313,12 +320,13 @@ class Course(NamedTuple):
         seat = self.setup.require_seat(entry.by)
         if author is Author.SEAT:
             return
-        if self.actor is None:
+        actor = self.actor
+        if actor is None:
             raise NotYourTurnError(tell("the game waits for a {due}", due=_STAGES[self.stage]), actor=None)
-        if seat != self.actor:
-            name = self.setup.names[self.actor]
+        if seat != actor:
+            name = self.setup.names[actor]
             raise NotYourTurnError(
-                tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=self.actor
+                tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=actor
             )
 
     # --- building blocks of the kinds -------------------------------------------------------------------------
@@ -354,9 +362,18 @@ class Course(NamedTuple):
         verify_openings(self.setup.game, openings, (card.commit for card in due))
         return due
 
-    def advance(self, knowledge: Knowledge, events: tuple[Event, ...]) -> Applied:
-        """Deals and draws while a deal or a draw is due: these are not decisions, so no entry carries them."""
-        state, draws, dealt = self.state, self.draws, self.dealt
+    def advance(
+        self,
+        knowledge: Knowledge,
+        events: tuple[Event, ...],
+        state: State | None = None,
+        face_down: tuple[FaceDown, ...] | None = None,
+    ) -> Applied:
+        """Goes on from `state`, with `face_down`; by default from those of this course.
+
+        Deals and draws while a deal or a draw is due: these are not decisions, so no entry carries them.
+        """
+        state, draws, dealt = self.state if state is None else state, self.draws, self.dealt
         pack = self.setup.ruleset.pack
         while True:
             event: Deal | Draw
@@ -377,7 +394,8 @@ class Course(NamedTuple):
             state = state.apply(event)
             events = (*events, event)
         stage = Stage.END if state.due is Due.OVER else self.stage
-        return self._replace(state=state, draws=draws, dealt=dealt, stage=stage), events
+        face_down = self.face_down if face_down is None else face_down
+        return self._replace(state=state, draws=draws, face_down=face_down, dealt=dealt, stage=stage), events
 
 
 Applied: TypeAlias = tuple[Course, tuple[Event, ...]]

@@ -93,11 +93,11 @@ class SeatKnowledge:
         return self._cards(state.round, hand + index, 1)[0]
 
     def complete(self, ruleset: Ruleset, seat: Seat, seq: int, action: str) -> str:
-        """Fills in the seat's own cards. Raises `TrustError` if the opening of such a move is missing."""
+        """Fills in the seat's own cards. Raises `NotShownError` if the opening of such a move is missing."""
         if seat != self.seat or not ruleset.hidden(action):
             return action
         if seq not in self.openings:
-            raise TrustError(
+            raise NotShownError(
                 tell("the opening of your own move at entry {seq} is missing", seq=seq),
                 hint=tell(
                     "nothing was accepted; restore the game's secrets.json from a backup, or ask the operator of the "

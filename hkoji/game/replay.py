@@ -5,7 +5,7 @@ It works on complete and truncated logs, for any knowledge. A replay checks no s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hkoji.errors import HkojiError
@@ -69,20 +69,20 @@ def replay(lines: Iterable[Line], knowledge: Knowledge | None = None, *, after: 
     return Replay(tuple(steps))
 
 
-def public_knowledge(lines: Iterable[Line]) -> Knowledge:
+def public_knowledge(lines: Sequence[Line], bodies: Sequence[EntryBody] | None = None) -> Knowledge:
     """Returns the knowledge that a log itself reveals: only public cards before its `end`, then also face-down cards.
 
-    The seed, which the `end` or an `unseal` publishes, reveals all cards. Openings published during a game are events
-    of the log and need no knowledge.
+    `bodies` are those of the lines, if they have been parsed. The seed, which the `end` or an `unseal` publishes,
+    reveals all cards. Openings published during a game are events of the log and need no knowledge.
     """
     openings: dict[int, list[Opening]] = {}
     ended, seed, offer = False, None, None
     try:
-        for line in lines:
+        for number, line in enumerate(lines):
             if line.entry.kind == "offer":
                 offer = line.entry
             if line.entry.kind in ("reveal", "end", "unseal"):
-                body = parse_body(line.entry.kind, line.entry.body)
+                body = bodies[number] if bodies else parse_body(line.entry.kind, line.entry.body)
                 if isinstance(body, entry_kinds.RevealBody | entry_kinds.End):
                     for opening in body.openings:
                         openings.setdefault(opening.seq, []).append(opening)

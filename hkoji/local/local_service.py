@@ -13,8 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from hkoji import errors, referee
 from hkoji.client.transport import HttpAnswer, Transport
-from hkoji.game.course import Course, Stage
+from hkoji.game.course import Stage
 from hkoji.game.submission import parse_submission
+from hkoji.game.summary import summarise
 from hkoji.local.local_store import LocalGameFiles, LocalStore
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -183,7 +184,7 @@ class LocalService:
         for game in self.store.games():
             refereed, lines = self._game(game)
             course = refereed.course
-            summary = _summary(course, lines)
+            summary = summarise(course, lines[0], lines[-1])
             owes = player in (summary["to_move"], summary["invite"] if course.stage is Stage.JOIN else "")
             if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
                 continue
@@ -223,30 +224,4 @@ def _brought(lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
     return {
         "receipt": {"text": own.receipt.receipt.text, "sig": encode_base64(own.receipt.sig)},
         "lines": [line_to_json(line) for line in brought],
-    }
-
-
-def _taken(line: Line) -> str:
-    """Returns the time of an entry's receipt; the time in the entry is only its author's claim."""
-    return line.receipt.receipt.at if line.receipt else line.entry.at
-
-
-def _summary(course: Course, lines: tuple[Line, ...]) -> dict[str, Any]:  # Any: JSON
-    """Returns a game as a list of games shows it."""
-    names, outcome = course.setup.names, course.outcome
-    return {
-        "game": course.setup.game,
-        "ruleset": course.setup.ruleset.to_json(),
-        "status": course.status,
-        "host": names[0],
-        "guest": names[1],
-        "invite": course.setup.invite.name if course.setup.invite else None,
-        "seq": course.seq,
-        "head": course.head,
-        "round": course.state.round,
-        "actor": course.actor,
-        "to_move": names[course.actor] if course.actor is not None else None,
-        "created": _taken(lines[0]),
-        "updated": _taken(lines[-1]),
-        "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
     }

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from binascii import a2b_base64
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from hkoji.errors import LoginError, MalformedError
 from hkoji.log import sshsig
 from hkoji.log.public_key import KEY_BYTES, PublicKey
+from hkoji.log.signatures import Sign, SignatureLibrary, library
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import SSHPrivateKeyTypes
 
 _BEGIN: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
@@ -40,19 +41,17 @@ class Signer(Protocol):
 class PrivateKey:
     """An Ed25519 private key in memory. Its repr shows nothing of it."""
 
-    _key: Ed25519PrivateKey = field(repr=False)
+    _seed: bytes = field(repr=False)
     public: PublicKey
 
     @staticmethod
     def from_seed(seed: bytes) -> PrivateKey:
         """The key of a 32-byte seed (RFC 8032, section 5.1.5), which the caller drew at random."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
         if len(seed) != KEY_BYTES:
             raise MalformedError(
                 tell("key seed"), tell("it has {count} bytes, not {wanted}", count=len(seed), wanted=KEY_BYTES)
             )
-        return _private_key(Ed25519PrivateKey.from_private_bytes(seed))
+        return PrivateKey(seed, PublicKey(library().signer(seed)[0]))
 
     @staticmethod
     def from_openssh(data: bytes, password: bytes | None = None) -> PrivateKey:
@@ -66,7 +65,7 @@ class PrivateKey:
         key = _load(data, password)
         if not isinstance(key, Ed25519PrivateKey):
             raise LoginError(tell("the key in the file is not an Ed25519 key"), hint=_MAKE_ONE)
-        private = _private_key(key)
+        private = PrivateKey.from_seed(key.private_bytes_raw())
         # The library compares the two public keys in the file, but not with the private key. Damage to the private
         # bytes would make another key, which would be noticed only when a signature is refused.
         if private.public.blob not in _decoded(data):
@@ -76,17 +75,24 @@ class PrivateKey:
 
     def to_openssh(self) -> bytes:
         """An OpenSSH private key file, without passphrase and comment."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-        return self._key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+        key = Ed25519PrivateKey.from_private_bytes(self._seed)
+        return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
 
     def sign(self, namespace: str, message: bytes) -> bytes:
         """The SSHSIG blob of `message` in `namespace`; the same bytes as `ssh-keygen -Y sign` makes."""
-        return sshsig.build(self.public, namespace, self._key.sign(sshsig.signed_data(namespace, message)))
+        return sshsig.build(self.public, namespace, self.sign_bytes(sshsig.signed_data(namespace, message)))
+
+    def sign_bytes(self, data: bytes) -> bytes:
+        """The bare Ed25519 signature of bytes, 64 bytes."""
+        return _sign(self._seed, library())(data)
 
 
-def _private_key(key: Ed25519PrivateKey) -> PrivateKey:
-    return PrivateKey(key, PublicKey(key.public_key().public_bytes_raw()))
+@lru_cache(maxsize=64)
+def _sign(seed: bytes, by: SignatureLibrary) -> Sign:
+    return by.signer(seed)[1]
 
 
 def _decoded(data: bytes) -> bytes:

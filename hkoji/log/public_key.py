@@ -11,7 +11,6 @@ RFC 8032, section 5.1.3; "Taming the many EdDSAs" (Chalkias, Garillot, Nikolaenk
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -19,17 +18,14 @@ from typing import Final
 
 from hkoji.errors import MalformedError, WeakKeyError
 from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.signatures import FIELD, SMALL_ORDER
 from hkoji.messages.text import tell
 
 KEY_TYPE: Final = "ssh-ed25519"
 KEY_BYTES: Final = 32
 _PREFIX: Final = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
 
-_FIELD: Final = 2**255 - 19
 _SIGN: Final = 2**255
-# The y of a point of order 8. The other y of small order are its negative, and 0, 1 and -1 (of order 4, 1 and 2).
-_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
-_SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +44,11 @@ class PublicKey:
                 tell("key"), tell("it has {count} bytes, not {wanted}", count=len(self.raw), wanted=KEY_BYTES)
             )
         y = int.from_bytes(self.raw, "little") % _SIGN
-        if y >= _FIELD:
+        if y >= FIELD:
             raise WeakKeyError(tell("it is not in its canonical encoding"))
         # The sign bit does not matter: both points with such a y are of small order. Where x is 0, there is only one
         # point, and its encoding with the sign bit set is not canonical.
-        if y in _SMALL_ORDER:
+        if y in SMALL_ORDER:
             raise WeakKeyError(tell("it is a point of small order"))
 
     @property
@@ -69,23 +65,6 @@ class PublicKey:
     def fingerprint(self) -> str:
         """`SHA256:…` as `ssh-keygen -l` prints it."""
         return "SHA256:" + encode_base64(sha256(self.blob).digest()).rstrip("=")
-
-    def verifier(self) -> Callable[[bytes, bytes], bool]:
-        """A function that says whether its first argument (64 bytes) is this key's Ed25519 signature of its second."""
-        # Imported here, because it takes longer to load than a whole command that needs no keys.
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        verify = Ed25519PublicKey.from_public_bytes(self.raw).verify
-
-        def fits(signature: bytes, data: bytes) -> bool:
-            try:
-                verify(signature, data)
-            except InvalidSignature:
-                return False
-            return True
-
-        return fits
 
 
 @lru_cache(maxsize=4096)

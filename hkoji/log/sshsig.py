@@ -9,7 +9,6 @@ This module does not know what a namespace is for, only that a signature in one 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha512
 from typing import Final, NamedTuple
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple
 from hkoji.errors import InvalidError, MalformedError, SignatureError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import KEY_TYPE, PublicKey, decode_public_key
+from hkoji.log.signatures import SIGNATURE_BYTES, SignatureLibrary, Verify, find_flaw, library
 from hkoji.messages.text import tell
 
 ENTRY: Final = "hkoji.entry.v1"
@@ -31,12 +31,9 @@ NEW_KEY: Final = "hkoji.newkey.v1"
 REVOKE: Final = "hkoji.revoke.v1"
 RECOVER: Final = "hkoji.recover.v1"
 
-SIGNATURE_BYTES: Final = 64
-
 _MAGIC: Final = b"SSHSIG"
 _VERSION: Final = b"\x00\x00\x00\x01"
 _HASH: Final = b"sha512"
-_GROUP_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
 _DIGEST_BYTES: Final = 64
 _MAX_BLOB_BYTES: Final = 1024
 _BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
@@ -98,8 +95,8 @@ def parse(blob: bytes) -> Signature:
             tell("signature"),
             tell("it does not end in {signature_bytes} bytes of Ed25519", signature_bytes=SIGNATURE_BYTES),
         )
-    if not _is_reduced(signature):
-        raise MalformedError(tell("signature"), _NOT_REDUCED)
+    if flaw := find_flaw(signature):
+        raise MalformedError(tell("signature"), flaw)
     return Signature(decode_public_key(key), namespace.decode("ascii"), signature)
 
 
@@ -108,12 +105,12 @@ def verify(blob: bytes, public: PublicKey, namespace: str, message: bytes, signe
 
     Raises `SignatureError`, also for a blob that cannot be parsed. `signer` is the name that the error gives.
     """
-    prefix, signed, fits = _expected(public.raw, namespace)
+    prefix, signed, fits = _expected(public.raw, namespace, library())
     signature = blob[-SIGNATURE_BYTES:]
     if blob != prefix + signature:
         raise SignatureError(signer, _describe_other(blob, public, namespace))
-    if not _is_reduced(signature):
-        raise SignatureError(signer, _NOT_REDUCED)
+    if flaw := find_flaw(signature):
+        raise SignatureError(signer, flaw)
     if not fits(signature, signed + sha512(message).digest()):
         raise SignatureError(signer, tell("it does not fit the text and the key"))
 
@@ -137,14 +134,6 @@ def dearmor(text: str) -> bytes:
     if not blob or armor(blob) != text:
         raise MalformedError(tell("signature file"), tell("it is not in the form that ssh-keygen writes"))
     return blob
-
-
-_NOT_REDUCED: Final = tell("its S is not below the order of the group")
-
-
-def _is_reduced(signature: bytes) -> bool:
-    # Otherwise anybody could make a second signature from a known one, with S + L for S (RFC 8032, section 8.4).
-    return int.from_bytes(signature[32:], "little") < _GROUP_ORDER
 
 
 def _string(data: bytes) -> bytes:
@@ -172,10 +161,10 @@ def _blob_prefix(public: PublicKey, namespace: str) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _expected(key: bytes, namespace: str) -> tuple[bytes, bytes, Callable[[bytes, bytes], bool]]:
+def _expected(key: bytes, namespace: str, by: SignatureLibrary) -> tuple[bytes, bytes, Verify]:
     """What verifying needs of a key and a namespace: the prefixes of the blob and of the signed data, and the check."""
     public = PublicKey(key)
-    return _blob_prefix(public, namespace), _signed_prefix(namespace), public.verifier()
+    return _blob_prefix(public, namespace), _signed_prefix(namespace), by.verifier(key)
 
 
 def _describe_other(blob: bytes, public: PublicKey, namespace: str) -> str:

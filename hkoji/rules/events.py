@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from hkoji.rules.cards import UNKNOWN
 
@@ -18,6 +18,8 @@ Seat: TypeAlias = int
 
 SEATS: tuple[Seat, Seat] = (0, 1)
 
+_CANCEL: Final = "cancel"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -25,6 +27,11 @@ class Outcome:
 
     reason: str
     winner: Seat | None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the game was taken back before anyone joined: then nobody has won it, and nobody has lost it."""
+        return self.reason == _CANCEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,7 @@ class Close:
 
 
 _CLOSINGS = frozenset(
-    {*(Outcome(reason, seat) for reason in ("resign", "timeout") for seat in SEATS), Outcome("cancel", None)}
+    {*(Outcome(reason, seat) for reason in ("resign", "timeout") for seat in SEATS), Outcome(_CANCEL, None)}
 )
 CLOSING_REASONS = frozenset(outcome.reason for outcome in _CLOSINGS)
 

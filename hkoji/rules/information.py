@@ -1,6 +1,6 @@
 """What one seat knows of a game, as plain data for programs: for `hkoji show --json` and for bots.
 
-docs/cli.md, "JSON". It holds only what the rules say; callers add a game's id, names and log.
+docs/json.md. It holds only what the rules say; callers add a game's id, names and log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures `hkoji show` against an empty Typer app and a bare interpreter; `hkoji batch` against bare requests.
+"""Measures how commands start against an empty Typer app and a bare interpreter; `hkoji batch` against bare requests.
 
 A batch is measured while it runs: it has answered before the clock starts, and continues afterwards. Its floor is the
 standard library's HTTP client on one persistent connection, asking the same service for the same bytes with the same
@@ -91,6 +91,7 @@ def run() -> None:
         game = shell(folder / "alice", "new").splitlines()[0]
         shell(folder / "bob", "join", game)
         shell(folder / "alice", "show", game)
+        (folder / "game.jsonl").write_text(shell(folder / "alice", "export", game, "--kept"))
         _starts(folder, game)
         batches = {who: Batch(folder / who) for who in ("alice", "bob")}
         try:
@@ -110,9 +111,9 @@ def shell(home: Path, *words: str) -> str:
 def _starts(folder: Path, game: str) -> None:
     (folder / "empty.py").write_text(_EMPTY)
 
-    def starts(*command: str) -> Contender:
+    def starts(*command: str, **more: str) -> Contender:
         def work() -> int:
-            environment = {**os.environ, "HKOJI_HOME": str(folder / "alice")}
+            environment = {**os.environ, "HKOJI_HOME": str(folder / "alice"), **more}
             subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
             return 1
 
@@ -121,7 +122,14 @@ def _starts(folder: Path, game: str) -> None:
     found = speeds(
         {
             "empty Typer app": starts(sys.executable, str(folder / "empty.py"), "one"),
+            "hkoji --version": starts(str(HKOJI), "--version"),
+            "hkoji --help": starts(str(HKOJI), "--help"),
             "hkoji show": starts(str(HKOJI), "show", game),
+            "hkoji replay FILE --at N": starts(str(HKOJI), "replay", str(folder / "game.jsonl"), "--at", "3"),
+            "hkoji config": starts(str(HKOJI), "config"),
+            "completion of a game": starts(
+                str(HKOJI), _HKOJI_COMPLETE="complete_bash", COMP_WORDS="hkoji\nshow\n", COMP_CWORD="2"
+            ),
             "python -c pass": starts(sys.executable, "-c", "pass"),
         },
         15,

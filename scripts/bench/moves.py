@@ -4,8 +4,9 @@
     python -m scripts.bench.moves --rounds 9 --games 8
     python -m scripts.bench.moves --free -- --workers 2         on all cores, wherever the system puts it
 
-A real `hkoji serve` on SQLite with its default settings runs on its own core; the load comes from another process on
-another core, where the raw loop runs too. Raw loop and load take turns, a round each; the first round only warms up.
+A real `hkoji serve` on SQLite, without limits for an address or a player, runs on its own core; the load comes from
+another process on another core, where the raw loop runs too. Raw loop and load take turns, a round each; the first
+round only warms up. Options such as `--limit-address 999999/second` show what counting costs.
 Ratios are of each round, and their medians are printed. The server's processor time counts all its threads, kernel
 included: unlike moves a second it hardly depends on other work on the machine.
 """

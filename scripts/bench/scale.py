@@ -180,7 +180,7 @@ async def compare(both: dict[str, Held]) -> None:
     movers = {each.game: each.to_move or each.host or "" for games in chosen.values() for each in games}
     points["waiting for me"] = lambda store, game: store.games(Query(player=movers[game], waiting=True))
     points["a player's games"] = lambda store, game: store.games(Query(player=movers[game]))
-    points["where a player's games stand"] = lambda store, game: store.places(movers[game], "2030", 1000)
+    points["where a player's games stand"] = lambda store, game: store.places(movers[game], "2030", 1000, 100)
 
     print(f"\n{'microseconds':40} {'small':>10} {'large':>10}   ratio")
     taken: dict[tuple[str, str], list[float]] = {}

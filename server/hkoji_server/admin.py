@@ -6,14 +6,14 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import URL
 
@@ -25,13 +25,19 @@ from hkoji.messages.text import tell
 from hkoji_server.doctor import examine_service
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.database_check import CheckTally, check_games, check_players
+from hkoji_server.service.operator_codes import make_code
 from hkoji_server.service.player_keys import PlayerKeys
+from hkoji_server.service.tidying import remove_in_steps
 from hkoji_server.settings import Settings, load
+from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location
 from hkoji_server.store.maintenance import Maintenance
 from hkoji_server.store.open_store import location_of, open_store
 from hkoji_server.store.sqlite import backup as sqlite_backup
 
+T = TypeVar("T")
+
+_DAY: Final = 24 * 3600
 _RANGES = tuple(f"{number:02x}" for number in range(256))
 
 
@@ -40,18 +46,60 @@ def revoke_keys(data: Path | None, name: str, *, database: str | None = None) ->
 
     Raises `NotFoundError` if there is no such player, or no service in the folder `data`; `StorageError`.
     """
+
+    async def work(store: Store, settings: Settings) -> str:
+        keys = PlayerKeys(store, ClockAndEntropy(), origin="", code_lifetime=settings.code_lifetime)
+        return await keys.revoke_keys(name)
+
+    return _on_store(data, database, work)
+
+
+def invite(
+    data: Path | None, uses: int = 1, days: int | None = None, *, database: str | None = None
+) -> dict[str, Any]:  # Any: JSON
+    """Makes a code with which `uses` new players may register, for so many days or else for `code_lifetime`.
+
+    Returns the code, its uses, when it expires, and the service's origin. Raises `NotFoundError` if there is no
+    service, `StorageError`.
+    """
+
+    async def work(store: Store, settings: Settings) -> dict[str, Any]:
+        lifetime = settings.code_lifetime if days is None else days * _DAY
+        made = await make_code(store, ClockAndEntropy(), lifetime, uses=uses)
+        identity = await store.identity()
+        return {**made._asdict(), "uses": uses, "origin": identity[1] if identity else None}
+
+    return _on_store(data, database, work)
+
+
+def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Removes offers that nobody has opened in time, and expired codes and logins, as the service itself does.
+
+    Returns how many of each were removed. Raises `NotFoundError` if there is no service, `StorageError`.
+    """
+
+    async def work(store: Store, settings: Settings) -> dict[str, Any]:
+        sources = ClockAndEntropy()
+        return (await remove_in_steps(store, sources.at(), sources.at(-settings.offer_lifetime)))._asdict()
+
+    return _on_store(data, database, work)
+
+
+def _on_store(
+    data: Path | None, database: str | None, work: Callable[[Store, Settings], Coroutine[None, None, T]]
+) -> T:
+    """Does `work` on the store, which must exist. The service may be running."""
     settings, location = _find(data, database)
     if isinstance(location, Path) and not location.is_file():
         raise NotFoundError(
             tell("service in"), str(settings.data), hint=tell("give the folder of `hkoji serve --data`")
         )
 
-    async def work() -> str:
+    async def run() -> T:
         async with open_store(location) as store:
-            keys = PlayerKeys(store, ClockAndEntropy(), origin="", code_lifetime=settings.code_lifetime)
-            return await keys.revoke_keys(name)
+            return await work(store, settings)
 
-    return asyncio.run(work())
+    return asyncio.run(run())
 
 
 def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
@@ -129,6 +177,7 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
         "players": found.rows["player"],
         "earlier_keys": found.rows["retired"],
         "logins": found.rows["token"],
+        "codes": found.rows["code"],
         "bytes": found.size,
         "free_bytes": found.free,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -23,6 +24,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
@@ -42,8 +44,9 @@ from hkoji_server.service.games import Games
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.service.waiting_hub import WaitingHub
-from hkoji_server.settings import Settings, load, parse_bind, parse_rate
+from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store, verify_opens
@@ -87,13 +90,12 @@ async def _identify(
 
 
 def _limits(settings: Settings) -> RateLimits:
-    if not (settings.limit_address or settings.limit_player):
+    texts = (settings.limit_address, settings.limit_player, settings.limit_registrations)
+    if not any(texts):
         return RateLimits()
+    address, player, registrations = (Rate(*parse_rate(text)) if text else None for text in texts)
     rates = open_rates(location_of(settings))
-    address, player = (
-        Rate(*parse_rate(text)) if text else None for text in (settings.limit_address, settings.limit_player)
-    )
-    return RateLimits(rates, address=address, player=player)
+    return RateLimits(rates, address=address, player=player, registrations=registrations)
 
 
 class Application:
@@ -114,12 +116,16 @@ class Application:
             title="hkoji",
             version=__version__,
             description=_DESCRIPTION,
+            # The framework's pages load scripts from elsewhere. Its redirects lead where the request's `Host` says.
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
             # Nothing leaves the machine because of an environment variable.
             telemetry={"tracing": False, "metrics": False, "logs": False},
         )
         problems.install(self.api)
         openapi.install(self.api)
-        self.router = Router(default=self.api, lifespan=self._lifespan)
+        self.router = Router(default=self.api, lifespan=self._lifespan, redirect_slashes=False)
         self._outermost: ASGIApp = self.router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -145,16 +151,29 @@ class Application:
                 origin=origin,
                 token_lifetime=settings.token_lifetime,
                 challenge_lifetime=settings.challenge_lifetime,
+                registration=settings.registration,
                 limits=limits,
             )
             keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
             games = Games(store, sources, key, cached=settings.cached_games, limits=limits)
-            hub = self._hub = WaitingHub(store, most=settings.max_waiting)
+            hub = self._hub = WaitingHub(
+                store,
+                most=settings.max_waiting,
+                of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
+            )
             self.router.routes = make_log_routes(players, games, hub, store)
             add_health_routes(self.api, Readiness(store))
             for router in (
                 make_players_router(players, keys, store),
-                make_games_router(players, games, store, sources, origin=origin, key=key.public.text),
+                make_games_router(
+                    players,
+                    games,
+                    store,
+                    sources,
+                    origin=origin,
+                    key=key.public.text,
+                    registration=settings.registration,
+                ),
                 make_events_router(players, hub, store, sources),
             ):
                 self.api.include_router(router)
@@ -163,9 +182,12 @@ class Application:
             log.debug(
                 "ready", pid=os.getpid(), origin=origin, database=show_location(location), key=key.public.fingerprint
             )
+            tidying = asyncio.create_task(tidy_at_intervals(store, sources, settings.offer_lifetime))
             try:
                 yield
             finally:
+                tidying.cancel()
+                await asyncio.gather(tidying, return_exceptions=True)
                 await hub.close()
                 limits.close()
         log.debug("stopped")
@@ -181,7 +203,7 @@ class Application:
         logged = settings.log_level in ("debug", "info")
         app = RequestFrame(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
         if settings.trusted_proxy:
-            app = ProxyHeadersMiddleware(app, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
+            app = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
         return app
 
 
@@ -193,6 +215,7 @@ def create_app(
     metrics: Metrics | None = None,
 ) -> Application:
     """Returns the application. `address` is the origin of a new store for which none is set."""
+    use_fastest()
     return Application(settings, sources or ClockAndEntropy(), address=address, metrics=metrics)
 
 

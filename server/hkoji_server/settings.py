@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -22,6 +23,11 @@ from hkoji.messages.text import shorten, tell
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"
+OFF: Final = "off"
+"""The rate that limits nothing."""
+_MOST_WORKERS: Final = 128
+_ADDRESSES: Final = 4
+"""The number of addresses that together can take all places, at least."""
 _RATE: Final = re.compile(r"[1-9][0-9]{0,5}/(second|minute|hour)")
 _ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
@@ -32,8 +38,31 @@ def _split(value: Any) -> Any:  # Any: a source may give any value
 
 
 def _network(text: str) -> str:
-    ipaddress.ip_network(text, strict=False)
-    return text
+    """Returns an address as it is, and a network without the bits of a host: `10.0.0.1/8` is `10.0.0.0/8`."""
+    network = ipaddress.ip_network(text, strict=False)
+    return str(network) if "/" in text else text
+
+
+def _forms(proxy: str) -> tuple[str, ...]:
+    network = ipaddress.ip_network(proxy)
+    if network.version == 6:
+        return (proxy,)
+    mapped = f"::ffff:{network.network_address}"
+    return (proxy, f"{mapped}/{96 + network.prefixlen}" if "/" in proxy else mapped)
+
+
+def _processes(value: Any) -> Any:  # Any: a source may give any value
+    """Returns the number of processes that `auto` stands for: one for each processor that this one may use."""
+    return min(processors(), _MOST_WORKERS) if value == "auto" else value
+
+
+def processors() -> int:
+    """Returns how many processors this process may use."""
+    if sys.version_info >= (3, 13):
+        return os.process_cpu_count() or 1
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _bind_address(text: str) -> str:
@@ -49,9 +78,11 @@ def parse_bind(text: str) -> tuple[str, int]:
     return found["six"] or found["host"] or "127.0.0.1", int(found["port"])
 
 
-def _rate(text: str) -> str:
+def _rate(text: str | None) -> str | None:
+    if text is None or text == OFF:
+        return None
     if not _RATE.fullmatch(text):
-        raise ValueError("a rate is like 600/minute: at most 999999 a second, minute or hour")
+        raise ValueError("a rate is like 600/minute: at most 999999 a second, minute or hour; or it is off")
     return text
 
 
@@ -63,9 +94,18 @@ def _origin(text: str) -> str:
 
 
 def parse_rate(text: str) -> tuple[int, int]:
-    """Returns a rate as a number of requests in a number of seconds."""
+    """Returns a rate as a number and the seconds in which there may be so many."""
     count, _, unit = text.partition("/")
     return int(count), {"second": 1, "minute": 60, "hour": 3600}[unit]
+
+
+def cap_of_address(cap: int, all_places: int) -> int:
+    """Returns how many places one address may take: `cap`, but at most a quarter of all; 0 if there is no cap."""
+    return min(cap, max(1, all_places // _ADDRESSES)) if cap else 0
+
+
+Registration = Literal["open", "code", "closed"]
+RateSetting = Annotated[str | None, AfterValidator(_rate)]
 
 
 class Settings(BaseSettings):
@@ -89,8 +129,8 @@ class Settings(BaseSettings):
     """Port; 0 for any free one."""
     origin: Annotated[str, AfterValidator(_origin)] | None = None
     """URL by which players know this service, as in `https://hanamikoji.example`; registrations and logins name it."""
-    workers: int = Field(default=1, ge=1, le=128)
-    """Number of processes that serve the same address and database."""
+    workers: Annotated[int, BeforeValidator(_processes)] = Field(default=1, ge=1, le=_MOST_WORKERS)
+    """Processes that serve the same address and database; `auto` for one a processor that the service may use."""
     trusted_proxy: Annotated[
         tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_split)
     ] = ()
@@ -100,19 +140,29 @@ class Settings(BaseSettings):
     challenge_lifetime: int = Field(default=300, ge=10)
     """How long a player may take to sign a login."""
     code_lifetime: int = Field(default=7 * 24 * 3600, ge=60)
-    """How long a player may take to use the operator's code for another key."""
+    """How long a player may take to use a code of the operator."""
     cached_games: int = Field(default=10_000, ge=1)
     """Games that a process keeps in memory."""
+    registration: Registration = "open"
+    """Who may register: anyone, those with a code of `hkoji admin invite`, or nobody."""
+    offer_lifetime: int = Field(default=24 * 3600, ge=60)
+    """How long a host may take to open a game after asking for it; then the service removes the offer."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)
     """Connections that a process accepts; others are answered 503."""
     max_waiting: int = Field(default=15_000, ge=1)
     """Clients of a process that may wait for new entries at once; others are answered 503."""
-    limit_address: Annotated[str, AfterValidator(_rate)] | None = None
-    """Requests from one address (IPv6: one /64), as in `600/minute`, over all workers; others are answered 429."""
-    limit_player: Annotated[str, AfterValidator(_rate)] | None = None
-    """Moves and private reads of one player, as in `300/minute`, over all workers; others are answered 429."""
+    max_address_connections: int = Field(default=200, ge=0)
+    """Connections of one address (IPv6: one /64) to a process, except a trusted proxy; others are closed; 0: any."""
+    max_address_waiting: int = Field(default=100, ge=0)
+    """Clients of one address that may wait at a process at once; others are answered 429; 0: any number."""
+    limit_address: RateSetting = "1200/minute"
+    """Requests from one address over all workers, as in `600/minute`, or `off`; others are answered 429."""
+    limit_player: RateSetting = "600/minute"
+    """Moves and private reads of one player over all workers, or `off`; others are answered 429."""
+    limit_registrations: RateSetting = "30/hour"
+    """New names from one address over all workers, or `off`; others are answered 429."""
     request_timeout: float = Field(default=20, gt=0)
     """How long a client may take to send a complete request, or pause while it reads an answer."""
     keep_alive: int = Field(default=30, ge=1)
@@ -123,6 +173,11 @@ class Settings(BaseSettings):
     """The lowest level that is logged; `info` adds a line for each request."""
     log_format: Literal["json", "text"] = "json"
     """Log lines for programs or for people."""
+
+    @property
+    def proxies(self) -> tuple[str, ...]:
+        """The trusted proxies; those of IPv4 also as a listener on `::` names them, like `::ffff:127.0.0.1`."""
+        return tuple(form for each in self.trusted_proxy for form in _forms(each))
 
     @property
     def file(self) -> Path:

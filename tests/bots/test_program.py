@@ -10,7 +10,8 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -227,6 +228,85 @@ def test_a_kept_program_that_is_late(written: type[Program]) -> None:
     with pytest.raises(BotError, match=r"not answered within 0\.5 s"):
         impatient(bot).decide(opening())
     bot.close()
+
+
+@pytest.mark.parametrize("before", ["", "print('1G', flush=True); input(); "], ids=["first", "later"])
+def test_a_kept_program_that_closes_its_output_and_lives_on_is_ended(
+    before: str, written: type[Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It closes its output instead of answering."""
+    monkeypatch.setattr(program, "_FAREWELL", 0.2)
+    pids = tmp_path / "pids"
+    bot = written(f"import os\ninput(); {before}{LIVES_ON.format(pids=str(pids))}", keep=True)
+    if before:
+        assert bot.decide(opening()) == "1G"
+    with patience(15), pytest.raises(BotError, match="closed its output"):
+        bot.decide(opening())
+    all_are_gone(pids)
+
+
+def test_a_kept_program_that_closes_its_output_between_two_moves_is_ended(
+    written: type[Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "_FAREWELL", 0.2)
+    pids = tmp_path / "pids"
+    bot = written(f"import os\ninput(); print('1G', flush=True); {LIVES_ON.format(pids=str(pids))}", keep=True)
+    assert bot.decide(opening()) == "1G"
+    until(Path(f"{pids}.closed").exists)
+    with patience(15), pytest.raises(BotError, match="closed its output"):
+        bot.decide(opening())
+    all_are_gone(pids)
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+def test_a_program_that_cannot_be_ended_is_left(
+    written: type[Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that runs with the rights of another user."""
+    monkeypatch.setattr(program, "_FAREWELL", 0.2)
+    ended: list[int] = []
+
+    def forbidden(group: int, _: int) -> None:
+        ended.append(group)
+        raise PermissionError
+
+    with monkeypatch.context() as patched, patience(15):
+        patched.setattr(os, "killpg", forbidden)
+        with pytest.raises(BotError, match="not answered"):
+            written("import time; time.sleep(3600)", timeout=0.5).decide(opening())
+    (group,) = ended
+    os.killpg(group, signal.SIGKILL)
+    os.waitpid(group, 0)
+
+
+LIVES_ON = (
+    "import subprocess, sys, time; other = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)'], "
+    "stdout=subprocess.DEVNULL); open({pids!r}, 'w').write(f'{{os.getpid()}} {{other.pid}}'); "
+    "os.close(1); open({pids!r} + '.closed', 'w'); time.sleep(3600)"
+)
+"""Starts a child, writes the numbers of both processes, and closes the output."""
+
+
+def all_are_gone(pids: Path) -> None:
+    own, child = map(int, pids.read_text().split())
+    assert not running(own)
+    until(lambda: not running(child))
+
+
+@contextmanager
+def patience(seconds: int) -> Iterator[None]:
+    """Fails if the block takes longer: what hangs would hang for an hour."""
+
+    def ended(*_: object) -> None:
+        raise AssertionError("it waits for the program without a limit")
+
+    before = signal.signal(signal.SIGALRM, ended)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_kept_program_that_speaks_out_of_turn(written: type[Program], tmp_path: Path) -> None:

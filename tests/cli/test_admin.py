@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +16,8 @@ import pytest
 
 from hkoji.cli.main import main
 from hkoji.log.private_key import PrivateKey
-from tests.support.service import Player
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.service import HKOJI, Player, serving
 from tests.support.service_in_process import inside
 
 Run = Callable[..., tuple[int, str, str]]
@@ -57,6 +60,62 @@ def test_what_an_admin_is_shown(served: Path, tmp_path: Path, run: Run) -> None:
     code, out, err = run("admin", "stats", "--data", tmp_path / "new", "--lang", "it")
     assert out.splitlines()[0].split() == ["partite", "1"]
     assert run("admin", "check", "--data", tmp_path / "nowhere")[0] == 2
+
+
+def typed(home: Path, *words: object, stdin: str = "") -> tuple[int, str, str]:
+    """Exit code and output of a command in a process of its own."""
+    environment = {**os.environ, "HKOJI_HOME": str(home), "HKOJI_CONFIG": os.devnull}
+    done = subprocess.run(
+        [HKOJI, *map(str, words)], env=environment, input=stdin, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_service_by_invitation(tmp_path: Path) -> None:
+    """The operator makes a code, and `hkoji register` sends it; without it both sides say what is missing."""
+    data, alice, bob, carol = (tmp_path / name for name in ("data", "alice", "bob", "carol"))
+    for home in (alice, bob, carol):
+        assert typed(home, "init", home.name)[0] == 0
+    with serving(data, options=("--registration", "code"), forked=True) as service:
+        register = ("register", "--server", service.url)
+        code, _, err = typed(alice, *register)
+        assert code == 4
+        assert "takes new players only with a code from its operator" in err
+        assert f"hkoji register --server {service.url} --code CODE" in err
+        assert "accoglie nuovi giocatori solo con un codice del gestore" in typed(alice, *register, "--lang", "it")[2]
+        code, out, err = typed(alice, "admin", "invite", "--uses", 1, "--days", 2, "--data", data, "--json")
+        made = json.loads(out)
+        assert (code, made["uses"], made["origin"]) == (0, 1, service.url)
+        assert typed(alice, *register, "--code", "0" * 40)[0] == 4
+        assert typed(alice, *register, "--code", made["code"])[0] == 0
+        assert typed(alice, *register)[0] == 0  # registered before
+        code, _, err = typed(bob, *register, "--code", made["code"], "--lang", "it")
+        assert (code, "è già stato usato" in err) == (4, True)
+        shown = typed(bob, "admin", "invite", "--uses", 3, "--data", data)[1]
+        assert "3 new players can register" in shown
+        assert typed(bob, *register, "--code", "-", stdin=shown.splitlines()[1])[0] == 0
+        assert json.loads(typed(bob, "admin", "stats", "--data", data, "--json")[1])["codes"] == 1
+    with serving(tmp_path / "closed", options=("--registration", "closed"), forked=True) as service:
+        code, _, err = typed(carol, "register", "--server", service.url)
+        assert (code, "takes no new players" in err) == (4, True)
+        assert "non accoglie nuovi giocatori" in typed(carol, "register", "--server", service.url, "--lang", "it")[2]
+
+
+def test_what_tidying_has_removed(tmp_path: Path, run: Run) -> None:
+    data = tmp_path / "data"
+    with inside(data) as service:
+        alice = Player(service, "alice").register()
+        service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, alice.token)
+    code, out, err = run("admin", "tidy", "--data", data)
+    assert (code, err) == (0, "")
+    assert [line.split()[-1] for line in out.splitlines()[-5:]] == ["Removed:", "1", "1", "0", "0"]
+    assert json.loads(run("admin", "tidy", "--data", data, "--json")[1])["offers"] == 0
+    assert run("admin", "tidy", "--data", data, "--lang", "it")[1].splitlines()[1].split() == [
+        "proposte",
+        "mai",
+        "aperte",
+        "0",
+    ]
 
 
 def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: Run) -> None:

@@ -199,6 +199,7 @@ def test_what_cannot_be_read_is_named_and_is_no_finding(folder: Path) -> None:
     assert done.code == Exit.FAILURE
     logs, summary = told(done)
     assert logs[-1] == {
+        "v": 1,
         "file": str(folder / "missing"),
         "line": None,
         "ok": False,

@@ -99,7 +99,7 @@ def test_a_player_who_is_well(player: Player) -> None:
     found = player.found()
     assert verdicts(found) == {}
     assert set(found) == {
-        "player", "disk", "key", "permissions", "unsent", "service", "pins", "clock", "version",
+        "player", "disk", "key", "permissions", "unsent", "service", "pins", "registration", "clock", "version",
     }  # fmt: skip
     assert files(player.home.path) == before
     shown = json.dumps([check.to_json() for check in found.values()])

@@ -101,7 +101,7 @@ def test_a_revocation_made_before_and_one_of_an_earlier_key(
     alice, bob = players
     old = run("key", "--json", seat=alice).json
     prepared = run("revoke", "--prepare", seat=alice)
-    assert set(json.loads(prepared.out)) == {"url", "text", "sig"}
+    assert set(json.loads(prepared.out)) == {"v", "url", "text", "sig"}
     said(run("next", seat=alice))
     run("rekey", seat=alice)
     file = tmp_path / "revocation.json"

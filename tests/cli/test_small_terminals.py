@@ -193,7 +193,7 @@ def test_a_board_can_be_read_without_utf8(game: str, environment: dict[str, str]
         known = at.until(*PROMPTS)
         at.type("q")
         at.until()
-    with terminal(*words, **environment) as at:
+    with terminal(*words, columns=80, **environment) as at:
         at.until(*PROMPTS)
         at.type("board")
         said = at.until(*PROMPTS)

@@ -76,14 +76,14 @@ def at_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def game(liar: LyingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def game(honest: Service, liar: LyingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A game of two players who have registered at the liar, which has been honest so far; the host is at home."""
     number = random.Random(str(tmp_path)).randrange(10**9)
     made = ""
     for name in ("host", "guest"):
         at_home(tmp_path / name, monkeypatch)
         assert asked("init", f"{name}{number}").code == 0
-        done = asked("register", "--server", liar.url)
+        done = asked("register", "--server", liar.url, "--origin", honest.url)
         assert done.code == 0, done.err
         made = made or asked("new").out.strip()
     assert asked("join", made).code == 0
@@ -96,7 +96,12 @@ def commands(game: str, url: str) -> list[tuple[str, ...]]:
     """Every command that reads something from the service."""
     return [
         *[("show", game), ("games",), ("games", "--open"), ("next",), ("log", game), ("export", game)],
-        *[("audit", game), ("replay", game), ("wait", game, "--timeout", "0"), ("register", "--server", url)],
+        *[
+            ("audit", game),
+            ("replay", game),
+            ("wait", game, "--timeout", "0"),
+            ("register", "--server", url, "--origin", url),
+        ],
         *[("new",), ("join", game), ("resign", game, "--yes"), ("move", game, "1A"), ("cancel", game), ("rekey",)],
         *[("revoke", "--yes"), ("doctor",), ("bot", "run", game, "--bot", "random", "--once"), ("whoami",)],
         *[("recover", "somebody", "--server", url, "--yes"), ("evidence", game), ("play", game)],
@@ -327,6 +332,7 @@ def test_there_is_no_way_to_the_terminal_but_a_screen() -> None:
     found = {
         str(path.relative_to(package)): set(ways(path)) for path in sorted(package.rglob("*.py")) if set(ways(path))
     }
+    assert found.pop("__main__.py") == {"print()"}  # the version, before anything is loaded
     assert found.pop("cli/terminal.py") == {"input()", "pydoc", "getpass", "readline"}
     # The one write is to the pipe of a bot's program.
     assert found == {"bots/program.py": {"os.write"}}

@@ -52,17 +52,17 @@ def mistakes() -> Iterator[tuple[str, ...]]:
             else:
                 yield (*words, *arguments, name)
                 # Texts and paths take any value.
-                typed = option.bare_type in (int, float)
+                typed = option.type_descriptor.annotation in (int, float)
                 for value in ("x", "-1", "9" * 5000, "999999999") if typed else ():
                     yield (*words, *arguments, f"{name}={value}")
-        yield (*words, *arguments, f"{options[0].opts[0]}x")
+        yield from ((*words, *arguments, f"{option.opts[0]}x") for option in options[:1])
 
 
 def refused(words: tuple[str, ...], lang: str) -> Done | None:
     """What is said of a mistake; None if Typer finds none, and the command would run."""
     context: Any = typer.main.get_command(app)
     try:
-        made = context.make_context("hkoji", list(words))
+        made = context.make_context("hkoji", list(words), obj=None)
         while (below := made.command.get_command(made, made._protected_args[0])) is not None:
             made = below.make_context(made._protected_args[0], made.args, parent=made)
             if not hasattr(below, "commands"):

@@ -215,7 +215,7 @@ def _pins(home: Home) -> Pins:
         ("pins.json", {"http://here": []}, lambda home: _pins(home).pin_server(KEY)),
         ("pins.json", {"http://here": 5}, lambda home: _pins(home).server_key),
         ("pins.json", {"http://here": {"origin": ["x"]}}, lambda home: _pins(home).origin),
-        ("pins.json", {"http://there": 5}, lambda home: _pins(home).pin_origin("http://x")),
+        ("pins.json", {"http://there": 5}, lambda home: _pins(home).verify_origin("http://x", KEY)),
         ("pins.json", {"http://here": {"players": ["bob"]}}, lambda home: _pins(home).pin_player("bob", KEY)),
         ("pins.json", {"http://here": {"players": {"bob": 5}}}, lambda home: _pins(home).pin_player("bob", KEY)),
         ("tokens.json", {"http://here": 5}, lambda home: home.token("http://here")),

@@ -99,6 +99,20 @@ def test_new(alice: LocalPlayer, service: MemoryService) -> None:
     assert count >= 16
 
 
+def test_new_when_the_service_has_removed_the_unopened_offer(alice: LocalPlayer, service: MemoryService) -> None:
+    """Wherever the first command broke off, the next one opens another game, if the service has removed the first."""
+    removed = 0
+    for _ in breaks(service, lambda: None, lambda: alice.client.new(Hanamikoji())):
+        for game in [game for game in service.games if not entries(service, game, "open")]:
+            removed += 1
+            del service.games[game]
+        position = alice.client.new(Hanamikoji())
+        assert (position.course.stage, position.seat) == (Stage.JOIN, 0)
+        assert position.course.setup.game in service.games
+        assert alice.client.home.started() == {}
+    assert removed >= 8
+
+
 def test_join(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = ""
 

@@ -261,7 +261,7 @@ def test_a_machine_with_the_old_key_learns_what_to_do(hall: Hall, alice: HallPla
     alice.client.keys.rekey(None)
     with pytest.raises(ForbiddenError, match="the signature is not one of alice") as refused:
         other.client.games()
-    assert "copy the folder HKOJI_HOME" in refused.value.hint
+    assert "hkoji rekey --key FILE" in refused.value.hint
     shutil.rmtree(other.path)
     shutil.copytree(alice.path, other.path)
     assert other.client.games() == []
@@ -473,8 +473,8 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
     game = begin(alice, bob)
     bob.position(game)
     alice.client.keys.rekey(None)
-    true = bob.client.service().earlier_keys("alice")
-    (step,) = true
+    true = bob.client.service().player("alice")
+    (step,) = true.earlier
     fake = PrivateKey.from_seed(b"\x08" * 32).sign("hkoji.newkey.v1", b"{}\n")
     new_game_ = alice.client.new(RULES).course.setup.game
     for changed in (
@@ -484,7 +484,8 @@ def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signat
         {"text": None},
         {"sig": None},
     ):
-        monkeypatch.setattr(Service, "earlier_keys", lambda _, __, changed=changed: (step._replace(**changed),))
+        false = true._replace(earlier=(step._replace(**changed),))
+        monkeypatch.setattr(Service, "player", lambda _, __, false=false: false)
         with pytest.raises(TrustError, match="another key than before"):
             bob.join(new_game_)
     monkeypatch.undo()

@@ -14,7 +14,7 @@ import pytest
 
 from hkoji.client import transport
 from hkoji.client.transport import HttpAnswer, Transport, parse_url
-from hkoji.errors import NetworkError, ServiceError, TooManyError, UsageError
+from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
 from tests.support.commands import without_player
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -79,7 +79,7 @@ def test_a_fresh_connection_that_breaks_is_an_error_and_not_tried_again() -> Non
     with listening([b""]) as (url, got):
         with pytest.raises(NetworkError) as broken:
             Transport(url).request("POST", "/x", b"{}")
-        assert "same bytes" in broken.value.hint
+        assert "nothing was changed here" in broken.value.hint
         assert broken.value.url == url
     assert len(got) == 1
 
@@ -137,11 +137,17 @@ def test_plain_heads_are_read_as_the_library_reads_all(head: bytes, monkeypatch:
     assert ours == asked()
 
 
-def test_an_answer_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
-    long = b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n" + b"x" * 1001
-    with listening([long]) as (url, _), pytest.raises(NetworkError, match="longer than 1000"):
-        Transport(url).request("GET", "/x")
+@pytest.mark.parametrize("length", [b"Content-Length: 1001", b"Connection: close"])
+def test_an_answer_that_is_too_long_is_refused(length: bytes) -> None:
+    long = b"HTTP/1.1 200 OK\r\n" + length + b"\r\n\r\n" + b"x" * 1001
+    with listening([long]) as (url, got):
+        client = Transport(url)
+        client.most = 1000
+        with pytest.raises(TooLargeError, match="larger than 1000") as refused:
+            client.request("GET", "/x")
+        client.close()
+    assert "nothing was changed" in refused.value.hint
+    assert len(got) == 1
 
 
 def test_a_silent_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

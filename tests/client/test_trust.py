@@ -544,7 +544,7 @@ def test_a_list_of_games_that_does_not_end_is_given_up(
             assert len(asked) < 100
             return HttpAnswer(200, json.dumps({"games": games, "next": f"{AT}~{len(asked):032x}"}).encode())
 
-    monkeypatch.setattr("hkoji.client.service.MOST_BYTES", 4000)
+    monkeypatch.setattr("hkoji.client.service._LONGEST_LIST", 4000)
     with pytest.raises(ServiceError, match="does not end"):
         without_player(Endless(URL)).list_games()
     assert len(asked) == 1 if empty else 2 < len(asked) < 20

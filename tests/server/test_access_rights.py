@@ -24,7 +24,7 @@ from tests.support.service_in_process import Inside, inside
 
 TABLE: Final = Path(__file__).with_name("roles.txt")
 HOLDS: Final = ("public", "hand", "problem", "token", "nothing")
-UNDOCUMENTED: Final = {"/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
+UNDOCUMENTED: Final = {"/openapi.json"}
 """The application's answers besides its API: the API's documentation."""
 
 

@@ -33,7 +33,7 @@ FILE = "hkoji.sqlite3"
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stopped service's folder: one game over, one with both a card face down, one open, one only offered."""
+    """A stopped service's folder: games over, with a card face down for each, open, cancelled, and only offered."""
     data = tmp_path_factory.mktemp("played") / "data"
     with inside(data, seed="admin") as service:
         alice = Player(service, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register()
@@ -47,6 +47,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if over:
                 assert alice.send(alice.entry(game, alice.head(game), entry_kinds.Resign())).status == 201
         alice.new()
+        cancelled = alice.new()
+        assert alice.send(alice.entry(cancelled, alice.head(cancelled), entry_kinds.Cancel())).status == 201
         service.ask("POST", "/v1/offers", {"ruleset": course.setup.ruleset.to_json()}, alice.token)
         new = PrivateKey.from_seed(b"c" * 32)
         assert bob.ask("/v1/players/bob/key", bob.rekeying(new)).status == 200
@@ -77,8 +79,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_what_is_right_is_found_right_and_is_not_changed(data: Path) -> None:
     before = contents(data)
     tally = admin.check(data)
-    assert (tally.games, tally.players, tally.count, tally.faults) == (4, 2, 0, ())
-    assert tally.entries == admin.stats(data)["entries"] == 19
+    assert (tally.games, tally.players, tally.count, tally.faults) == (5, 2, 0, ())
+    assert tally.entries == admin.stats(data)["entries"] == 23
     assert contents(data) == before
 
 
@@ -116,11 +118,19 @@ DAMAGE = {
     },
     "a finished game's winner": ("UPDATE game SET winner = 1 - winner WHERE status = 'finished'", "summary's winner"),
     "when a finished game ended": ("UPDATE game SET ended = NULL WHERE status = 'finished'", "summary's ended"),
+    "a cancelled game's status": ("UPDATE game SET status = 'finished' WHERE reason = 'cancel'", "summary's status"),
     "a player's key": (
         "UPDATE player SET key = (SELECT key FROM retired) WHERE name = 'bob'", "the statement is about another",
     ),
     "a player's signature": (
         "UPDATE player SET sig = (SELECT sig FROM player AS p WHERE name = 'bob') WHERE name = 'alice'", "signature",
+    ),
+    "a code of nobody": (
+        "INSERT INTO code (digest, name, expires, uses) VALUES ('x', 'nobody', '2027-11-20T12:00:00Z', 1)",
+        "codes belong",
+    ),
+    "a code that allows nothing": (
+        "INSERT INTO code (digest, expires, uses) VALUES ('x', '2026-11-20T12:00:00Z', 0)", "codes belong",
     ),
     "rows of no game": (f"DELETE FROM game WHERE game = {OVER}", "belong to no game"),
 }  # fmt: skip
@@ -164,7 +174,7 @@ def test_several_processes_find_the_same(data: Path, monkeypatch: pytest.MonkeyP
     one = admin.check(data)
     monkeypatch.setattr(admin, "ProcessPoolExecutor", Packing)
     assert admin.check(data, jobs=2) == one
-    assert (one.games, one.count) == (4, 1)
+    assert (one.games, one.count) == (5, 1)
 
 
 def test_a_tally_keeps_the_first_faults_and_counts_all() -> None:
@@ -238,9 +248,9 @@ def test_a_copy_that_is_put_back_goes_on(data: Path, tmp_path: Path) -> None:
     assert (tmp_path / "new" / "data" / FILE).stat().st_mode & 0o777 == 0o600
     with inside(tmp_path / "new" / "data", seed="later") as service:
         alice = Player(service, "alice", PrivateKey.from_seed(b"a" * 32), "aa" * 32).register()
-        assert len(service.ask("GET", "/v1/me/games", token=alice.token).json["games"]) == 3
+        assert len(service.ask("GET", "/v1/me/games", token=alice.token).json["games"]) == 4
         alice.new()
-    assert admin.check(tmp_path / "new" / "data").games == 5
+    assert admin.check(tmp_path / "new" / "data").games == 6
     assert admin.check(tmp_path / "new" / "data").count == 0
 
 
@@ -284,9 +294,18 @@ def test_copies_under_load_have_all_that_was_acknowledged_before_they_began(tmp_
 
 def test_figures(data: Path) -> None:
     found = admin.stats(data)
-    assert found["games"] == {"total": 4, "finished": 1, "offered": 1, "open": 1, "playing": 1}
+    assert found["games"] == {"total": 5, "cancelled": 1, "finished": 1, "offered": 1, "open": 1, "playing": 1}
     assert (found["players"], found["earlier_keys"], found["logins"]) == (2, 1, 1)
     assert found["bytes"] == (data / FILE).stat().st_size
+
+
+def test_what_is_removed_and_the_codes_are_counted(data: Path) -> None:
+    codes = [admin.invite(data, 3), admin.invite(data)]
+    assert admin.revoke_keys(data, "alice") not in {code["code"] for code in codes}
+    assert (admin.stats(data)["codes"], admin.check(data).count) == (3, 0)
+    assert admin.tidy(data) == {"offers": 1, "logins": 0, "challenges": 0, "codes": 0}
+    assert admin.stats(data)["games"] == {"total": 3, "finished": 1, "open": 1, "playing": 1}
+    assert admin.check(data).count == 0
 
 
 def test_vacuuming_forgets_what_has_expired_and_changes_no_game(data: Path) -> None:

@@ -263,6 +263,31 @@ def test_the_hosts_code_brings_another_key_and_the_running_game(
     assert not audit(text, {"alice": old.public}).ok
 
 
+@pytest.mark.parametrize("by", ["the key itself", "the operator"])
+def test_nobody_ends_a_login_by_sending_an_old_revocation_again(
+    service: Inside, players: tuple[Player, Player], by: str
+) -> None:
+    """`GET /v1/players/alice` publishes alice's revocation to everybody."""
+    alice, bob = players
+    old, path = alice.revoking(), "/v1/players/alice/revocation"
+    assert alice.ask(path, old).status == 200
+    code = release(service, "alice")
+    assert alice.ask("/v1/players/alice/recovery", alice.recovering(NEW, code)).status == 200
+    alice.key = NEW
+    alice.login()
+    (published,) = shown(service)["earlier"]
+    assert {name: published[name] for name in ("text", "sig")} == old
+    before = shown(service)
+    assert bob.ask(path, old).status == 200
+    assert service.ask("GET", "/v1/me/games", token=alice.token).status == 200
+    assert shown(service) == before
+    if by == "the operator":
+        release(service, "alice")
+    else:
+        assert alice.ask(path, alice.revoking()).status == 200
+    assert service.ask("GET", "/v1/me/games", token=alice.token).status == 401
+
+
 def test_a_thief_who_was_quicker_loses_the_name_again_and_with_it_every_key(
     service: Inside, players: tuple[Player, Player]
 ) -> None:

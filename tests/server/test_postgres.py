@@ -21,7 +21,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hkoji_server.settings import load
-from hkoji_server.store import game_lists
+from hkoji_server.store import game_lists, player_keys
 from hkoji_server.store.contract import Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import location_of, verify_opens
@@ -30,7 +30,7 @@ from hkoji_server.store.postgres import store as module
 from hkoji_server.store.postgres.connections import LostError, PostgresConnections, check_safe
 from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 from hkoji_server.store.tables import GameTable
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
 from hkoji.game.commitments import Opening
@@ -159,7 +159,8 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
     url = cluster.url(name)
     untouched = everything(url)
     with connected(url) as server:
-        server.execute(ENDED)
+        for statement in ENDED:
+            server.execute(statement)
     before = everything(url)
     for _ in range(2):
         with opened_at(url) as store:
@@ -175,9 +176,10 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
     games = {each for each in before if each.startswith("game ")}
     changed = set(everything(url)) ^ set(before)
     now = {each for each in changed - set(before) if each.startswith("game ")}
-    assert {re.sub(r", (None|'2026-11-21T00:00:00Z')\)$", ")", each) for each in now} == games
+    as_before = {re.sub(r", (None|'2026-11-21T00:00:00Z')\)$", ")", each) for each in now}
+    assert {each.replace("'cancelled'", "'finished'") for each in as_before} == games
     changed -= games | now
-    assert changed == {"alembic_version ('0001',)", "alembic_version ('0004',)"}
+    assert changed == {"alembic_version ('0001',)", "alembic_version ('0007',)"}
     with sqlite3.connect(":memory:") as old:
         old.executescript((DATABASES / "v0001.sql").read_text())
         for table in ("entry", "opening", "game", "secret", "player"):
@@ -320,6 +322,45 @@ def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgre
         with pytest.raises(RevokedError):
             run(store.append(append_of(table, 1, (table.lines[2],), key=key)))
         assert run(store.lines(table.game)) == tuple(table.lines[:2])
+
+
+def test_a_revocation_waits_for_an_append_that_began_before_with_a_higher_number(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The append begins while the revocation's transaction is open, and has not ended when that one has."""
+    key = PrivateKey.from_seed(b"\x01" * 32).public.text
+    with opened_at(postgres) as store, with_game(store) as table, connected(postgres) as slow:
+        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        append = append_of(table, 0, (table.lines[1],), key=key)
+        values = said.append_values(append)
+        numbers: list[int] = []
+        revoke = player_keys.revoke
+
+        def revoke_and_go_on(connection: Connection, retired: RetiredKey) -> None:
+            revoke(connection, retired)
+            numbers.append(int(connection.execute(text("SELECT pg_current_xact_id()::text")).scalar_one()))
+            slow.execute("BEGIN")
+            slow.execute(said.HOLD, values)
+            assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
+            numbers.append(int(slow.execute("SELECT pg_current_xact_id()::text").fetchone()[0]))
+
+        monkeypatch.setattr(player_keys, "revoke", revoke_and_go_on)
+
+        async def work() -> bool:
+            revoking = asyncio.create_task(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+            while await store.retired(key) is None:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            early = revoking.done()
+            await asyncio.to_thread(slow.execute, "COMMIT")
+            await revoking
+            return early
+
+        assert not run(work())
+        assert numbers == sorted(numbers)
+        assert run(store.lines(table.game)) == tuple(table.lines[:2])
+        with pytest.raises(RevokedError):
+            run(store.append(append_of(table, 1, (table.lines[2],), key=key)))
 
 
 def test_a_revocation_that_cannot_be_certain_says_so(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,24 +554,25 @@ def test_any_number_may_be_asked_for(postgres: str) -> None:
 
 def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
     after = "2026-01-01T00:00:00Z~" + "0" * 32
-    seats = {"game_host", "game_guest", "game_invite"}
+    seats = {"game_host", "game_guest", "game_invite", "game_pkey"}
     queries = {
         Query(): {"game_shown"},
         Query(after=after): {"game_shown"},
         Query(status="open"): {"game_status"},
-        Query(player="alice", status="playing"): seats,
+        Query(player="alice", status="playing"): {"game_host", "game_guest", "game_pkey"},
         Query(prefix="abcd"): {"game_pkey"},
-        Query(player="alice", waiting=True): {"game_waiting"},
+        Query(player="alice", waiting=True): {"game_waiting", "game_invite", "game_pkey"},
         Query(player="alice"): seats,
-        Query(player="alice", after=after): seats,
+        Query(player="alice", after=f"{after}~0"): seats,
+        Query(player="alice", after=f"{after}~1"): seats,
     }
     with connected(postgres) as server:
         made = "SELECT md5(n::text), '{}', s, 'p' || n % 50, 'p' || n % 49, NULL, 1, '', 1, 0, 'p' || n % 50,"
         server.execute(
             "INSERT INTO game (game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created,"
-            f" updated) {made} to_char(n, 'FM00000000'), '' FROM generate_series(1, 3000) AS n,"
+            f" updated) {made} to_char(n, 'FM00000000'), '' FROM generate_series(1, 20000) AS n,"
             " LATERAL (SELECT CASE WHEN n % 97 = 0 THEN 'open' WHEN n % 4 = 0 THEN 'offered'"
-            " WHEN n % 3 = 0 THEN 'playing' ELSE 'finished' END AS s) AS status"
+            " WHEN n % 3 = 0 THEN 'playing' WHEN n % 5 = 0 THEN 'cancelled' ELSE 'finished' END AS s) AS status"
         )
         server.execute("ANALYZE game")
         for query, expected in queries.items():

@@ -29,6 +29,7 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
     (errors.NotYourTurnError("bob is to move", actor=1), 409, {"code": "not-your-turn", "actor": 1}),
     (errors.NotYourTurnError("nobody is", actor=None), 409, {"code": "not-your-turn", "actor": None}),
     (errors.GameOverError(GAME), 409, {"code": "game-over", "game": GAME}),
+    (errors.TooManyGamesError("no"), 409, {"code": "too-many-games"}),
     (errors.TooLargeError("it", 16), 413, {"code": "too-large"}),
     (errors.IllegalError("no"), 422, {"code": "illegal"}),
     (errors.IllegalActionError("1A", "no", shape=("1?",)), 422, {"action": "1A", "shape": ["1?"]}),

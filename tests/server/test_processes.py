@@ -31,6 +31,7 @@ from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.metrics import free_port, read
 from tests.support.service import HKOJI, Player, Service, begin, serving, start
+from tests.support.sockets import WHOLE, connected, everything, healthy
 
 PATIENCE = 200
 
@@ -118,6 +119,19 @@ def test_a_worker_ends_when_its_supervisor_has_gone() -> None:
     assert server.should_exit
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the processors that a process may use are set on Linux only")
+def test_workers_are_as_many_as_the_service_may_use_processors(tmp_path: Path) -> None:
+    allowed = os.sched_getaffinity(0)
+    for processors in ({min(allowed)}, allowed):
+        os.sched_setaffinity(0, processors)  # the service inherits it
+        try:
+            service = start(tmp_path / "data", log_level="debug", options=("--workers", "auto"))
+        finally:
+            os.sched_setaffinity(0, allowed)
+        service.stop()  # it was ready, and so were all of its workers
+        assert len(workers(service)) == len(processors)
+
+
 def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[str]) -> None:
     ready: list[bool] = []
     listener = bind_listener("127.0.0.1", 0)
@@ -173,35 +187,12 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield service
 
 
-WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-def connected(service: Service) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", service.port), PATIENCE)
-
-
 def raw(service: Service, *parts: bytes) -> bytes:
     """The answer to raw bytes, until the service closes."""
     with connected(service) as sock:
         for part in parts:
             sock.sendall(part)
         return everything(sock)
-
-
-def healthy(sock: socket.socket) -> bool:
-    """Whether a request on a kept connection is answered."""
-    sock.sendall(WHOLE)
-    said = b""
-    while b'{"status":"ok"}' not in said and (part := sock.recv(65536)):
-        said += part
-    return said.startswith(b"HTTP/1.1 200 ")
-
-
-def everything(sock: socket.socket) -> bytes:
-    said = b""
-    while part := sock.recv(65536):
-        said += part
-    return said
 
 
 def test_a_request_that_does_not_come_whole_is_ended_and_a_quiet_connection_is_kept(strict: Service) -> None:
@@ -257,7 +248,7 @@ def secrets_of(data: Path) -> set[str]:
         key = database.execute("SELECT private_key FROM service").fetchone()[0].splitlines()[1:-1]
         seeds = [row[0] for row in database.execute("SELECT seed FROM secret")]
         salts = [row[0] for row in database.execute("SELECT salt FROM opening")]
-        digests = [row[0] for row in database.execute("SELECT digest FROM token UNION SELECT digest FROM recovery")]
+        digests = [row[0] for row in database.execute("SELECT digest FROM token UNION SELECT digest FROM code")]
         return {*key, *seeds, *salts, *digests}
 
 

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import psycopg
 import pytest
-from hkoji_server.store.contract import NewGame, Player, Query, RetiredKey, Store
+from hkoji_server.store.contract import NewGame, OperatorCode, Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.store import open_postgres
 from hkoji_server.store.sqlite import connections as module
@@ -23,20 +23,22 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import ConflictError
 from hkoji.game.commitments import Opening
+from hkoji.game.course import STATUSES
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.store_contract import append_of, summary
 from tests.support.table import AT, Table
 
 AFTER = "2026-01-01T00:00:00Z~" + "0" * 32
+"""In the list of a player this is a place among the games that go on."""
 LATER = "2027-01-01T00:00:00Z"
 QUERIES = [
     Query(status=status, player=player, waiting=waiting, prefix=prefix, after=after)
     for status, (player, waiting), prefix, after in itertools.product(
-        (None, "open", "playing", "finished"),
+        (None, *STATUSES),
         ((None, False), ("alice", False), ("alice", True)),
         (None, "abcd"),
-        (None, AFTER),
+        (None, AFTER, f"{AFTER}~1", f"{AFTER}~2"),
     )
 ]
 SEATS = "host|guest|invite"
@@ -47,8 +49,8 @@ NEWEST = "the list of all games, of which the newest are taken"
 
 async def every_method(store: Store) -> None:
     """Calls every method of the contract, so that each statement is used."""
-    table = Table(seed=3).begin().play(4)
-    one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
+    table, offered = Table(seed=3).begin().play(4), Table(seed=5)
+    one, two, three, four = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3, 4))
     await store.add_identity("key", "http://one")
     await store.identity()
     await store.set_origin("http://two")
@@ -64,13 +66,18 @@ async def every_method(store: Store) -> None:
     await store.revoke_key(RetiredKey(two, "alice", AT, True))
     await store.retired(one)
     await store.retired_of("alice")
-    await store.allow_recovery("alice", "code", LATER)
-    await store.allow_recovery("alice", "another", LATER)
+    await store.add_code(OperatorCode("code", LATER, name="alice"))
+    await store.add_code(OperatorCode("another", LATER, name="alice"))
+    await store.add_code(OperatorCode("registers", LATER, uses=2))
+    await store.add_player(Player("bob", four, AT, "text", "sig"), "registers")
     await store.recover(Player("alice", three, AT, "text", "sig"), "another", AT)
     await store.add_game(NewGame(summary(table, 1), table.lines[0], "5e" * 32, "alice"))
     first = append_of(table, 0, (table.lines[1],), openings=(Opening(1, 0, "A", "aa"),), key=three)
     await store.append(first)
     await store.append(append_of(table, 1, (table.lines[2], table.lines[3]), outline=False))
+    other = Table(seed=4).begin()
+    await store.add_game(NewGame(summary(other, 1), other.lines[0], "5e" * 32, "alice"))
+    await store.append(append_of(other, 0, (other.lines[1],), opens=True))
     with pytest.raises(ConflictError):
         await store.append(first)
     await store.head(table.game)
@@ -81,7 +88,9 @@ async def every_method(store: Store) -> None:
     for query in QUERIES:
         await store.games(query)
     await store.heads([table.game, "another"])
-    await store.places("alice", AT, 10)
+    await store.places("alice", AT, 10, 10)
+    await store.add_game(NewGame(summary(offered, 1), offered.lines[0], "5e" * 32, "alice"))
+    await store.remove_expired(LATER, LATER, 10)
     await store.verify_ready()
     store.listen(lambda _: None)()
 
@@ -106,7 +115,7 @@ def noted(said: list[str]) -> Iterator[None]:
 
 def _scanned(plan: list[str], unlimited: bool) -> list[str]:
     """The table scans in a plan. A subquery's result is small, and may be scanned."""
-    tables = "service|player|retired|recovery|challenge|token|game|secret|entry|opening"
+    tables = "service|player|retired|code|challenge|token|game|secret|entry|opening"
     found = [step for step in plan if re.match(rf"SCAN ({tables})\b", step)]
     return [step for step in found if unlimited or step != "SCAN game USING INDEX game_shown"]
 
@@ -156,12 +165,13 @@ def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) ->
         (Query(status="open"), "game_status (status=?)"),
         (Query(status="finished", after=AFTER), "game_status (status=? AND (created,game)<(?,?))"),
         (Query(player="alice", waiting=True, status="playing"), "game_waiting (to_move=?)"),
+        (Query(player="alice", waiting=True), "game_invite (invite=? AND status=?)"),
         (Query(player="alice", status="playing"), "game_host (host=? AND status=?)"),
         (
-            Query(player="alice", status="open", after=AFTER),
+            Query(player="alice", status="playing", after=AFTER),
             "game_guest (guest=? AND status=? AND (created,game)<(?,?))",
         ),
-        (Query(player="alice", after=AFTER), "game_invite (invite=? AND status=? AND (created,game)<(?,?))"),
+        (Query(player="alice", after=f"{AFTER}~1"), "game_invite (invite=? AND status=? AND (created,game)<(?,?))"),
         (Query(prefix="abcd", player="alice", status="playing", after=AFTER), "PRIMARY KEY (game>? AND game<?)"),
     ],
 )

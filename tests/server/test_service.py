@@ -102,6 +102,25 @@ def test_lists_show_what_is_mine_what_waits_and_what_is_open(service: Service, p
     assert {page["games"][0]["game"], rest["games"][0]["game"]} == {free, invited}
 
 
+def test_a_cancelled_game_is_not_listed_as_a_finished_one(service: Service, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = host.new(invite=entry_kinds.Invite(guest.name))
+    assert host.send(host.entry(game, host.head(game), entry_kinds.Cancel())).status == 201
+    for player, path in ((host, "/v1/me/games"), (guest, "/v1/me/games"), (host, f"/v1/games?player={host.name}")):
+        mark = "&" if "?" in path else "?"
+
+        def listed(
+            status: str, player: Player = player, path: str = f"{path}{mark}status="
+        ) -> list[tuple[str, object]]:
+            found = service.ask("GET", path + status, token=player.token).json["games"]
+            return [(each["game"], each["result"]) for each in found]
+
+        assert listed("cancelled") == [(game, {"reason": "cancel", "winner": None})]
+        assert [listed(status) for status in ("finished", "open", "playing")] == [[], [], []]
+    seen = service.ask("GET", f"/v1/games/{game}").json
+    assert (seen["status"], seen["to_move"], host.course(game).status) == ("cancelled", None, "cancelled")
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 

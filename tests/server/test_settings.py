@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
+from hkoji_server import settings
 from hkoji_server.settings import Settings, load, parse_bind
 
 from hkoji.errors import StorageError, UsageError
@@ -32,10 +35,30 @@ def test_a_list_in_the_environment_is_separated_by_commas(monkeypatch: pytest.Mo
     assert load().trusted_proxy == ("10.0.0.1", "2001:db8::/32")
 
 
+def test_auto_is_a_process_for_each_processor_that_this_one_may_use(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = settings.processors()
+    assert allowed == (len(os.sched_getaffinity(0)) if sys.platform == "linux" else allowed) >= 1
+    for count, workers in ((1, 1), (6, 6), (500, 128)):
+        monkeypatch.setattr(settings, "processors", lambda count=count: count)
+        assert load(workers="auto").workers == workers
+    monkeypatch.setenv("HKOJI_SERVER_WORKERS", "auto")
+    assert load().workers == 128
+    monkeypatch.delenv("HKOJI_SERVER_WORKERS")
+    file.write_text('workers = "auto"\n')
+    assert load(file).workers == 128
+    assert load(file, workers="3").workers == 3
+
+
 @pytest.mark.parametrize(
     ("given", "name"),
     [
         ({"workers": 0}, "workers"),
+        ({"workers": "all"}, "workers"),
+        ({"registration": "friends"}, "registration"),
+        ({"max_address_waiting": -1}, "max_address_waiting"),
+        ({"limit_registrations": "none"}, "limit_registrations: a rate is like 600/minute"),
         ({"port": 70000}, "port"),
         ({"log_level": "loud"}, "log_level"),
         ({"log_format": "xml"}, "log_format"),

@@ -227,19 +227,24 @@ def test_errors_hold_no_secrets(path: Path) -> None:
         assert salt not in "".join(said)
 
 
-ENDED = (  # another game, which is over
+ENDED = (  # two other games, which are over: one was resigned, the other cancelled
     "INSERT INTO game SELECT replace(game, substr(game, 1, 4), 'ffff'), ruleset, 'finished', 'alice', 'carol', NULL,"
-    " seq, head, round, NULL, NULL, created, '2026-11-21T00:00:00Z', 'resign', 0 FROM game WHERE status = 'playing'"
+    " seq, head, round, NULL, NULL, created, '2026-11-21T00:00:00Z', 'resign', 0 FROM game WHERE status = 'playing'",
+    "INSERT INTO game SELECT replace(game, 'ffff', 'fffe'), ruleset, 'finished', 'alice', NULL, 'carol',"
+    " seq, head, 0, NULL, NULL, created, '2026-11-21T00:00:00Z', 'cancel', NULL FROM game WHERE reason = 'resign'",
 )
 
 
 def assert_ended_is_found(store: Store) -> None:
-    """As a finished game at its last change."""
+    """As a finished and a cancelled game at their last change."""
     for player in ("alice", "carol"):
-        (over,) = run(store.games(Query(player=player, status="finished")))
-        assert over.game.startswith("ffff")
-        assert run(store.places(player, "2026-11-21T00:00:00Z", 9))[over.game].over
-        assert over.game not in run(store.places(player, "2026-11-21T00:00:01Z", 9))
+        (finished,) = run(store.games(Query(player=player, status="finished")))
+        (cancelled,) = run(store.games(Query(player=player, status="cancelled")))
+        assert (finished.game[:4], finished.reason, finished.winner) == ("ffff", "resign", 0)
+        assert (cancelled.game[:4], cancelled.reason, cancelled.winner) == ("fffe", "cancel", None)
+        for over in (finished, cancelled):
+            assert run(store.places(player, "2026-11-21T00:00:00Z", 9, 9))[over.game].over
+            assert over.game not in run(store.places(player, "2026-11-21T00:00:01Z", 9, 9))
 
 
 def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_it(path: Path) -> None:
@@ -247,7 +252,8 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
     path.parent.mkdir()
     with sqlite3.connect(path) as old:
         old.executescript((DATABASES / "v0001.sql").read_text())
-        old.execute(ENDED)
+        for statement in ENDED:
+            old.execute(statement)
         before = {name: old.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
     old.close()
     for _ in range(2):
@@ -264,8 +270,11 @@ def test_a_database_of_the_first_schema_is_brought_forward_with_all_that_is_in_i
         assert run(store.retired_of("alice"))[0].key == alice.key
     with sqlite3.connect(path) as new:
         after = {name: new.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
-        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0004",)]
+        assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [("0007",)]
     new.close()
-    assert after["game"] == [(*row, row[12] if row[2] == "finished" else None) for row in before["game"]]
+    assert after["game"] == [
+        (*row[:2], "cancelled" if row[13] == "cancel" else row[2], *row[3:], row[12] if row[2] == "finished" else None)
+        for row in before["game"]
+    ]
     changed = {"player", "token", "game"}
     assert {name for name in TABLES if before[name] != after[name]} == changed

@@ -31,6 +31,8 @@ class Room:
     logs: dict[str, list[StoredLine]] = field(default_factory=dict)
     players: dict[str, set[str]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
+    invitations: set[str] = field(default_factory=set)
+    """The games that a player has been invited to and has not joined."""
     notices: list[Notice] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
 
@@ -70,15 +72,20 @@ class Room:
         await self._turns()
         return found
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
-        mine = [game for game, them in self.players.items() if player in them]
+    async def places(self, player: str, since: str, limit: int, invitations: int) -> Mapping[str, GamePlace]:
+        mine = [game for game, them in self.players.items() if player in them and game not in self.invitations]
+        invited = [game for game in self.invitations if player in self.players[game]]
+        return {**await self._places(mine, since, limit), **await self._places(invited, since, invitations)}
+
+    async def _places(self, mine: Collection[str], since: str, limit: int) -> Mapping[str, GamePlace]:
         found = {
             game: GamePlace(len(self.logs[game]) - 1, self.ended.get(game, AT), game in self.ended)
             for game in mine
             if game not in self.ended or self.ended[game] >= since
         }
         await self._turns()
-        return dict(list(found.items())[-limit:])
+        going_on_last = sorted(found, key=lambda game: game not in self.ended)
+        return {game: found[game] for game in going_on_last[-limit:]}
 
     def listen(self, notice: Notice) -> Callable[[], None]:
         self.notices.append(notice)

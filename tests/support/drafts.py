@@ -19,6 +19,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from tests.support.curve import ORDER
 from tests.support.forgery import every_pin
+from tests.support.signers import craft
 from tests.support.table import Table
 
 Value = dict[str, Any]  # JSON that need not be an entry's
@@ -40,6 +41,7 @@ def other_than_ssh_keygen(
     kind: bytes = b"ssh-ed25519",
     more: bytes = b"",
     add_order: bool = False,
+    neutral_r: bool = False,
     public: PublicKey | None = None,
 ) -> Sign:
     """Signatures that differ from ssh-keygen's in one field of the blob, and are valid for the blob with that field."""
@@ -47,7 +49,8 @@ def other_than_ssh_keygen(
     def sign(key: PrivateKey, namespace: str, message: bytes) -> bytes:
         digest = {"sha512": sha512, "sha256": sha256}[algorithm](message).digest()
         claims = _string(namespace.encode()) + _string(reserved) + _string(algorithm.encode())
-        signature = key._key.sign(b"SSHSIG" + claims + _string(digest))
+        data = b"SSHSIG" + claims + _string(digest)
+        signature = craft(key._seed, data, nonce=0).signature if neutral_r else key.sign_bytes(data)
         if add_order:
             number = int.from_bytes(signature[32:], "little") + ORDER
             signature = signature[:32] + number.to_bytes(32, "little")

@@ -187,11 +187,15 @@ def _chain(game: str, texts: list[str], sent: Callable[[str], bool]) -> Iterator
         yield f"{game} stops at a {kinds[-1]}, and what the server owes is missing"
 
 
+_STATUSES = {"cancel": "cancelled", "end": "finished", "join": "playing", "open": "open"}
+"""The status of a game, by the first of these kinds that its log has."""
+
+
 def _summary(game: str, texts: list[str], row: Row | None) -> Iterator[str]:
     if row is None:
         return
     seq, head, status, host, guest, _ = row
-    by_kind = {entry["kind"]: entry for text in texts if (entry := _entry(text))["kind"] in ("open", "join", "end")}
+    by_kind = {entry["kind"]: entry for text in texts if (entry := _entry(text))["kind"] in _STATUSES}
     expected = (
         len(texts) - 1,
         _head(texts[-1]),
@@ -200,8 +204,7 @@ def _summary(game: str, texts: list[str], row: Row | None) -> Iterator[str]:
     )
     if (seq, head, host, guest) != expected:
         yield f"the list says {(seq, head, host, guest)} of {game}, and its log {expected}"
-    stages = {"end": "finished", "join": "playing", "open": "open"}
-    wanted = next((status for kind, status in stages.items() if kind in by_kind), "offered")
+    wanted = next((status for kind, status in _STATUSES.items() if kind in by_kind), "offered")
     if status != wanted:
         yield f"the list says that {game} is {status}, and its log that it is {wanted}"
 

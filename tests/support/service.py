@@ -9,10 +9,11 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from hkoji.game import entry_kinds
@@ -40,6 +41,18 @@ from tests.support.forked import ForkedProcess
 
 AT = "2026-11-20T12:00:00Z"
 HKOJI = Path(sys.executable).with_name("hkoji")
+
+
+UNLIMITED: dict[str, Any] = {  # Any: settings by name
+    "limit_address": "off",
+    "limit_player": "off",
+    "limit_registrations": "off",
+    "max_address_connections": "0",
+    "max_address_waiting": "0",
+}
+"""Settings of a service without limits for an address or a player: all clients of a test have the same address."""
+_NONE: Mapping[str, str] = MappingProxyType({})
+UNLIMITED_ENVIRONMENT = {f"HKOJI_SERVER_{name.upper()}": value for name, value in UNLIMITED.items()}
 
 
 class Answer(NamedTuple):
@@ -114,17 +127,22 @@ def start(
     options: Sequence[str] = (),
     database: str | None = None,
     forked: bool = False,
+    unlimited: bool = True,
+    settings: Mapping[str, str] = _NONE,
 ) -> Service:
     """Starts a service on `data`, which may have been used before; `program` is `hkoji` or one that behaves alike.
 
     `patience` is the number of seconds the start may take; `options` are further ones of `hkoji serve`. With
     `database`, passed as the documentation tells operators to, `data` is only the place of the server's log.
     `forked` is for tests that need a service but are not about its process: it starts faster (tests/support/forked.py).
+    An address has no limits, unless `options` or `settings` (by name) set them or the service is not `unlimited`.
     """
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
     where = [] if database else ["--data", str(data)]
     words = ["serve", *where, "--port", str(port), "--log-level", log_level, *options]
     env = {**os.environ, "PYTHONUNBUFFERED": "1", **({"HKOJI_DATABASE": database} if database else {})}
+    env.update(UNLIMITED_ENVIRONMENT if unlimited else {})
+    env.update({f"HKOJI_SERVER_{name.upper()}": value for name, value in settings.items()})
     process: subprocess.Popen[str] | ForkedProcess
     with log.open("w") as stderr:
         if forked:
@@ -166,12 +184,14 @@ class Player:
     def signed(self, text: str, namespace: str) -> str:
         return encode_base64(self.key.sign(namespace, text.encode() + b"\n"))
 
+    def send_registration(self, code: str | None = None) -> Answer:
+        """Sends the registration, always with the same text."""
+        statement = make_registration(at=AT, key=self.key.public, name=self.name, origin=self.origin())
+        signed = {"text": statement.text, "sig": self.signed(statement.text, sshsig.REGISTER)}
+        return self.ask("/v1/players", signed if code is None else {**signed, "code": code})
+
     def register(self) -> Player:
-        origin = self.service.ask("GET", "/v1/service").json["origin"]
-        statement = make_registration(at="2026-11-20T12:00:00Z", key=self.key.public, name=self.name, origin=origin)
-        answer = self.service.ask(
-            "POST", "/v1/players", {"text": statement.text, "sig": self.signed(statement.text, sshsig.REGISTER)}
-        )
+        answer = self.send_registration()
         assert answer.status in (200, 201), answer
         return self.login()
 

@@ -19,7 +19,7 @@ from hkoji_server.process.metrics import Metrics
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 
-from tests.support.service import Answer
+from tests.support.service import UNLIMITED, Answer
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -118,10 +118,10 @@ def inside(
     figures: Metrics | None = None,
     **settings: Any,  # Any: settings by name
 ) -> Iterator[Inside]:
-    """A service for the duration of a block."""
+    """A service for the duration of a block; an address has no limits, unless `settings` has them."""
     clock = Clock()
-    settings = {"log_level": "error", **settings} if "database" in settings else {"data": data, **settings}
-    chosen = Settings(**{"log_level": "error", **settings})
+    settings = settings if "database" in settings else {"data": data, **settings}
+    chosen = Settings(**{"log_level": "error", **UNLIMITED, **settings})
     app = create_app(chosen, ClockAndEntropy(clock, drawn(seed)), address="http://inside", metrics=figures)
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,9 +12,30 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, GameSummary, NewGame, Player, Query, RetiredKey, Store
+from hkoji_server.store.contract import (
+    MOST_INVITATIONS,
+    MOST_OPEN,
+    Append,
+    GameSummary,
+    NewGame,
+    OperatorCode,
+    Player,
+    Query,
+    Removed,
+    RetiredKey,
+    Store,
+)
+from hkoji_server.store.game_lists import cursor_of
 
-from hkoji.errors import ConflictError, ExistsError, ForbiddenError, IllegalError, RevokedError
+from hkoji.errors import (
+    ConflictError,
+    ExistsError,
+    ForbiddenError,
+    IllegalError,
+    NotFoundError,
+    RevokedError,
+    TooManyGamesError,
+)
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
@@ -141,7 +163,7 @@ class StoreContract(WaitingContract):
         now, later = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
         run(store.add_token("a", "alice", later, now))
         new, gone = replace(alice, key=two, text="recovered"), RetiredKey(one, "alice", AT, True)
-        run(store.allow_recovery("alice", "code", later))
+        run(store.add_code(OperatorCode("code", later, name="alice")))
         for retired in (replace(gone, key=two), replace(gone, name="bob")):
             with pytest.raises(ForbiddenError):
                 run(store.revoke_key(retired))
@@ -161,7 +183,7 @@ class StoreContract(WaitingContract):
             with pytest.raises(RevokedError):
                 run(work)
         assert run(store.player("alice")) == alice
-        run(store.allow_recovery("alice", "second", later))
+        run(store.add_code(OperatorCode("second", later, name="alice")))
         with pytest.raises(ForbiddenError):
             run(store.recover(new, "code", now))  # the earlier code
         run(store.recover(new, "second", now))
@@ -170,6 +192,46 @@ class StoreContract(WaitingContract):
             run(store.recover(replace(new, key=three), "second", now))
         with pytest.raises(RevokedError):
             run(store.add_player(Player("carol", one, AT, "text", "sig")))
+        run(store.add_token("b", "alice", later, now, two))
+        run(store.revoke_key(gone))  # changes nothing, and so ends no login
+        assert run(store.token("b", now)) == "alice"
+
+    def test_a_code_allows_as_many_registrations_as_it_says_however_many_try_at_once(self, store: Store) -> None:
+        keys = [PrivateKey.from_seed(bytes([n]) * 32).public.text for n in range(1, 10)]
+        players = [Player(f"player{n}", key, AT, "text", "sig") for n, key in enumerate(keys)]
+        run(store.add_code(OperatorCode("code", "2027-01-01T00:00:00Z", uses=3)))
+
+        async def race() -> list[Player | BaseException | None]:
+            return await asyncio.gather(*(store.add_player(each, "code") for each in players), return_exceptions=True)
+
+        results = run(race())
+        assert results.count(None) == 3
+        assert sum(isinstance(each, ForbiddenError) for each in results) == 6
+        registered = [run(store.player(each.name)) is not None for each in players]
+        assert registered == [each is None for each in results]
+        taken = players[registered.index(True)]
+        assert run(store.add_player(taken, "code")) == taken  # again, without a use
+
+    def test_a_code_is_for_one_purpose_and_in_time(self, store: Store) -> None:
+        one, two = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2))
+        alice, bob = Player("alice", one, AT, "text", "sig"), Player("bob", two, AT, "text", "sig")
+        later = "2027-01-01T00:00:00Z"
+        run(store.add_player(alice))
+        run(store.add_code(OperatorCode("recovers", later, name="alice")))
+        run(store.add_code(OperatorCode("registers", later)))
+        run(store.add_code(OperatorCode("registers too", later)))
+        run(store.add_code(OperatorCode("expired", AT)))
+        for code in ("recovers", "expired", "unknown", ""):
+            with pytest.raises(ForbiddenError):
+                run(store.add_player(bob, code))
+        assert run(store.player("bob")) is None
+        run(store.revoke_key(RetiredKey(one, "alice", AT, True)))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(replace(alice, key=two), "registers", AT))
+        assert run(store.add_player(replace(bob, key=one), "registers")) == alice  # which leaves the code as it was
+        assert run(store.add_player(bob, "registers")) is None
+        with pytest.raises(ForbiddenError):
+            run(store.add_player(replace(bob, name="carol", key="ssh-ed25519 x"), "registers"))
 
     def test_nothing_is_appended_for_a_revoked_key(self, store: Store) -> None:
         key = PrivateKey.from_seed(b"\x01" * 32).public.text
@@ -252,9 +314,12 @@ class StoreContract(WaitingContract):
             append = append_of(table, 1, (table.lines[2],), openings=(Opening(2, 0, "A", "aa" * 32),))
             if "seq" in wrong:
                 wrong = {"seq": 0}
-            with pytest.raises(ConflictError) as raised:
-                run(store.append(replace(append, **wrong)))
-            if "game" not in wrong:
+            if "game" in wrong:
+                with pytest.raises(NotFoundError):
+                    run(store.append(replace(append, **wrong)))
+            else:
+                with pytest.raises(ConflictError) as raised:
+                    run(store.append(replace(append, **wrong)))
                 assert (raised.value.seq, raised.value.head) == (1, table.lines[1].entry.head)
             assert (run(store.summary(table.game)), run(store.history(table.game))) == before
 
@@ -325,6 +390,7 @@ class StoreContract(WaitingContract):
             "invited": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
             "free": {"status": "open", "host": "carol"},
             "over": {"status": "finished", "host": "carol", "guest": "alice", "reason": "charm", "winner": 1},
+            "cancelled": {"status": "cancelled", "host": "carol", "invite": "alice", "reason": "cancel"},
             "offered": {"status": "offered"},
         }
         for number, (name, fields) in enumerate(rows.items()):
@@ -334,12 +400,19 @@ class StoreContract(WaitingContract):
         def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
             return [made[each.game] for each in run(store.games(Query(**wanted)))]
 
-        assert listed() == ["over", "free", "invited", "theirs", "mine"]
+        assert listed() == ["cancelled", "over", "free", "invited", "theirs", "mine"]
         assert listed(status="open") == ["free", "invited"]
         assert listed(status="finished") == ["over"]
-        assert listed(player="alice") == ["over", "invited", "theirs", "mine"]
+        assert listed(status="cancelled") == ["cancelled"]
+        assert listed(player="alice") == ["theirs", "mine", "invited", "cancelled", "over"]
+        assert listed(player="alice", status="open") == ["invited"]
+        assert listed(player="bob") == ["invited", "theirs", "mine"]
+        assert listed(player="alice", status="finished") == ["over"]
+        assert listed(player="alice", status="cancelled") == ["cancelled"]
         assert listed(player="alice", status="playing") == ["theirs", "mine"]
-        assert listed(player="alice", waiting=True) == ["invited", "mine"]
+        assert listed(player="alice", waiting=True) == ["mine", "invited"]
+        assert listed(player="alice", waiting=True, status="playing") == ["mine"]
+        assert listed(player="alice", waiting=True, status="finished") == []
         assert listed(player="dave") == []
         over = next(game for game, name in made.items() if name == "over")
         assert listed(prefix=over[:6]) == ["over"]
@@ -347,7 +420,137 @@ class StoreContract(WaitingContract):
         for wanted in ({}, {"player": "alice"}, {"status": "open"}, {"player": "alice", "waiting": True}):
             paged: list[str] = []
             after: str | None = None
-            while page := run(store.games(Query(limit=1, after=after, **wanted))):
+            while page := run(store.games(query := Query(limit=1, after=after, **wanted))):
                 paged.append(made[page[0].game])
-                after = f"{page[0].created}~{page[0].game}"
+                after = cursor_of(query, page[0])
             assert paged == listed(**wanted)
+
+    def test_invitations_stand_behind_the_games_that_a_player_plays(self, store: Store) -> None:
+        fields: dict[str, dict[str, Any]] = {  # Any: fields by name
+            "playing": {"status": "playing", "host": "alice", "guest": "bob", "to_move": "alice"},
+            "invitation": {"status": "open", "host": "bob", "invite": "alice", "to_move": "alice"},
+            "withdrawn": {"status": "cancelled", "host": "bob", "invite": "alice", "reason": "cancel"},
+        }
+        made: dict[str, str] = {}
+        for number, name in enumerate(["playing", "playing", *["invitation", "withdrawn"] * 4]):
+            with with_game(store, number, created=f"2026-01-{number + 1:02}T00:00:00Z", **fields[name]) as table:
+                made[table.game] = name
+
+        def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
+            return [made[each.game] for each in run(store.games(Query(player="alice", limit=3, **wanted)))]
+
+        assert listed() == ["playing", "playing", "invitation"]
+        assert listed(waiting=True) == ["playing", "playing", "invitation"]
+        for limits, kinds in (((1, 9), ["playing"]), ((9, 3), ["playing", "playing"])):
+            found = [made[game] for game in run(store.places("alice", "2026-01-01T00:00:00Z", *limits))]
+            assert [each for each in found if each == "playing"] == kinds
+            left = min(limits[1], 4)
+            assert [each for each in found if each == "invitation"] == ["invitation"] * left
+        assert len(run(store.places("alice", "2026-01-01T00:00:00Z", 9, 99))) == 10
+
+    # --- limits on open games -------------------------------------------------------------------------------------
+
+    def test_a_host_has_only_so_many_open_games_and_invitations_of_one_player(self, store: Store) -> None:
+        def open_one(seed: int, invite: str | None, host: str = "alice") -> Table:
+            with with_game(store, seed) as table:
+                after = summary(table, 2, status="open", host=host, invite=invite, to_move=invite)
+                run(store.append(append_of(table, 0, (table.lines[1],), summary=after, opens=True)))
+                return table
+
+        for name in ("alice", "carol"):
+            run(store.add_player(Player(name, f"key of {name}", AT, "text", "sig")))
+        tables = [open_one(seed, "bob") for seed in range(MOST_INVITATIONS)]
+        with pytest.raises(TooManyGamesError, match="3 open invitations to bob"):
+            open_one(100, "bob")
+        refused = Table(seed=100).begin()
+        assert run(store.head(refused.game)) == (0, refused.lines[0].entry.head)
+        open_one(101, "bob", host="carol")
+        open_one(102, "dave")
+        seeds = iter(range(103, 200))
+        while len(run(store.games(Query(player="alice", status="open")))) < MOST_OPEN:
+            open_one(next(seeds), None)
+        with pytest.raises(TooManyGamesError, match="20 open games"):
+            open_one(next(seeds), None)
+        assert len(run(store.games(Query(player="alice", status="open")))) == MOST_OPEN
+        joined = tables[0]
+        after = summary(joined, 3, status="playing", host="alice", guest="bob", invite="bob")
+        run(store.append(append_of(joined, 1, (joined.lines[2],), summary=after)))
+        open_one(next(seeds), "bob")
+        with pytest.raises(ConflictError):  # an entry that has lost its place hears that first
+            run(store.append(append_of(joined, 0, (joined.lines[1],), opens=True)))
+
+    def test_hosts_who_open_many_games_at_once_open_no_more_than_they_may(self, opened: Opened) -> None:
+        with opened() as one, opened() as two:
+            run(one.add_player(Player("alice", "key", AT, "text", "sig")))
+            appends = []
+            for seed in range(12):
+                with with_game(one, seed) as table:
+                    after = summary(table, 2, status="open", host="alice", invite="bob", to_move="bob")
+                    appends.append(append_of(table, 0, (table.lines[1],), summary=after, opens=True))
+
+            async def race() -> list[BaseException | None]:
+                stores = itertools.cycle((one, two))
+                return await asyncio.gather(*(next(stores).append(each) for each in appends), return_exceptions=True)
+
+            results = run(race())
+            refused = [each for each in results if each is not None]
+            assert [type(each) for each in refused] == [TooManyGamesError] * (12 - MOST_INVITATIONS)
+            found = run(one.games(Query(player="bob")))
+            assert {each.game for each in found} == {
+                each.game for each, result in zip(appends, results, strict=True) if result is None
+            }
+
+    # --- what is no longer needed ---------------------------------------------------------------------------------
+
+    def test_offers_that_nobody_opened_are_removed_and_no_other_game_is(self, store: Store) -> None:
+        old, new, now = "2026-11-19T12:00:00Z", AT, "2026-11-21T00:00:00Z"
+        kept = []
+        for seed, at in enumerate((old, old, old, new)):
+            with with_game(store, seed, created=at) as table:
+                if seed == 0:
+                    run(store.append(append_of(table, 0, (table.lines[1],))))
+                kept.extend([table.game] if seed in (0, 3) else [])
+        run(store.add_challenge("late", old))
+        run(store.add_token("late", "alice", now, old))
+        run(store.add_code(OperatorCode("late", now)))
+        run(store.add_code(OperatorCode("valid", "2026-11-22T00:00:00Z", uses=2)))
+        games = [Table(seed=seed).game for seed in range(4)]
+        assert run(store.remove_expired(old, old, 9)) == Removed(challenges=1)
+        assert [game for game in games if run(store.head(game))] == games
+        assert run(store.remove_expired(now, AT, 1)) == Removed(offers=1, logins=1, codes=1)
+        assert run(store.remove_expired(now, AT, 9)) == Removed(offers=1)
+        assert run(store.remove_expired(now, AT, 9)) == Removed()
+        assert [game for game in games if run(store.head(game))] == kept
+        for game in games:
+            there = game in kept
+            assert (run(store.history(game)) is not None, bool(run(store.lines(game)))) == (there, there)
+        assert run(store.add_player(Player("bob", "ssh-ed25519 x", now, "text", "sig"), "valid")) is None
+
+    def test_an_offer_that_is_opened_while_it_is_removed_is_there_or_is_gone(self, store: Store) -> None:
+        tables = []
+        for seed in range(40):
+            with with_game(store, seed) as table:
+                tables.append(table)
+
+        async def open_(table: Table, turns: int) -> bool:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            try:
+                await store.append(append_of(table, 0, (table.lines[1],)))
+            except NotFoundError:
+                return False
+            return True
+
+        async def race() -> tuple[list[bool], int]:
+            openings = [asyncio.ensure_future(open_(table, seed // 2)) for seed, table in enumerate(tables)]
+            removed = 0
+            while not all(opening.done() for opening in openings):
+                removed += (await store.remove_expired(AT, "2026-11-21T00:00:00Z", 3)).offers
+                await asyncio.sleep(0)  # a read of SQLite does not let others run
+            return [opening.result() for opening in openings], removed
+
+        opened, removed = run(race())
+        assert removed >= opened.count(False)
+        for table, there in zip(tables, opened, strict=True):
+            assert run(store.lines(table.game)) == (tuple(table.lines[:2]) if there else ())
+            assert (run(store.history(table.game)) is not None) == there

@@ -82,7 +82,7 @@ class WaitingContract:
         assert run(store.heads([*many, *asked])) == dict(zip(asked, (0, 1, 0), strict=True))
 
     def test_places_are_those_of_games_that_go_on_or_have_just_ended(self, store: Store) -> None:
-        days = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 8)]
+        days = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 9)]
         rows: list[dict[str, Any]] = [  # Any: fields by name
             {"status": "playing", "host": "alice", "guest": "bob"},
             {"status": "open", "host": "bob", "invite": "alice"},
@@ -91,19 +91,22 @@ class WaitingContract:
             {"status": "finished", "host": "bob", "guest": "carol", "updated": days[6]},
             {"status": "open", "host": "carol"},
             {"status": "offered"},
+            {"status": "cancelled", "host": "alice", "updated": days[3], "reason": "cancel"},
         ]
         games = [new_game(store, n, created=days[n], **row).game for n, row in enumerate(rows)]
         going, invited = GamePlace(0, AT, False), GamePlace(0, AT, False)
 
-        def places(since: str, limit: int = 9) -> dict[str, GamePlace]:
-            return dict(run(store.places("alice", since, limit)))
+        def places(since: str, limit: int = 9, invitations: int = 9) -> dict[str, GamePlace]:
+            return dict(run(store.places("alice", since, limit, invitations)))
 
         assert places("9999") == {games[0]: going, games[1]: invited}
         just = {games[0]: going, games[1]: invited, games[2]: GamePlace(0, days[3], True)}
+        just[games[7]] = GamePlace(0, days[3], True)
         assert places(days[3]) == just
         assert places(days[2]) == {**just, games[3]: GamePlace(0, days[2], True)}
-        assert places(days[3], 2) == {games[1]: invited, games[2]: GamePlace(0, days[3], True)}
-        assert dict(run(store.places("dave", days[0], 9))) == {}
+        assert places(days[3], 1) == {games[0]: going, games[1]: invited}
+        assert places(days[3], 2, 0) == {games[0]: going, games[7]: GamePlace(0, days[3], True)}
+        assert dict(run(store.places("dave", days[0], 9, 9))) == {}
 
     def test_an_append_is_hinted_at_once_it_is_there_and_a_refused_one_is_not(self, store: Store) -> None:
         one, two = new_game(store, 1), new_game(store, 2)

@@ -798,12 +798,13 @@ def test_a_weak_key() -> None:
     "sign",
     [
         other_than_ssh_keygen(add_order=True),
+        other_than_ssh_keygen(neutral_r=True),
         other_than_ssh_keygen(more=b"\x00"),
         other_than_ssh_keygen(reserved=b"x"),
         other_than_ssh_keygen(algorithm="sha256"),
         other_than_ssh_keygen(version=2),
     ],
-    ids=["S + L", "bytes behind", "reserved", "sha256", "version 2"],
+    ids=["S + L", "R is neutral", "bytes behind", "reserved", "sha256", "version 2"],
 )
 def test_a_signature_that_is_not_canonical(sign) -> None:  # type: ignore[no-untyped-def]
     table = new_game(3)

@@ -52,16 +52,16 @@ def test_a_service_with_two_faces(tmp_path: Path) -> None:
     with front() as address:
         with serving(tmp_path / "one", forked=True) as before:
             address.to = before.port
-            *_, made = alice.batch("init alice", f"register --server {address.url}", "new")
+            *_, made = alice.batch("init alice", f"register --server {address.url} --origin {before.url}", "new")
             game = made["game"]
-            bob.batch("init bob", f"register --server {address.url}", f"join {game}")
+            bob.batch("init bob", f"register --server {address.url} --origin {before.url}", f"join {game}")
             alice("move", game, json.loads(alice("show", game, "--json"))["legal"][0])
             legal = json.loads(bob("show", game, "--json"))["legal"]
         shutil.copytree(tmp_path / "one", tmp_path / "two")
         signed = bob("sign", game, legal[0])
         with serving(tmp_path / "one", forked=True) as one, serving(tmp_path / "two", forked=True) as two:
             address.to = one.port
-            stranger("submit", "-", "--server", address.url, stdin=signed)
+            stranger("submit", "-", "--server", address.url, "--origin", before.url, stdin=signed)
             hers = json.loads(alice("show", game, "--json"))
             address.to = two.port
             his = json.loads(bob("move", game, legal[-1], "--json"))

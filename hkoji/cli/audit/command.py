@@ -16,6 +16,7 @@ from hkoji.cli.log_files import UnreadableLog
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.errors import StorageError
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 
 
@@ -29,6 +30,7 @@ class AuditOptions(NamedTuple):
 
 def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
     """Audits a log, a game or an archive. Returns the exit code; raises `AuditError` if something does not hold."""
+    use_fastest()
     pins = read_expected_keys(wish.keys, wish.files)
     check_standard_input(sources, taken=out.keep)
     if len(sources) > 1 or Path(sources[0]).is_dir():

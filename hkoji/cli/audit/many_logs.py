@@ -25,7 +25,7 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.log_files import LogBytes, UnreadableLog, log_files, read_all
-from hkoji.cli.output import CommandOutput, encode
+from hkoji.cli.output import CommandOutput
 from hkoji.cli.processes import map_in_processes
 from hkoji.cli.progress import progress, shows_progress
 from hkoji.errors import AuditError, HkojiError
@@ -248,7 +248,7 @@ def _tell(out: CommandOutput, value: Mapping[str, Any], text: Callable[[], str] 
     if out.keep:
         return
     if out.json:
-        sys.stdout.write(encode(value) + "\n")
+        out.line(value)
     elif text:
         sys.stdout.write(text() + "\n")
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hkoji.cli import completion
 from hkoji.rules.registry import RULESETS
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -B
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Print what is kept here, and do not ask the service.")]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Do not ask for confirmation. Needed where there is no terminal to ask at.")
 ]
@@ -24,12 +26,26 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists
 
 # --- games ------------------------------------------------------------------------------------------------------------
 
-Game = Annotated[str, typer.Argument(metavar="GAME", help="The game's id or its first characters.", show_default=False)]
+Game = Annotated[
+    str,
+    typer.Argument(
+        metavar="GAME",
+        help="The game's id or its first characters.",
+        show_default=False,
+        autocompletion=completion.games,
+    ),
+]
 Notation = Annotated[
     list[str], typer.Argument(metavar="NOTATION", help="A move: 3BCC, -C, 1e, gift b c c …", show_default=False)
 ]
 Source = Annotated[
-    str, typer.Argument(metavar="FILE|GAME", help="A log file, - for standard input, or a game.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="FILE|GAME",
+        help="A log file, - for standard input, or a game.",
+        show_default=False,
+        autocompletion=completion.games,
+    ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Number of processes.")]
 
@@ -37,10 +53,18 @@ Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Number of pro
 
 GAME_HELP = f"The game: {' or '.join(sorted(RULESETS, reverse=True))}."
 
-RulesetName = Annotated[str | None, typer.Option("--ruleset", help=GAME_HELP, show_default=False)]
+RulesetName = Annotated[
+    str | None,
+    typer.Option("--ruleset", help=GAME_HELP, show_default=False, autocompletion=completion.rulesets),
+]
 First = Annotated[
     str | None,
-    typer.Option("--first", help="The player who starts: host (the default), guest or random.", show_default=False),
+    typer.Option(
+        "--first",
+        help="The player who starts: host (the default), guest or random.",
+        show_default=False,
+        autocompletion=completion.one_of("host", "guest", "random"),
+    ),
 ]
 MaxRounds = Annotated[
     int | None,
@@ -52,17 +76,26 @@ TieBreak = Annotated[
         "--tiebreak",
         help="hanamikoji, at the limit: geisha (English rules) or charm (Italian).",
         show_default=False,
+        autocompletion=completion.one_of("geisha", "charm"),
     ),
 ]
 Markers = Annotated[
     str | None,
     typer.Option(
-        "--markers", help="geishas-road: the first markers, choose (the default) or random.", show_default=False
+        "--markers",
+        help="geishas-road: the first markers, choose (the default) or random.",
+        show_default=False,
+        autocompletion=completion.one_of("choose", "random"),
     ),
 ]
 EditionName = Annotated[
     str | None,
-    typer.Option("--edition", help="The options of a published edition; see hkoji rules --list.", show_default=False),
+    typer.Option(
+        "--edition",
+        help="The options of a published edition; see hkoji rules --list.",
+        show_default=False,
+        autocompletion=completion.editions,
+    ),
 ]
 MoreOptions = Annotated[
     list[str] | None,
@@ -76,6 +109,10 @@ KeyFile = Annotated[
     typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
 ]
 Server = Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)]
+Origin = Annotated[
+    str | None,
+    typer.Option("--origin", help="The service's origin, if it is not that address.", show_default=False),
+]
 Data = Annotated[Path | None, typer.Option("--data", help="The folder of the database.", show_default=False)]
 Database = Annotated[
     str | None,

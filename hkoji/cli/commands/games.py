@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hkoji.cli import completion
 from hkoji.cli.commands.arguments import (
     MOVES,
     EditionName,
@@ -16,6 +17,8 @@ from hkoji.cli.commands.arguments import (
     MaxRounds,
     MoreOptions,
     Notation,
+    Offline,
+    Origin,
     Plain,
     RulesetName,
     TieBreak,
@@ -34,7 +37,10 @@ commands = typer.Typer()
 def new(
     ruleset: RulesetName = None,
     edition: EditionName = None,
-    invite: Annotated[str | None, typer.Option("--invite", help="The only player who may join.")] = None,
+    invite: Annotated[
+        str | None,
+        typer.Option("--invite", help="The only player who may join.", autocompletion=completion.players),
+    ] = None,
     first: First = None,
     max_rounds: MaxRounds = None,
     tiebreak: TieBreak = None,
@@ -53,7 +59,18 @@ def new(
 
 
 @commands.command(epilog="Example: hkoji join 2714")
-def join(game: Game, json: Json = False) -> None:
+def join(
+    game: Annotated[
+        str,
+        typer.Argument(
+            metavar="GAME",
+            help="The game's id or its first characters.",
+            show_default=False,
+            autocompletion=completion.open_games,
+        ),
+    ],
+    json: Json = False,
+) -> None:
     """Join an open game."""
     from hkoji.cli.games.new import join
 
@@ -65,32 +82,40 @@ def join(game: Game, json: Json = False) -> None:
 def games(
     open_: Annotated[bool, typer.Option("--open", help="List everybody's games that can be joined.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="List everybody's games.")] = False,
-    status: Annotated[str | None, typer.Option("--status", help="open, playing or finished.")] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            "--status",
+            help="open, playing, finished or cancelled.",
+            autocompletion=completion.one_of("open", "playing", "finished", "cancelled"),
+        ),
+    ] = None,
+    offline: Offline = False,
     json: Json = False,
 ) -> None:
     """List your games, or those open to join."""
     from hkoji.cli.games.lists import games
 
     out.json = json
-    games(client(), out, everybody=open_ or all_, status="open" if open_ else status)
+    games(client(), out, everybody=open_ or all_, status="open" if open_ else status, offline=offline)
 
 
 @commands.command("next", epilog="Example: hkoji next --json")
-def next_(json: Json = False) -> None:
+def next_(offline: Offline = False, json: Json = False) -> None:
     """List the games that wait for you."""
     from hkoji.cli.games.lists import waiting
 
     out.json = json
-    waiting(client(), out)
+    waiting(client(), out, offline=offline)
 
 
 @commands.command(epilog="Example: hkoji show 2714")
-def show(game: Game, json: Json = False, plain: Plain = False) -> None:
+def show(game: Game, offline: Offline = False, json: Json = False, plain: Plain = False) -> None:
     """Show a game as you see it, and what you can do."""
     from hkoji.cli.games.show import show
 
     out.json, out.plain = json, plain
-    show(client(), out, game)
+    show(client(), out, game, offline=offline)
 
 
 @commands.command(
@@ -122,7 +147,12 @@ def wait(
 def watch(
     game: Annotated[
         str | None,
-        typer.Argument(metavar="[GAME]", help="The game's id or its first characters.", show_default=False),
+        typer.Argument(
+            metavar="[GAME]",
+            help="The game's id or its first characters.",
+            show_default=False,
+            autocompletion=completion.games,
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Watch all your unfinished games, and new ones.")] = False,
     after: Annotated[
@@ -178,13 +208,14 @@ def submit(
         str, typer.Argument(metavar="FILE", help="A signed move; - for standard input.", show_default=False)
     ],
     server: Annotated[str | None, typer.Option("--server", help="The service; default: the game's, or yours.")] = None,
+    origin: Origin = None,
     json: Json = False,
 ) -> None:
     """Send a signed move, from any machine."""
     from hkoji.cli.games.move import submit
 
     out.json = json
-    submit(client(), out, file, server)
+    submit(client(), out, file, server, origin)
 
 
 @commands.command(epilog=r"Example: printf 'next\nshow 2714\n' | hkoji batch")
@@ -199,4 +230,4 @@ def batch(
     from hkoji.cli.batch import run
 
     out.json = json
-    raise typer.Exit(run(context.find_root().command, out))
+    raise typer.Exit(run(context.obj, out))

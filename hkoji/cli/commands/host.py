@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
+from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Data, Database, Json
 from hkoji.cli.output import out
 
 commands = typer.Typer()
-admin = typer.Typer(help="Maintain a service: back up, restore, check, revoke.", no_args_is_help=True)
+admin = typer.Typer(help="Maintain a service: invite, revoke, back up, check.", no_args_is_help=True)
 
 
-@commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers 2")
+@commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers auto")
 def serve(
     data: Annotated[
         Path | None, typer.Option("--data", help="The folder of the database; created if missing.", show_default=False)
@@ -39,7 +40,8 @@ def serve(
         typer.Option("--origin", help="Its address for players, as in https://my.example.", show_default=False),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", help="Number of processes [1].", show_default=False)
+        str | None,
+        typer.Option("--workers", help="Number of processes [1], or auto: one for each processor.", show_default=False),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
@@ -48,6 +50,10 @@ def serve(
             help="A proxy (address or network) trusted to report clients' addresses.",
             show_default=False,
         ),
+    ] = None,
+    registration: Annotated[
+        str | None,
+        typer.Option("--registration", help="Who may register: open, code or closed [open].", show_default=False),
     ] = None,
     max_body: Annotated[
         int | None, typer.Option("--max-body", help="The largest request in bytes [16384].", show_default=False)
@@ -58,11 +64,11 @@ def serve(
     ] = None,
     limit_address: Annotated[
         str | None,
-        typer.Option("--limit-address", help="The limit for one address, as in 600/minute.", show_default=False),
+        typer.Option("--limit-address", help="The limit for one address [1200/minute], or off.", show_default=False),
     ] = None,
     limit_player: Annotated[
         str | None,
-        typer.Option("--limit-player", help="The limit for one player, as in 300/minute.", show_default=False),
+        typer.Option("--limit-player", help="The limit for one player [600/minute], or off.", show_default=False),
     ] = None,
     request_timeout: Annotated[
         float | None,
@@ -79,11 +85,20 @@ def serve(
     log_level: Annotated[
         str | None,
         typer.Option(
-            "--log-level", help="debug, info (a line per request), warning or error [warning].", show_default=False
+            "--log-level",
+            help="debug, info (a line per request), warning or error [warning].",
+            show_default=False,
+            autocompletion=completion.one_of("debug", "info", "warning", "error"),
         ),
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option("--log-format", help="json or text [json].", show_default=False)
+        str | None,
+        typer.Option(
+            "--log-format",
+            help="json or text [json].",
+            show_default=False,
+            autocompletion=completion.one_of("json", "text"),
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -119,6 +134,27 @@ def revoke(
 
     out.json = json
     admin.revoke(out, name, data, database)
+
+
+@admin.command(epilog="Example: hkoji admin invite --uses 12 --days 3 --data /var/lib/hkoji")
+def invite(
+    uses: Annotated[int, typer.Option("--uses", min=1, max=10_000, help="How many players may register.")] = 1,
+    days: Annotated[
+        int | None,
+        typer.Option("--days", min=1, max=3650, help="For how long [7, or code_lifetime].", show_default=False),
+    ] = None,
+    data: Data = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Make a code with which new players may register.
+
+    A service with `registration = "code"` asks for one.
+    """
+    from hkoji.cli.service import admin
+
+    out.json = json
+    admin.invite(out, uses, days, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
@@ -171,6 +207,18 @@ def check(
 
     out.json = json
     admin.check(out, data, database, jobs)
+
+
+@admin.command(epilog="Example: hkoji admin tidy --data /var/lib/hkoji")
+def tidy(data: Data = None, database: Database = None, json: Json = False) -> None:
+    """Remove offers never opened, expired codes and logins.
+
+    A running service does this by itself, several times an hour.
+    """
+    from hkoji.cli.service import admin
+
+    out.json = json
+    admin.tidy(out, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli.commands.arguments import Json, KeyFile, Server, Yes, client
+from hkoji.cli import completion
+from hkoji.cli.commands.arguments import Json, KeyFile, Origin, Server, Yes, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -27,12 +28,26 @@ def init(
 
 
 @commands.command(epilog="Example: hkoji register --server https://hanamikoji.example")
-def register(server: Server, json: Json = False) -> None:
-    """Register at a service, which becomes your default."""
+def register(
+    server: Server,
+    origin: Origin = None,
+    code: Annotated[
+        str | None,
+        typer.Option(
+            "--code", help="The code from the operator, if one is needed; - to ask for it.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Register at a service, which becomes your default.
+
+    If the service states another origin than the address you give, you must confirm it: a terminal asks you, and
+    elsewhere you give --origin. Ask the operator first.
+    """
     from hkoji.cli.player import identity
 
     out.json = json
-    identity.register(client(), out, server)
+    identity.register(client(), out, server, origin, code)
 
 
 @commands.command()
@@ -57,7 +72,8 @@ def key(json: Json = False) -> None:
 def rekey(key: KeyFile = None, json: Json = False) -> None:
     """Replace your key; the old key signs the change.
 
-    Games in progress follow, each on your turn. If the command was interrupted, run it again.
+    Games in progress follow, each on your turn. If the command was interrupted, run it again. --key also takes up a
+    key that you have changed or recovered on another machine.
     """
     from hkoji.cli.player import keys
 
@@ -98,6 +114,7 @@ def revoke(
 def recover(
     name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
     server: Server,
+    origin: Origin = None,
     key: KeyFile = None,
     yes: Yes = False,
     json: Json = False,
@@ -109,12 +126,12 @@ def recover(
     from hkoji.cli.player import keys
 
     out.json = json
-    keys.recover(client(), out, name, server, key, yes=yes)
+    keys.recover(client(), out, name, keys.RecoverOptions(server, origin, key, yes))
 
 
 @commands.command(epilog="Example: hkoji trust alice SHA256:…")
 def trust(
-    name: Annotated[str, typer.Argument(help="The player.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="The player.", show_default=False, autocompletion=completion.players)],
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="A fingerprint, a key as text, or a .pub file.", show_default=False)
     ],
@@ -132,8 +149,16 @@ def trust(
 
 @commands.command(epilog="Examples: hkoji config; hkoji config lang it; hkoji config deck --unset")
 def config(
-    key: Annotated[str | None, typer.Argument(help="lang or deck; default: show all.", show_default=False)] = None,
-    value: Annotated[str | None, typer.Argument(help="The value to keep.", show_default=False)] = None,
+    key: Annotated[
+        str | None,
+        typer.Argument(
+            help="lang or deck; default: show all.", show_default=False, autocompletion=completion.setting_names
+        ),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Argument(help="The value to keep.", show_default=False, autocompletion=completion.setting_values),
+    ] = None,
     unset: Annotated[bool, typer.Option("--unset", help="Remove the setting.")] = False,
     json: Json = False,
 ) -> None:
@@ -167,3 +192,15 @@ def doctor(
 
     out.json = json
     raise typer.Exit(doctor.run(out, data, database, backups))
+
+
+@commands.command("help", epilog="Examples: hkoji help move; hkoji help bot run")
+def help_(
+    context: typer.Context,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="A command; default: list all.", autocompletion=completion.commands),
+    ] = None,
+) -> None:
+    """Explain a command, as COMMAND --help does."""
+    raise typer.Exit(context.obj([*(command or ()), "--help"]))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hkoji.cli import completion
 from hkoji.cli.commands.arguments import (
     GAME_HELP,
     EditionName,
@@ -32,15 +33,30 @@ bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot 
 def play(
     game: Annotated[
         str | None,
-        typer.Argument(metavar="[GAME]", help="A game in progress, on this machine or a service.", show_default=False),
+        typer.Argument(
+            metavar="[GAME]",
+            help="A game in progress, on this machine or a service.",
+            show_default=False,
+            autocompletion=completion.prompt_games,
+        ),
     ] = None,
     bot: Annotated[
         str | None,
-        typer.Option("--bot", help="The opponent: a bot's name, or a program as in ./mybot.", show_default=False),
+        typer.Option(
+            "--bot",
+            help="The opponent: a bot's name, or a program as in ./mybot.",
+            show_default=False,
+            autocompletion=completion.bots,
+        ),
     ] = None,
     level: Annotated[
         str | None,
-        typer.Option("--level", help="beginner, easy (the default), normal or hard.", show_default=False),
+        typer.Option(
+            "--level",
+            help="beginner, easy (the default), normal or hard.",
+            show_default=False,
+            autocompletion=completion.levels,
+        ),
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Begin a new game, even if one is in progress.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the games against bots instead.")] = False,
@@ -69,8 +85,13 @@ def play(
 
 @commands.command(epilog="Examples: hkoji rules; hkoji rules geishas-road --lang it; hkoji rules --edition 2018-it")
 def rules(
-    game: Annotated[str | None, typer.Argument(metavar="[GAME]", help=GAME_HELP)] = None,
-    edition: Annotated[str | None, typer.Option("--edition", help="Use the terms and options of an edition.")] = None,
+    game: Annotated[
+        str | None, typer.Argument(metavar="[GAME]", help=GAME_HELP, autocompletion=completion.rulesets)
+    ] = None,
+    edition: Annotated[
+        str | None,
+        typer.Option("--edition", help="Use the terms and options of an edition.", autocompletion=completion.editions),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the editions instead.")] = False,
     json: Json = False,
     plain: Plain = False,
@@ -107,12 +128,20 @@ def bot_run(
         list[str] | None,
         typer.Argument(metavar="[-- PROGRAM...]", help="A program and its arguments.", show_default=False),
     ] = None,
-    bot: Annotated[str | None, typer.Option("--bot", help="A built-in bot, by its name.", show_default=False)] = None,
+    bot: Annotated[
+        str | None,
+        typer.Option("--bot", help="A built-in bot, by its name.", show_default=False, autocompletion=completion.bots),
+    ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Use one process for all moves: it reads and writes one line a move.")
     ] = False,
     interface: Annotated[
-        str, typer.Option("--interface", help="The program's input: json, or referee as in programming contests.")
+        str,
+        typer.Option(
+            "--interface",
+            help="The program's input: json, or referee as in programming contests.",
+            autocompletion=completion.one_of("json", "referee"),
+        ),
     ] = "json",
     timeout: Annotated[
         float | None,
@@ -145,8 +174,14 @@ def bot_list(json: Json = False) -> None:
 
 @commands.command(epilog="Examples: hkoji arena greedy random --games 1000; hkoji arena greedy random --export match")
 def arena(
-    bot: Annotated[str, typer.Argument(metavar="BOT", help="A bot, by its name.", show_default=False)],
-    other: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.", show_default=False)],
+    bot: Annotated[
+        str,
+        typer.Argument(metavar="BOT", help="A bot, by its name.", show_default=False, autocompletion=completion.bots),
+    ],
+    other: Annotated[
+        str,
+        typer.Argument(metavar="BOT", help="Its opponent.", show_default=False, autocompletion=completion.bots),
+    ],
     games: Annotated[int, typer.Option("--games", min=2, help="The number of games; each deal is played twice.")] = 100,
     seed: Annotated[
         str | None,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Plain, Source, client
+from hkoji.cli import completion
+from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Offline, Plain, Source, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -23,6 +24,7 @@ def audit(
             metavar="FILES|GAME",
             help="Log files, folders of *.jsonl, - for standard input; or one game.",
             show_default=False,
+            autocompletion=completion.games,
         ),
     ],
     key: Annotated[
@@ -55,7 +57,10 @@ def replay(
     eyes: Annotated[
         str,
         typer.Option(
-            "--eyes", metavar="WHOSE", help="Show what this player saw: host, guest, a name, spectator; or all."
+            "--eyes",
+            metavar="WHOSE",
+            help="Show what this player saw: host, guest, a name, spectator; or all.",
+            autocompletion=completion.eyes,
         ),
     ] = "all",
     step: Annotated[
@@ -110,12 +115,12 @@ def stats(
 
 
 @commands.command(epilog="Example: hkoji log 2714 | tail -n 1")
-def log(game: Game, json: Json = False) -> None:
+def log(game: Game, offline: Offline = False, json: Json = False) -> None:
     """Print the public log of a game, one JSON object per line."""
     from hkoji.cli.games import export
 
     out.json = json
-    export.log(client(), out, game)
+    export.log(client(), out, game, offline=offline)
 
 
 @commands.command(epilog="Example: hkoji export 2714 > game.jsonl")

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.language import translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.result_files import write_result
 from hkoji.client import Client
 from hkoji.errors import IllegalError
-from hkoji.log.line import format_log
+from hkoji.log.line import Line, format_log
 from hkoji.messages.text import tell
 
+if TYPE_CHECKING:
+    from hkoji.client.kept_game import KeptGame
 
-def log(client: Client, out: CommandOutput, game: str) -> None:
+
+def log(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
     """Prints the current public log, without receipts."""
-    with client.game(client.find(game)) as held:
-        lines = held.log()
-    out.lines(format_log(lines, receipts=False))
+
+    def ask() -> tuple[Line, ...]:
+        with client.game(client.find(game)) as held:
+            return held.log()
+
+    def show(lines: tuple[Line, ...]) -> None:
+        out.lines(format_log(lines, receipts=False))
+
+    def show_kept() -> list[KeptGame]:
+        kept = client.kept_game(client.find(game, offline=True))
+        show(kept.lines)
+        return [kept]
+
+    ask_or_keep(out, ask, show, show_kept, offline=offline)
 
 
 def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None:

@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
+from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
-_STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
+if TYPE_CHECKING:
+    from hkoji.client import Client
+    from hkoji.client.kept_game import KeptGame
+
+STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
 
 
-def games(client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None) -> None:
+def games(
+    client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None, offline: bool = False
+) -> None:
     """Lists the player's games, or everybody's."""
     if status not in (None, "open", "playing", "finished"):
         raise UsageError(
             tell("there is no status {status!r}", status=shorten(status)), hint=tell("one of open, playing, finished")
         )
-    found = client.games(everybody=everybody, status=status)
-    _listing(client, out, found, tell("No games. Open one with: hkoji new"))
+    none = tell("No games. Open one with: hkoji new")
+    if everybody:
+        if offline:
+            raise UsageError(
+                tell("everybody's games are not kept here"), hint=tell("leave --offline out, or --open and --all")
+            )
+        _listing(client, out, client.games(everybody=True, status=status), none)
+        return
+    _own(client, out, lambda: client.games(status=status), none, offline=offline, status=status)
 
 
-def waiting(client: Client, out: CommandOutput) -> None:
+def waiting(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
     """Lists the games that wait for the player."""
-    _listing(client, out, client.waiting(), tell("No game waits for you."))
+    _own(client, out, client.waiting, tell("No game waits for you."), offline=offline, waiting=True)
+
+
+def _own(
+    client: Client,
+    out: CommandOutput,
+    ask: Callable[[], list[dict[str, Any]]],  # Any: JSON
+    none: str,
+    *,
+    offline: bool,
+    waiting: bool = False,
+    status: str | None = None,
+) -> None:
+    """Lists the player's games: what `ask` returns, or those that are kept here."""
+
+    def show_kept() -> list[KeptGame]:
+        kept = client.kept_games(waiting=waiting, status=status)
+        _listing(client, out, [each.summary for each in kept], tell("No such game is kept here."))
+        return kept
+
+    ask_or_keep(out, ask, lambda found: _listing(client, out, found, none), show_kept, offline=offline)
 
 
 def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], empty: str) -> None:  # Any: JSON
@@ -42,7 +76,7 @@ def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], em
                 (
                     each["game"][:8],
                     each["ruleset"]["name"],
-                    translate(_STATUS.get(each["status"], each["status"])),
+                    translate(STATUS.get(each["status"], each["status"])),
                     each["host"] or "",
                     each["guest"] or "",
                     str(each["round"] or ""),

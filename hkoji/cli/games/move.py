@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hkoji.cli.games.show import position_json, show_position
-from hkoji.cli.input import confirm, read_input
+from hkoji.cli.input import confirm, read_input, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.settings import deck_for, deck_is_standard
@@ -85,10 +85,10 @@ def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
         out.say(tell("Signed, not sent. Send it with: hkoji submit FILE"))
 
 
-def submit(client: Client, out: CommandOutput, file: str, server: str | None) -> None:
+def submit(client: Client, out: CommandOutput, file: str, server: str | None, origin: str | None) -> None:
     """Sends a signed move."""
     submission = parse_submission(read_input(out, file, MAX_SUBMISSION_BYTES))
-    lines = client.submit(submission, server)
+    lines = with_origin(out, origin, lambda confirmed: client.submit(submission, server, confirmed))
     receipt = lines[0].receipt
     assert receipt is not None
     entry = submission.entry

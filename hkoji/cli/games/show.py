@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from hkoji.cli.output import CommandOutput, EncodedResult
+from hkoji.cli.games.offline import ask_or_keep
+from hkoji.cli.output import CommandOutput, EncodedResult, Result
 from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
 from hkoji.game.course import Stage
 
+if TYPE_CHECKING:
+    from hkoji.client.kept_game import KeptGame
 
-def show(client: Client, out: CommandOutput, game: str) -> None:
+
+def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
     """Shows a game's board."""
-    with client.game(client.find(game)) as held:
-        position = held.current()
-    show_position(out, position)
+
+    def ask() -> Position:
+        with client.game(client.find(game)) as held:
+            return held.current()
+
+    def show_kept() -> list[KeptGame]:
+        kept = client.kept_game(client.find(game, offline=True))
+        _show(out, kept.position, lambda: {**position_json(kept.position), **kept.age})
+        return [kept]
+
+    ask_or_keep(out, ask, lambda position: show_position(out, position), show_kept, offline=offline)
 
 
 def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
@@ -26,6 +39,10 @@ def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -
 
 def show_position(out: CommandOutput, position: Position) -> None:
     """Shows a board; with `--json` a position for programs."""
+    _show(out, position, lambda: position_json(position))
+
+
+def _show(out: CommandOutput, position: Position, value: Callable[[], Result]) -> None:
     deck_for(position.course.setup.ruleset.name)
 
     def text() -> str:
@@ -33,14 +50,14 @@ def show_position(out: CommandOutput, position: Position) -> None:
 
         return draw(position, out.style)
 
-    out.result(lambda: position_json(position), text)
+    out.result(value, text)
 
 
 _encoded: dict[str, tuple[Position, EncodedResult]] = {}
 
 
 def position_json(position: Position) -> EncodedResult:
-    """Returns a position for programs. docs/cli.md, "JSON"."""
+    """Returns a position for programs. docs/json.md."""
     # A batch often shows a game in which nothing has happened: then the client returns the same object again.
     game = position.course.setup.game
     held = _encoded.get(game)

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from hkoji.cli.language import _
-from hkoji.cli.output import CommandOutput, encode
+from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
 from hkoji.client.watching import WatchedEntry
@@ -35,12 +35,15 @@ def watch(client: Client, out: CommandOutput, game: str | None, after: int | Non
 
 def _tell(out: CommandOutput, happened: Iterable[WatchedEntry]) -> None:
     for each in happened:
-        sys.stdout.write((encode(happened_json(each)) if out.json else happened_text(each, out)) + "\n")
+        if out.json:
+            out.line(happened_json(each))
+        else:
+            sys.stdout.write(happened_text(each, out) + "\n")
         sys.stdout.flush()
 
 
 def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
-    """Returns an entry that has arrived, for programs. docs/cli.md, "JSON"."""
+    """Returns an entry that has arrived, for programs. docs/json.md."""
     step, seat = happened.step, happened.position.seat
     course = step.course
     action = next((event.action for event in step.events if isinstance(event, DECISIONS)), None)

@@ -45,7 +45,7 @@ def show_list(out: CommandOutput) -> None:
 
 
 def edition_json(edition: Edition) -> dict[str, Any]:  # Any: JSON
-    """An edition for programs. docs/cli.md, "JSON"."""
+    """An edition for programs. docs/json.md."""
     return {
         "edition": edition.name,
         "ruleset": edition.ruleset,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hkoji.cli.input import read_code, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Home
@@ -66,9 +67,10 @@ def whoami(client: Client, out: CommandOutput) -> None:
     )
 
 
-def register(client: Client, out: CommandOutput, server: str) -> None:
-    """Registers the player at a service, which becomes the default one."""
-    service = client.register(server)
+def register(client: Client, out: CommandOutput, server: str, origin: str | None, code: str | None) -> None:
+    """Registers the player at a service, which becomes the default one. The code `-` is read from standard input."""
+    given = read_code(out) if code == "-" else code
+    service = with_origin(out, origin, lambda confirmed: client.register(server, confirmed, given))
     identity = client.identity
     value = {
         "name": identity.name,

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
-from hkoji.cli.input import confirm, read_input, unconfirmed
+from hkoji.cli.input import confirm, read_code, read_input, unconfirmed, with_origin
 from hkoji.cli.language import _
-from hkoji.cli.output import CommandOutput
-from hkoji.cli.terminal import read_secret
+from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.client import Client
 from hkoji.client.key_changes import RevokedKey
 from hkoji.errors import MalformedError, UsageError
@@ -28,6 +27,15 @@ class RevokeOptions(NamedTuple):
     file: str | None
     prepare: bool
     fingerprint: str | None
+    yes: bool
+
+
+class RecoverOptions(NamedTuple):
+    """The options of `recover`: the service's address, its origin if that is another one, a key file, consent."""
+
+    server: str
+    origin: str | None
+    key: Path | None
     yes: bool
 
 
@@ -67,7 +75,7 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     else:
         revocation = client.keys.revocation(client.server, _own(client, wish.fingerprint))
     if wish.prepare:
-        out.lines(json.dumps(revocation._asdict()) + "\n")
+        out.lines(encode(versioned(revocation._asdict())) + "\n")
         return
     question = _("Revoke the key? It can never be used again, and you lose your logins.")
     confirm(out, question, tell("not revoked"), yes=wish.yes)
@@ -83,18 +91,15 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     )
 
 
-def recover(client: Client, out: CommandOutput, name: str, server: str, key: Path | None, *, yes: bool) -> None:
+def recover(client: Client, out: CommandOutput, name: str, wish: RecoverOptions) -> None:
     """Gets the player's name back with a new key and the operator's code, which a terminal asks for."""
-    from hkoji.client.transport import parse_url
-
-    if sys.stdin.isatty() and not out.keep:
-        code = read_secret(_("Code from the operator: "))
-    else:
-        if not yes:
-            raise unconfirmed()
-        code = read_input(out, "-", 1024).decode("ascii", "replace")
-    identity = client.keys.recover(name, parse_url(server), code.strip(), key)
-    lost = [each.fingerprint for each in client.service(server).pins.every.get(name, ())[1:]]
+    if not wish.yes and (out.keep or not sys.stdin.isatty()):
+        raise unconfirmed()
+    service = client.service(wish.server)
+    # Before the code is read: whoever has it can give the name to a key of their own.
+    origin = with_origin(out, wish.origin, service.meet).origin
+    identity = client.keys.recover(name, service.url, read_code(out), wish.key, origin)
+    lost = [each.fingerprint for each in service.pins.every.get(name, ())[1:]]
     out.result(
         {"name": name, "key": identity.key.text, "fingerprint": identity.key.fingerprint, "lost": lost},
         lambda: _(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,38 @@ def revoke(out: CommandOutput, name: str, data: Path | None, database: str | Non
             code=code,
         ),
     )
+
+
+def invite(out: CommandOutput, uses: int, days: int | None, data: Path | None, database: str | None) -> None:
+    """Makes a code for new players and shows it."""
+    made = service_function("admin").invite(data, uses, days, database=database)
+    out.result(
+        made,
+        lambda: _n(
+            "With this code {n} new player can register, until {expires}:\n"
+            "{code}\n"
+            "They run: hkoji register --server {origin} --code {code}",
+            "With this code {n} new players can register, until {expires}:\n"
+            "{code}\n"
+            "They run: hkoji register --server {origin} --code {code}",
+            uses,
+            expires=made["expires"],
+            code=made["code"],
+            origin=made["origin"] or "URL",
+        ),
+    )
+
+
+def tidy(out: CommandOutput, data: Path | None, database: str | None) -> None:
+    """Removes what is no longer needed and shows how much that was."""
+    made = service_function("admin").tidy(data, database)
+    rows = (
+        (_("offers that were not opened"), made["offers"]),
+        (_("expired logins"), made["logins"]),
+        (_("expired login challenges"), made["challenges"]),
+        (_("expired codes"), made["codes"]),
+    )
+    out.result(made, lambda: f"{_('Removed:')}\n{_table(rows)}")
 
 
 def backup(out: CommandOutput, target: Path, data: Path | None, database: str | None) -> None:
@@ -112,15 +145,26 @@ def stats(out: CommandOutput, data: Path | None, database: str | None) -> None:
         (_("players"), value["players"]),
         (_("earlier keys"), value["earlier_keys"]),
         (_("logins"), value["logins"]),
+        (_("codes"), value["codes"]),
         (_("size"), size(value["bytes"])),
         *(((_("of it unused"), size(value["free_bytes"])),) if value["free_bytes"] is not None else ()),
     )
+    out.result(value, lambda: _table(rows))
+
+
+def _table(rows: Sequence[tuple[str, object]]) -> str:
     width = max(len(name) for name, _count in rows)
-    out.result(value, lambda: "\n".join(f"{name:{width}}  {count}" for name, count in rows))
+    return "\n".join(f"{name:{width}}  {count}" for name, count in rows)
 
 
 def _status(name: str) -> str:
-    names = {"offered": _("offered, not opened"), "open": _("open"), "playing": _("playing"), "finished": _("finished")}
+    names = {
+        "offered": _("offered, not opened"),
+        "open": _("open"),
+        "playing": _("playing"),
+        "finished": _("finished"),
+        "cancelled": _("cancelled"),
+    }
     return names.get(name, name)
 
 

@@ -81,7 +81,7 @@ class Move(_MoveFields, EntryBody):
             FaceDown(entry.seq, part, seat, state.round, commit, group.counts)
             for part, (group, commit) in enumerate(zip(hidden, self.commit, strict=True))
         )
-        return course._replace(state=applied, face_down=face_down).advance(knowledge, (event,))
+        return course.advance(knowledge, (event,), applied, face_down)
 
 
 class RevealBody(NamedTuple("RevealBody", [("openings", tuple[Opening, ...])]), EntryBody):
@@ -111,4 +111,4 @@ class RevealBody(NamedTuple("RevealBody", [("openings", tuple[Opening, ...])]), 
             events.append(Reveal(seat, cards[seat]))
             state = state.apply(events[-1])
         left = tuple(card for card in course.face_down if card not in due)
-        return course._replace(state=state, face_down=left).advance(knowledge, tuple(events))
+        return course.advance(knowledge, tuple(events), state, left)

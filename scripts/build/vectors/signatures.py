@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 from scripts.build.vectors.entries import entry
-from scripts.build.vectors.formulas import Vector, armor, blob, encode64, key_text, public, sign
+from scripts.build.vectors.formulas import Vector, armor, blob, encode64, key_text, public, secret, sign, signed_data
 from tests.support.curve import FIELD, NEUTRAL, ORDER, encode_point
+from tests.support.signers import SignedBytes, craft, holds, torsion
 
 
 def signatures() -> Vector:
@@ -35,6 +39,8 @@ def signatures() -> Vector:
     add("a changed bit in S", good[:-1] + bytes([good[-1] ^ 1]))
     raised = (int.from_bytes(good[-32:], "little") + ORDER).to_bytes(32, "little")
     add("S is not below the order of the group", good[:-32] + raised, lax=True)
+    for reason, crafted, lax in _crafted(signed_data(ours, text)):
+        add(reason, blob(crafted.public, ours, crafted.signature), raw=crafted.public, lax=lax)
     add("the hash is sha256", sign("alice", ours, text, "sha256"), lax=True)
     add("the reserved field is not empty", sign("alice", ours, text, reserved=b"x"))
     add("the reserved field is not empty, and not signed", blob(key, ours, good[-64:], reserved=b"x"), lax=True)
@@ -48,3 +54,16 @@ def signatures() -> Vector:
     ):
         add(reason, blob(weak, ours, encode_point(NEUTRAL) + bytes(32)), raw=weak, lax=True)
     return {"signatures": found}
+
+
+def _crafted(data: bytes) -> Iterator[tuple[str, SignedBytes, bool]]:
+    """Signatures that only the holder of a key can make: why they do not verify, and whether some accept them."""
+    point = torsion()
+    make = partial(craft, secret("alice"), data)
+    yield "R is the neutral point", make(nonce=0), True
+    yield "R is a point of order 8", make(nonce=0, beside_r=point), False
+    yield "a point of order 8 is added to R: it holds only with the cofactor", make(nonce=1, beside_r=point), False
+    keyed = [make(nonce=nonce, beside_key=point) for nonce in range(1, 100)]
+    yield "", next(filter(holds, keyed)), False
+    reason = "a point of order 8 is added to the key: it holds only with the cofactor"
+    yield reason, next(each for each in keyed if not holds(each)), False

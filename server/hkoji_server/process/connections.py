@@ -3,27 +3,35 @@
 uvicorn closes a connection that is idle after an answer. But it waits for ever for the rest of a request and for a
 client that does not read, and it keeps any number of headers. Here a request must be complete some seconds after its
 beginning, its address and headers have a maximal size, the client must read its answer, and a process has a maximal
-number of connections. Refusals are problem documents too.
+number of connections, of which one address has only a share. Refusals are problem documents too, and end the
+connection. A trusted proxy is not limited by its address: it has the connections of all its clients.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from hkoji_server.service.rate_limits import PlacesOfAddresses, counted_name
+
 MOST_HEAD: Final = 32_768
-"""The most bytes of a request outside its body. The largest stream cursor has about 7,400."""
+"""The most bytes of a request outside its body. The largest stream cursor has about 10,300."""
 
 _KINDS: Final = {
     400: ("invalid", "it is not an HTTP request"),
     408: ("too-slow", "the request was not complete in time; nothing was changed"),
+    429: ("too-many-requests", "too many connections from this address; nothing was changed"),
     431: ("too-large", f"address and headers of the request are larger than {MOST_HEAD} bytes; nothing was changed"),
     503: ("too-busy", "the service has reached its limit of connections; nothing was changed"),
 }
+_RETRY_AFTER: Final = (429, 503)
+"""The refusals after which a client may try again a little later."""
 
 
 class _TooLargeError(Exception):
@@ -35,6 +43,10 @@ class GuardedConnection(HttpToolsProtocol):
 
     most: int = 10_000
     patience: float = 20.0
+    places: PlacesOfAddresses = PlacesOfAddresses(0)
+
+    _place: str | None = None
+    """The address for which this connection is counted; None if it is not counted."""
 
     _since: float | None = None
     """When the unfinished request began; for a new connection, when the connection was made."""
@@ -55,6 +67,30 @@ class GuardedConnection(HttpToolsProtocol):
         self._since = self.loop.time()
         if len(self.connections) > self.most:
             self._refuse(503)
+        elif not self._take_place():
+            self._refuse(429)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Handles the end of the connection."""
+        super().connection_lost(exc)
+        place, self._place = self._place, None
+        if place is not None:
+            self.places.leave(place)
+
+    @staticmethod
+    def is_proxy(address: str) -> bool:  # noqa: ARG004 # subclasses know their proxies
+        """Returns whether an address is a trusted proxy's."""
+        return False
+
+    def _take_place(self) -> bool:
+        address = self.client[0] if self.client else ""
+        if self.is_proxy(address):
+            return True
+        name = counted_name(address)
+        if not self.places.take(name):
+            return False
+        self._place = name
+        return True
 
     def data_received(self, data: bytes) -> None:
         """Handles a piece of what the client sends."""
@@ -125,7 +161,11 @@ class GuardedConnection(HttpToolsProtocol):
         value: dict[str, Any] = {"type": f"/problems/{code}", "title": title, "status": status}
         body = json.dumps({**value, "detail": detail, "code": code}).encode()
         lines = [f"HTTP/1.1 {status} {title}", "content-type: application/problem+json", "cache-control: no-store"]
-        lines += [f"content-length: {len(body)}", "connection: close", *(("retry-after: 5",) if status == 503 else ())]
+        lines += [
+            f"content-length: {len(body)}",
+            "connection: close",
+            *(("retry-after: 5",) if status in _RETRY_AFTER else ()),
+        ]
         cycle = self.cycle
         # The refusal must not be written into the answer to an earlier request, which may not be complete yet.
         if not self.pipeline and (
@@ -135,6 +175,31 @@ class GuardedConnection(HttpToolsProtocol):
         self.transport.close()
 
 
-def connection_class(most: int, patience: float) -> type[GuardedConnection]:
-    """Returns the class of connections of a process."""
-    return type("GuardedConnection", (GuardedConnection,), {"most": most, "patience": patience})
+def connection_class(
+    most: int, patience: float, *, of_address: int, proxies: Collection[str]
+) -> type[GuardedConnection]:
+    """Returns the class of connections of a process: at most `most`, and `of_address` of one address (0: any number).
+
+    `proxies` are the addresses and networks of trusted proxies, which may have any number.
+    """
+    members = {
+        "most": most,
+        "patience": patience,
+        "places": PlacesOfAddresses(of_address),
+        "is_proxy": staticmethod(_within(proxies)),
+    }
+    return type("GuardedConnection", (GuardedConnection,), members)
+
+
+def _within(networks: Collection[str]) -> Callable[[str], bool]:
+    """Returns a function that says whether an address is in one of the networks."""
+    parsed = [ipaddress.ip_network(each) for each in networks]
+
+    def is_within(address: str) -> bool:
+        try:
+            found = ipaddress.ip_address(address.partition("%")[0])
+        except ValueError:
+            return False
+        return any(found in network for network in parsed)
+
+    return is_within if parsed else lambda _: False

@@ -23,7 +23,7 @@ from hkoji.errors import StorageError
 from hkoji.log.canonical import is_origin
 from hkoji.messages.text import tell
 from hkoji_server.process.connections import GuardedConnection, connection_class
-from hkoji_server.settings import Settings
+from hkoji_server.settings import Settings, cap_of_address
 
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
 
@@ -132,7 +132,13 @@ def run(
 
     `ready` is called when it serves, `tick` once a second with the number of connections.
     """
-    given: dict[str, Any] = {"http": connection_class(settings.max_connections, settings.request_timeout)}
+    connection = connection_class(
+        settings.max_connections,
+        settings.request_timeout,
+        of_address=cap_of_address(settings.max_address_connections, settings.max_connections),
+        proxies=settings.proxies,
+    )
+    given: dict[str, Any] = {"http": connection}
     config = uvicorn.Config(
         app,
         log_config=None,

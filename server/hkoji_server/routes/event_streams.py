@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from hkoji.errors import HkojiError, MalformedError
 from hkoji.messages.text import tell
 from hkoji_server.routes import models
-from hkoji_server.routes.players import logged_in
+from hkoji_server.routes.players import client_address, logged_in
 from hkoji_server.routes.problems import problem, problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
@@ -60,7 +60,7 @@ class LongPoll(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Waits, then answers."""
         try:
-            self._hub.join(self._waiter)
+            self._hub.join(self._waiter, client_address(scope))
         except HkojiError as error:
             await problem(error)(scope, receive, send)
             return
@@ -92,7 +92,7 @@ class EventStream(EventSourceResponse):
             await send({"type": "http.response.body", "body": data, "more_body": more})
 
         try:
-            self._hub.join(follower)
+            self._hub.join(follower, client_address(scope))
         except HkojiError as error:
             await problem(error)(scope, receive, send)
             return

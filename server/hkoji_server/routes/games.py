@@ -17,14 +17,25 @@ from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
+from hkoji_server.settings import Registration
 from hkoji_server.store import contract
+from hkoji_server.store.game_lists import cursor_of
 
 Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}$", description="`next` of the page before")]
+Cursor = Annotated[
+    str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?$", description="`next` of the page before")
+]
 
 
 def make_games_router(
-    players: Players, games: Games, store: contract.Store, sources: ClockAndEntropy, *, origin: str, key: str
+    players: Players,
+    games: Games,
+    store: contract.Store,
+    sources: ClockAndEntropy,
+    *,
+    origin: str,
+    key: str,
+    registration: Registration,
 ) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
@@ -33,12 +44,13 @@ def make_games_router(
 
     @router.get("/service", response_model=models.ServiceModel, tags=["service"])
     async def service() -> Any:
-        """The service's name, version and key."""
+        """The service's name, version and key, and who may register."""
         return {
             "name": "hkoji",
             "version": __version__,
             "origin": origin,
             "key": key,
+            "registration": registration,
             "rulesets": sorted(RULESETS),
             "time": sources.at(),
         }
@@ -63,7 +75,7 @@ def make_games_router(
         limit: Limit = 50,
         after: Cursor = None,
     ) -> Any:
-        """Games, newest first."""
+        """Games, newest first; with `player` those that go on, then invitations, then finished ones."""
         query = contract.Query(status=status, player=player, prefix=prefix, limit=limit, after=after)
         return await _page(query)
 
@@ -75,14 +87,16 @@ def make_games_router(
         limit: Limit = 50,
         after: Cursor = None,
     ) -> Any:
-        """The caller's games; with `waiting`, only those that wait for the caller's entry or for the caller to join."""
+        """The caller's games that go on, then invitations, then finished games; each newest first.
+
+        With `waiting` only those that wait for the caller's entry or for the caller to join.
+        """
         query = contract.Query(status=status, player=player, waiting=waiting, limit=limit, after=after)
         return await _page(query)
 
     async def _page(query: contract.Query) -> Response:
         found = await store.games(query)
-        last = found[-1] if len(found) == query.limit else None
-        cursor = f"{last.created}~{last.game}" if last else None
+        cursor = cursor_of(query, found[-1]) if len(found) == query.limit else None
         return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, NO_STORE)
 
     @router.get(

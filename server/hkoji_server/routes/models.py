@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, format_line, format_signed
 from hkoji_server.service.view_cache import OwnView
+from hkoji_server.settings import Registration
 from hkoji_server.store.contract import GameSummary, Player, RetiredKey
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
-Status = Literal["open", "playing", "finished"]
+Status = Literal["open", "playing", "finished", "cancelled"]
 After = Annotated[int, Query(ge=-1, le=2**31, description="Only entries after the one with this number")]
 Wait = Annotated[int, Query(ge=0, description="Wait for a new entry for this many seconds, at most 60")]
 
@@ -91,6 +92,9 @@ class ServiceModel(_Model):
     version: str
     origin: str
     key: str
+    registration: Registration = Field(
+        description="Who may register: anyone, those with a code from the operator, nobody"
+    )
     rulesets: list[str]
     time: str
 
@@ -99,6 +103,12 @@ class NewKeyRequest(Signed):
     """A replacement of a key: `sig` is by the new key, `old_sig` by the old one."""
 
     old_sig: str = Field(max_length=2048)
+
+
+class RegistrationRequest(Signed):
+    """A signed registration, with the operator's code where one is needed."""
+
+    code: str | None = Field(default=None, max_length=256)
 
 
 class RecoveryRequest(Signed):
@@ -152,7 +162,7 @@ class ResultModel(_Model):
     """How a game ended."""
 
     reason: str
-    winner: int | None
+    winner: int | None = Field(description="The winning seat; null for a shared win and for a cancelled game")
 
 
 class SummaryModel(_Model):

@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.types import Scope
 
 from hkoji_server.routes import models
 from hkoji_server.routes.problems import problem_responses
@@ -15,6 +16,12 @@ from hkoji_server.store import contract
 
 NO_STORE: Final = {"Cache-Control": "no-store"}
 BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
+
+
+def client_address(scope: Scope) -> str | None:
+    """Returns the address of the client; behind a trusted proxy, the one that the proxy names."""
+    client = scope.get("client")
+    return client[0] if client else None
 
 
 def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
@@ -44,9 +51,10 @@ def make_players_router(players: Players, keys: PlayerKeys, store: contract.Stor
         },
         tags=["players"],
     )
-    async def register(signed: models.Signed) -> Any:
+    async def register(signed: models.RegistrationRequest, request: Request) -> Any:
         """Registers a name and key by a self-signed registration."""
-        player, new = await players.register(signed.text, signed.sig)
+        address = client_address(request.scope)
+        player, new = await players.register(signed.text, signed.sig, code=signed.code, address=address)
         return JSONResponse(await answer(player), 201 if new else 200)
 
     @router.get(

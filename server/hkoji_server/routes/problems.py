@@ -34,6 +34,7 @@ STATUS: Final[dict[type[errors.HkojiError], int]] = {
     errors.ExistsError: 409,
     errors.NotYourTurnError: 409,
     errors.GameOverError: 409,
+    errors.TooManyGamesError: 409,
     errors.TooLargeError: 413,
     errors.IllegalError: 422,
     errors.TooManyError: 429,
@@ -161,6 +162,8 @@ def answer(status: int, code: str, detail: str, hint: str, members: dict[str, An
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after" in members:
         headers["Retry-After"] = str(members["retry_after"])
+        # A client over a limit does not keep its connection, which is a limited place too.
+        headers["Connection"] = "close"
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 
@@ -169,7 +172,7 @@ def validation_problem(error: RequestValidationError) -> JSONResponse:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     detail = f"{shorten(place)}: {shorten(str(first['msg']), 160)}"
-    return answer(400, "invalid", detail, "see /docs for what this takes", {})
+    return answer(400, "invalid", detail, "see /openapi.json for what this takes", {})
 
 
 def http_problem(error: HTTPException) -> JSONResponse:

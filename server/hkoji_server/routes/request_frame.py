@@ -22,12 +22,10 @@ _HEADERS: Final = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-_NO_PAGE: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 _HTTPS_ONLY: Final = (b"strict-transport-security", b"max-age=31536000")
 _UNSTORED: Final = (b"cache-control", b"no-store")
-_PAGES: Final = ("/docs", "/redoc")
-"""The API's documentation is the only page; it loads its own scripts."""
 
 
 class RequestFrame:
@@ -40,8 +38,7 @@ class RequestFrame:
     def __init__(self, app: ASGIApp, *, secure: bool, logged: bool) -> None:
         self._app = app
         self._logged = logged
-        self._page = (*_HEADERS, _HTTPS_ONLY) if secure else _HEADERS
-        self._other = (*self._page, _NO_PAGE)
+        self._headers = (*_HEADERS, _HTTPS_ONLY) if secure else _HEADERS
         # Request numbers must differ but need not be secret, so the system is not asked for randomness each time. They
         # do not come from the service's own randomness, because tests replace it. A client can neither choose them nor
         # count requests by them.
@@ -62,7 +59,7 @@ class RequestFrame:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = list(message["headers"])
-                headers.extend(self._page if scope["path"].startswith(_PAGES) else self._other)
+                headers.extend(self._headers)
                 headers.append((NUMBER, number.encode()))
                 for name, _ in headers:
                     if name == b"cache-control":

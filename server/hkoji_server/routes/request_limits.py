@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji.errors import TooLargeError, TooManyError
 from hkoji_server.routes.game_log import ONLY_REPEATS
+from hkoji_server.routes.players import client_address
 from hkoji_server.routes.problems import answer, problem
 from hkoji_server.service.rate_limits import RateLimits
 
@@ -90,8 +91,7 @@ class AddressLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
         if scope["type"] == "http" and scope["path"] not in _FREE:
-            client = scope.get("client")
-            address = client[0] if client else None
+            address = client_address(scope)
             try:
                 await self._limits.admit_address(address)
             except TooManyError as error:

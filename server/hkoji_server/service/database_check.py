@@ -88,6 +88,9 @@ def check_players(database: Maintenance) -> CheckTally:
     faults = [DatabaseFault("database", "", line) for line in database.damage()]
     if strays := database.strays():
         faults.append(DatabaseFault("database", "", tell("{rows} rows belong to no game", rows=strays)))
+    if codes := database.codes_of_nobody():
+        wrong = tell("{rows} codes belong to no player or allow nothing", rows=codes)
+        faults.append(DatabaseFault("database", "", wrong))
     players = 0
     for player in database.players():
         players += 1

@@ -19,9 +19,9 @@ from hkoji_server.store.contract import Append, GameSummary
 
 
 class Decision:
-    """The decision on a submission; `key` is the author's. A call asks the referee, and returns what to append.
+    """The decision on a submission for `game`; `key` is the author's.
 
-    A second call returns the result of the first.
+    A call asks the referee, and returns what to append. A second call returns the result of the first.
     """
 
     def __init__(
@@ -32,6 +32,7 @@ class Decision:
         self._signer = signer
         self._at = at
         self.key = key
+        self.game = submission.entry.game
         self._accepted: referee.Accepted | None = None
 
     def __call__(self) -> Append:
@@ -57,6 +58,7 @@ def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str
         openings=accepted.refereed.openings[len(before.openings) :],
         summary=summarise(accepted.refereed, created=""),
         outline=_outline(before.course) != _outline(accepted.refereed.course),
+        opens=before.course.stage is Stage.OPEN,
         key=key,
     )
 

@@ -4,6 +4,10 @@ A client keeps its position as a text and sends it back. Then no entry is sent t
 happened in between. The cursor keeps a game for some time after its end (`_MARGIN`), because games with unsent entries
 are found by the time of their end. A clock that is wrong by less than that does no harm.
 
+Anyone may invite anyone. So the games that a player has opened or joined are followed whatever the number of
+invitations, and of those the newest. Between two readings of the player's list all new games are followed; if they are
+too many, the list is read soon, and what it no longer has makes room.
+
 Games have no common order or number, so a position in all of them is a position in each. The cursor packs them all: for
 each game the beginning of its id and the number of the last entry sent. The service stores no position. A forged cursor
 only gives its sender fewer or more entries, which are public anyway.
@@ -24,10 +28,15 @@ from hkoji.errors import ConflictError, MalformedError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub, news_of
-from hkoji_server.store.contract import Store
+from hkoji_server.store.contract import GamePlace, Store
 
 MOST_GAMES: Final = 500
-_MOST_CHARACTERS: Final = 40 * MOST_GAMES
+"""How many games that a player has opened or joined a client follows."""
+MOST_INVITATIONS: Final = 100
+"""How many invitations it follows beside them."""
+_MOST_SEEN: Final = MOST_GAMES + 2 * MOST_INVITATIONS
+"""How many games it follows until it reads the list again. A reading leaves room for new ones."""
+_MOST_CHARACTERS: Final = 30 * _MOST_SEEN
 _ID_BYTES: Final = 8
 _SEQ_BYTES: Final = 3
 _ITEM: Final = _ID_BYTES + _SEQ_BYTES
@@ -126,7 +135,7 @@ class GameFollower(StreamFollower):
 
 
 class PlayerFollower(StreamFollower):
-    """Follows the newest `MOST_GAMES` running games of a player, from `cursor` on or from now."""
+    """Follows the games of a player that go on, and the newest invitations, from `cursor` on or from now."""
 
     __slots__ = ("_checked", "_cursor", "_ended", "_hub", "_since", "_sources", "_store", "_suspected", "player")
 
@@ -149,7 +158,7 @@ class PlayerFollower(StreamFollower):
         cursor, self._cursor = self._cursor, None
         self._checked = asyncio.get_running_loop().time()
         self._since = cursor.since if cursor else self._sources.at(-_MARGIN)
-        for game, place in (await self._store.places(self.player, self._since, MOST_GAMES)).items():
+        for game, place in (await self._places()).items():
             sent = cursor.of(game) if cursor else place.seq
             seen = -1 if sent is None else sent
             if place.over and seen >= place.seq:
@@ -162,9 +171,11 @@ class PlayerFollower(StreamFollower):
         """Yields the entries that came since the cursor, game by game."""
         for game in sorted(self.stale):
             self.stale.discard(game)
-            after = self.seen[game]
+            after = self.seen.get(game)
+            if after is None:
+                continue
             news = news_of(game, after, await self._store.written(game, after))
-            if news:
+            if news and game in self.seen:
                 self._take(news)
                 yield news
 
@@ -179,9 +190,16 @@ class PlayerFollower(StreamFollower):
             self._take(news)
 
     def hint(self, game: str) -> None:
-        """Follows `game` if it is new to this client. The hub itself notes new entries of games that it follows."""
-        if game not in self.seen and len(self.seen) < MOST_GAMES:
+        """Follows `game` if it is new to this client, or has the list read soon if there is no room.
+
+        The hub itself notes new entries of games that it follows.
+        """
+        if game in self.seen:
+            return
+        if len(self.seen) < _MOST_SEEN:
             self._hub.watch(self, game, -1)
+        else:
+            self._suspected = True
 
     async def check(self, *, suspected: bool) -> None:
         """Reads the player's list if it is due: at intervals, and sooner if the list may have changed."""
@@ -193,7 +211,13 @@ class PlayerFollower(StreamFollower):
         self._checked, self._suspected = now, False
         began = self._sources.at(-_MARGIN)
         behind = False
-        for game, place in (await self._store.places(self.player, self._since, MOST_GAMES)).items():
+        before = tuple(self.seen)
+        places = await self._places()
+        if len(self.seen) >= _MOST_SEEN:
+            for game in before:
+                if game not in places:
+                    self._drop(game)
+        for game, place in places.items():
             if game not in self.seen:
                 self.hint(game)
                 behind = True
@@ -205,6 +229,16 @@ class PlayerFollower(StreamFollower):
             self._since = began
             for game in [game for game, at in self._ended.items() if at < began]:
                 del self._ended[game], self.seen[game]
+
+    async def _places(self) -> Mapping[str, GamePlace]:
+        return await self._store.places(self.player, self._since, MOST_GAMES, MOST_INVITATIONS)
+
+    def _drop(self, game: str) -> None:
+        """Ends the following of a game, and forgets the position in it."""
+        self._hub.unwatch(self, game)
+        self.stale.discard(game)
+        self._ended.pop(game, None)
+        del self.seen[game]
 
     def _take(self, news: tuple[News, ...]) -> None:
         for each in news:

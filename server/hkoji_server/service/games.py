@@ -251,7 +251,10 @@ class Games:
     async def _refresh(self, refereed: referee.RefereedGame) -> referee.RefereedGame:
         game = refereed.course.setup.game
         history = await self._store.history(game, refereed.course.seq)
-        if history is None or not history.lines:
+        if history is None:  # the same
+            self._cache.pop(game, None)
+            raise NotFoundError(tell("game"), game)
+        if not history.lines:
             return refereed
         refereed = referee.catch_up(refereed, history.lines, history.secrets.openings)
         self._remember(refereed)
@@ -277,6 +280,9 @@ class Games:
         try:
             await self._store.append(decision)
         except StorageError:
+            raise
+        except NotFoundError:  # an offer that was removed because nobody had opened it
+            self._cache.pop(decision.game, None)
             raise
         except HkojiError:
             await self._verify_not_revoked(decision.key)

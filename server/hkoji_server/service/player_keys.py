@@ -7,7 +7,6 @@ a new key. The operator gives the code to the person whom they know to be the pl
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import sha256
 
 from hkoji.errors import MalformedError, NotFoundError
 from hkoji.log import sshsig
@@ -15,6 +14,7 @@ from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.statement import parse_new_key, parse_recovery, parse_revocation
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.operator_codes import digest_of, make_code
 from hkoji_server.service.players import verify_origin
 from hkoji_server.store.contract import Player, RetiredKey, Store
 
@@ -75,9 +75,7 @@ class PlayerKeys:
         for earlier in await self._store.retired_of(name):
             await self._store.revoke_key(replace(earlier, at=at, revoked=True))
         await self._store.revoke_key(RetiredKey(player.key, name, at, revoked=True))
-        code = self._sources.entropy(20).hex()
-        await self._store.allow_recovery(name, _digest(code), self._sources.at(self._code_lifetime))
-        return code
+        return (await make_code(self._store, self._sources, self._code_lifetime, name=name)).code
 
     async def recover(self, name: str, text: str, sig: str, code: str) -> Player:
         """Gives a player whose key is revoked the key that signed the statement. A repeated statement changes nothing.
@@ -94,7 +92,7 @@ class PlayerKeys:
         ):  # a registration may have the same text
             return before
         player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
-        await self._store.recover(player, _digest(code), self._sources.at())
+        await self._store.recover(player, digest_of(code), self._sources.at())
         return player
 
     async def _player(self, name: str) -> Player:
@@ -107,7 +105,3 @@ class PlayerKeys:
         if stated != name:
             raise MalformedError(tell("statement"), tell("it is not about the player in the address"))
         verify_origin(origin, self._origin)
-
-
-def _digest(code: str) -> str:
-    return sha256(code.encode()).hexdigest()

@@ -5,8 +5,6 @@ Nonces and tokens are stored as digests, so that a stolen database cannot be use
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 from hkoji.errors import ExistsError, ForbiddenError, LoginError, NotFoundError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -15,13 +13,11 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.operator_codes import digest_of
 from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.settings import Registration
 from hkoji_server.store.contract import Player, Store
 from hkoji_server.store.player_keys import verify_not_revoked
-
-
-def _digest(secret: str) -> str:
-    return sha256(secret.encode()).hexdigest()
 
 
 class Players:
@@ -35,6 +31,7 @@ class Players:
         origin: str,
         token_lifetime: int,
         challenge_lifetime: int,
+        registration: Registration = "open",
         limits: RateLimits | None = None,
     ) -> None:
         self._limits = limits or RateLimits()
@@ -43,12 +40,16 @@ class Players:
         self._origin = origin
         self._token_lifetime = token_lifetime
         self._challenge_lifetime = challenge_lifetime
+        self._registration = registration
 
-    async def register(self, text: str, sig: str) -> tuple[Player, bool]:
-        """Registers the name and key of a signed registration; True if they are new.
+    async def register(
+        self, text: str, sig: str, *, code: str | None = None, address: str | None = None
+    ) -> tuple[Player, bool]:
+        """Registers the name and key of a signed registration; True if they are new. `address` is the client's.
 
-        Raises `ExistsError` when the name or the key is taken, `SignatureError`, `ForbiddenError` for another
-        service's origin, `MalformedError`, `WeakKeyError`.
+        `code` is the operator's; it is used only where one is needed. Raises `ExistsError` when the name or the key is
+        taken, `SignatureError`, `ForbiddenError` for another service's origin or without a valid code,
+        `TooManyError`, `MalformedError`, `WeakKeyError`.
         """
         statement = parse_registration(text)
         if statement.name == SERVER_NAME:
@@ -57,9 +58,14 @@ class Players:
         sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
         self._verify_origin(statement.origin)
         player = Player(statement.name, statement.key.text, self._sources.at(), text, encode_base64(blob))
-        holder = await self._store.add_player(player)
+        holder = await self._store.player(player.name)
         if holder is None:
-            return player, True
+            self._check_registration(code)
+            await self._limits.admit_registration(address)
+            needed = digest_of(code) if code is not None and self._registration == "code" else None
+            holder = await self._store.add_player(player, needed)
+            if holder is None:
+                return player, True
         if (holder.name, holder.key) == (player.name, player.key):
             verify_not_revoked(await self._store.retired(holder.key))
             return holder, False
@@ -78,7 +84,7 @@ class Players:
         """Returns the text of a fresh login challenge, to be signed in namespace `hkoji.login.v1`. It is valid once."""
         nonce = self._sources.entropy(32).hex()
         expires = self._sources.at(self._challenge_lifetime)
-        await self._store.add_challenge(_digest(nonce), expires)
+        await self._store.add_challenge(digest_of(nonce), expires)
         return make_login(expires=expires, nonce=nonce, origin=self._origin).text
 
     async def login(self, name: str, text: str, sig: str) -> tuple[str, str]:
@@ -94,24 +100,39 @@ class Players:
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, parse_public_key(player.key), sshsig.LOGIN, statement.message, name)
         # Only after the signature, so that no one can use up a challenge that another player is signing.
-        if not await self._store.take_challenge(_digest(statement.nonce), self._sources.at()):
+        if not await self._store.take_challenge(digest_of(statement.nonce), self._sources.at()):
             raise LoginError(tell("the challenge is not one of this service, has been used, or has expired"))
         token = self._sources.entropy(32).hex()
         expires = self._sources.at(self._token_lifetime)
-        await self._store.add_token(_digest(token), name, expires, self._sources.at(), player.key)
+        await self._store.add_token(digest_of(token), name, expires, self._sources.at(), player.key)
         return token, expires
 
     async def logout(self, token: str) -> None:
         """Forgets a token."""
-        await self._store.drop_token(_digest(token))
+        await self._store.drop_token(digest_of(token))
 
     async def authenticate(self, token: str | None) -> str:
         """Returns the name that a token logs in, and counts the request. Raises `LoginError`, `TooManyError`."""
-        name = await self._store.token(_digest(token), self._sources.at()) if token else None
+        name = await self._store.token(digest_of(token), self._sources.at()) if token else None
         if name is None:
             raise LoginError(tell("this needs a login"), hint=tell("sign a challenge of POST /v1/login/challenge"))
         await self._limits.admit_player(name)
         return name
+
+    def _check_registration(self, code: str | None) -> None:
+        if self._registration == "closed":
+            raise ForbiddenError(
+                tell("this service takes no new players"),
+                hint=tell("nothing was changed; ask its operator, or choose another service"),
+            )
+        if self._registration == "code" and code is None:
+            raise ForbiddenError(
+                tell("this service takes new players only with a code from its operator"),
+                hint=tell(
+                    "ask the operator for a code, then run `hkoji register --server {origin} --code CODE`",
+                    origin=self._origin,
+                ),
+            )
 
     def _verify_origin(self, origin: str) -> None:
         hint = tell("register with `hkoji register --server {origin}`", origin=self._origin)

@@ -1,16 +1,21 @@
-"""Limits on how often an address and a player may ask. Without rates nothing is limited or counted.
+"""Limits on how often an address and a player may ask, and on how many places an address may take.
 
 An address is counted before its request is read. A player is counted only after a signature or a login has identified
-them, so that no one can use up another player's limit.
+them, so that no one can use up another player's limit. Rates hold for all processes together, places for each process,
+like the places themselves. No address is exempt, not even this machine's own: behind a tunnel, or a proxy that is not
+trusted, everybody has that address.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import math
+from collections import Counter
+from functools import lru_cache
 from typing import Final
 
 from hkoji.errors import TooManyError
+from hkoji.messages.text import tell
 from hkoji_server.store.rates import Rate, Rates
 
 _IPV6_HOST: Final = 64
@@ -20,10 +25,18 @@ _IPV6_HOST: Final = 64
 class RateLimits:
     """The limits of a service; `rates` counts the requests."""
 
-    def __init__(self, rates: Rates | None = None, *, address: Rate | None = None, player: Rate | None = None) -> None:
+    def __init__(
+        self,
+        rates: Rates | None = None,
+        *,
+        address: Rate | None = None,
+        player: Rate | None = None,
+        registrations: Rate | None = None,
+    ) -> None:
         self._rates = rates
         self._address = address
         self._player = player
+        self._registrations = registrations
 
     @property
     def of_players(self) -> bool:
@@ -42,19 +55,46 @@ class RateLimits:
         """Counts a request of a player. Raises `TooManyError` if they have asked too often."""
         await self._admit("p", name, self._player)
 
+    async def admit_registration(self, address: str | None) -> None:
+        """Counts a new name from an address. Raises `TooManyError` if too many have come from there."""
+        reason = tell("too many new names from this address")
+        await self._admit("n", counted_name(address), self._registrations, reason)
+
     def close(self) -> None:
         """Closes the counter of requests."""
         if self._rates is not None:
             self._rates.close()
 
-    async def _admit(self, kind: str, name: str, rate: Rate | None) -> None:
+    async def _admit(self, kind: str, name: str, rate: Rate | None, reason: str | None = None) -> None:
         if self._rates is None or rate is None:
             return
         wait = await self._rates.admit(f"{kind}:{name}", rate)
         if wait:
-            raise TooManyError(math.ceil(wait))
+            raise TooManyError(math.ceil(wait), reason)
 
 
+class PlacesOfAddresses:
+    """How many places of this process each address has taken: at most `most`, or any number if that is 0."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: Counter[str] = Counter()
+
+    def take(self, name: str) -> bool:
+        """Takes a place for the address counted as `name`. Returns False, and takes none, if it has too many."""
+        if self._most and self._taken[name] >= self._most:
+            return False
+        self._taken[name] += 1
+        return True
+
+    def leave(self, name: str) -> None:
+        """Gives a place back."""
+        self._taken[name] -= 1
+        if not self._taken[name]:
+            del self._taken[name]
+
+
+@lru_cache(maxsize=4096)
 def counted_name(address: str | None) -> str:
     """Returns the name under which an address is counted: IPv6 by network, mapped IPv4 as IPv4, all others together."""
     try:

@@ -16,8 +16,10 @@ from typing import Final, NamedTuple, TypeVar
 
 import structlog
 
-from hkoji.errors import BusyError, HkojiError
+from hkoji.errors import BusyError, HkojiError, TooManyError
 from hkoji.log.line import StoredLine, format_stored
+from hkoji.messages.text import tell
+from hkoji_server.service.rate_limits import PlacesOfAddresses, counted_name
 from hkoji_server.store.contract import Hint, Store
 
 K = TypeVar("K", str, int)
@@ -77,7 +79,7 @@ def _ended(written: StoredLine) -> str | None:
 class Waiter:
     """A client that waits. `seen` has the number of the last entry that it knows, for each game that it follows."""
 
-    __slots__ = ("due", "future", "left", "seen", "stale")
+    __slots__ = ("address", "due", "future", "left", "seen", "stale")
 
     player: str | None = None
     """The player whose games the client follows; None if it follows certain games only."""
@@ -86,6 +88,8 @@ class Waiter:
         self.seen = seen
         self.stale = set(seen)
         """Games that may have new entries since the client last waited."""
+        self.address = ""
+        """The address for which it is counted."""
         self.left = False
         self.future: asyncio.Future[tuple[News, ...]] | None = None
         self.due = 0
@@ -110,11 +114,12 @@ class Waiter:
 
 
 class WaitingHub:
-    """The waiting clients of a process, at most `most` at once."""
+    """The waiting clients of a process, at most `most` at once, and `of_address` of one address (0: any number)."""
 
-    def __init__(self, store: Store, *, most: int, pace: Pace | None = None) -> None:
+    def __init__(self, store: Store, *, most: int, of_address: int = 0, pace: Pace | None = None) -> None:
         self._store = store
         self._most = most
+        self._places = PlacesOfAddresses(of_address)
         self.pace = pace or Pace()
         self.waiting = 0
         """The number of waiting clients."""
@@ -132,11 +137,17 @@ class WaitingHub:
 
     # --- for waiting clients --------------------------------------------------------------------------------------
 
-    def join(self, waiter: Waiter) -> None:
-        """Adds a client; from now on it misses nothing. Raises `BusyError` if there is no room."""
+    def join(self, waiter: Waiter, address: str | None = None) -> None:
+        """Adds a client at `address`; from now on it misses nothing.
+
+        Raises `BusyError` if there is no room, and `TooManyError` if too many of that address wait already.
+        """
         same = self._players.get(waiter.player, set()) if waiter.player else set()
         if self.stopped or self.waiting >= self._most or len(same) >= _MOST_OF_ONE:
             raise BusyError(RETRY_AFTER)
+        waiter.address = counted_name(address)
+        if not self._places.take(waiter.address):
+            raise TooManyError(RETRY_AFTER, tell("too many clients of this address are waiting already"))
         self.waiting += 1
         for game in waiter.seen:
             self._games.setdefault(game, set()).add(waiter)
@@ -151,6 +162,7 @@ class WaitingHub:
             return
         waiter.left = True
         self.waiting -= 1
+        self._places.leave(waiter.address)
         for game in tuple(waiter.seen):
             self.unwatch(waiter, game)
         if waiter.player:

@@ -50,6 +50,28 @@ class RetiredKey:
     new_sig: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorCode:
+    """A code that the operator gives to people, by its digest. It can be used `uses` times before it expires.
+
+    It is for another key of the player `name` or, without a name, for new players.
+    """
+
+    digest: str
+    expires: str
+    uses: int = 1
+    name: str | None = None
+
+
+class Removed(NamedTuple):
+    """How many offers, logins, login challenges and codes were removed."""
+
+    offers: int = 0
+    logins: int = 0
+    challenges: int = 0
+    codes: int = 0
+
+
 class GameSummary(NamedTuple):
     """A game as lists show it. It repeats facts of the log for queries; where the two differ, the log is right.
 
@@ -85,12 +107,19 @@ class NewGame:
     offered_to: str
 
 
+MOST_OPEN: Final = 20
+"""How many open games a player may host: games that nobody has joined yet."""
+MOST_INVITATIONS: Final = 3
+"""How many of a host's open games may invite the same player."""
+
+
 @dataclass(frozen=True, slots=True)
 class Append:
     """Lines that follow entry number `seq` with the head `head`, the openings to keep, and the summary after them.
 
-    `outline` says whether the lines change status, names or result. Most moves do not. `key` is the author's key;
-    nothing is appended if it has been revoked.
+    `outline` says whether the lines change status, names or result. Most moves do not. `opens` says whether they open
+    the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of the same player.
+    `key` is the author's key; nothing is appended if it has been revoked.
     """
 
     game: str
@@ -100,6 +129,7 @@ class Append:
     openings: tuple[Opening, ...]
     summary: GameSummary
     outline: bool
+    opens: bool = False
     key: str = ""
 
 
@@ -126,9 +156,11 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which games to list, newest first.
+    """Which games to list.
 
-    `player` is in either seat or invited. `after` is the cursor of the last game of the page before.
+    `player` is in either seat or invited; `waiting` leaves only the games whose next entry the player owes. The games
+    of a player that go on come first, then invitations, then finished games. Within these, as in all other lists, the
+    newest game is first. `after` is the cursor of the page before (`game_lists.cursor_of`).
     """
 
     status: str | None = None
@@ -189,10 +221,12 @@ class Store(Protocol):
     async def player(self, name: str) -> Player | None:
         """Returns a registered player."""
 
-    async def add_player(self, player: Player) -> Player | None:
+    async def add_player(self, player: Player, code: str | None = None) -> Player | None:
         """Registers a player. Returns None, or the player that has the name or the key already.
 
-        Raises `RevokedError` or `ExistsError` for a key that a player had before.
+        Unless `code` is None, the registration needs a code of the operator with this digest, and uses it.
+        Changes nothing if it raises: `RevokedError` or `ExistsError` for a key that a player had before,
+        `ForbiddenError` if there is no such code or it has expired.
         """
 
     async def retired(self, key: str) -> RetiredKey | None:
@@ -214,12 +248,12 @@ class Store(Protocol):
     async def revoke_key(self, retired: RetiredKey) -> None:
         """Revokes a player's key, the current one or an earlier one, and ends all the player's logins.
 
-        A key that has been revoked before stays as it is. After this returns, no further entry signed with the key
-        appears. Raises `ForbiddenError` if the player never had the key.
+        A key that has been revoked before stays as it is, and no login ends. After this returns, no further entry
+        signed with the key appears. Raises `ForbiddenError` if the player never had the key.
         """
 
-    async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
-        """Keeps the digest of a player's recovery code, and forgets an earlier one."""
+    async def add_code(self, code: OperatorCode) -> None:
+        """Keeps a code of the operator; one for a player's new key takes the place of an earlier one."""
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
         """Gives a player whose key is revoked the key of `player`, and uses the recovery code up.
@@ -254,7 +288,8 @@ class Store(Protocol):
         """Adds a new game."""
 
     async def append(self, append: Append | Decide) -> None:
-        """Appends, or changes nothing and raises `RevokedError`, or `ConflictError` with the current head.
+        """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
+        `TooManyGamesError`, or `NotFoundError` for a game that is not there.
 
         A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
         raised here.
@@ -276,15 +311,21 @@ class Store(Protocol):
         """Returns the lines of a game after entry number `after`, and its secrets, of one moment."""
 
     async def games(self, query: Query) -> tuple[GameSummary, ...]:
-        """Returns the games that match, newest first. Games that have not been opened are in no list."""
+        """Returns the games that match, in the order of `Query`. Games that have not been opened are in no list."""
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         """Returns the numbers of the last entries of those `games` that exist. For at most a few hundred games."""
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
+    async def places(self, player: str, since: str, limit: int, invitations: int) -> Mapping[str, GamePlace]:
         """Returns the places of a player's listed games that go on or ended at the time `since` or later.
 
-        At most `limit` games, those that were created last. The player is in either seat or invited.
+        At most `limit` games that the player has opened or joined, and at most so many `invitations`. Of each kind the
+        games that go on come first, and then those that were created last.
+        """
+
+    async def remove_expired(self, now: str, offered_before: str, most: int) -> Removed:
+        """Removes what is no longer needed: offers made before that time that nobody has opened, at most `most`, and
+        expired codes, logins and challenges. An offer that is being opened stays, or its opening finds no game.
         """
 
     def listen(self, notice: Notice) -> Callable[[], None]:

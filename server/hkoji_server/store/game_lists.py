@@ -2,14 +2,19 @@
 
 A query asks for one of a limited number of statements, each of which is compiled once. Everything else in the query is
 a parameter of the statement.
+
+Anyone may invite anyone. So in the lists of a player, invitations stand behind the games that the player has opened or
+joined, and the walks through an index that find those read no invitation.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, or_, select, tuple_, union_all
+from sqlalchemy import ColumnElement, Select, Subquery, bindparam, func, literal_column, or_, select, tuple_, union_all
 
+from hkoji.game.course import OVER
 from hkoji_server.store.contract import GameSummary, Query
 from hkoji_server.store.tables import GAME
 
@@ -22,15 +27,36 @@ _PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")
 _START: Final[ColumnElement[Any]] = literal_column("0")  # stated, because the compiler would add it as a parameter
 # Statuses are written out, because the planner uses a partial index only if it sees the status in the statement.
 _SHOWN: Final = GAME.c.status != literal_column("'offered'")
+_HOST: Final[Conditions] = (GAME.c.host == _PLAYER,)
+_GUEST: Final[Conditions] = (GAME.c.guest == _PLAYER,)
 # An invited player who has joined is the guest: no game is found twice.
-_SEATS: Final[tuple[Conditions, ...]] = (
-    (GAME.c.host == _PLAYER,),
-    (GAME.c.guest == _PLAYER,),
-    (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None)),
-)
-_STATUSES: Final = ("open", "playing", "finished")
-_PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status, GAME.c.created)
+_INVITED: Final[Conditions] = (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None))
+_OWES: Final[Conditions] = (GAME.c.to_move == _PLAYER,)
+_OWN: Final = ((_HOST, "open"), (_HOST, "playing"), (_GUEST, "playing"))
+# Only a game that nobody has joined can be cancelled.
+_ENDED: Final = ((_HOST, "finished"), (_GUEST, "finished"), (_HOST, "cancelled"), (_INVITED, "cancelled"))
+_PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status)
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
+
+
+class Rank(IntEnum):
+    """The parts of a player's list, in order. Within a part the newest game is first."""
+
+    GOING_ON = 0
+    INVITATION = 1
+    OVER = 2
+
+
+def cursor_of(query: Query, last: GameSummary) -> str:
+    """Returns the cursor with which the page after the game `last` begins."""
+    place = f"{last.created}~{last.game}"
+    if query.player is None or query.prefix:
+        return place
+    if last.status in OVER:
+        rank = Rank.OVER
+    else:
+        rank = Rank.INVITATION if last.guest is None and last.host != query.player else Rank.GOING_ON
+    return f"{place}~{rank.value}"
 
 
 class ListStatement(NamedTuple):
@@ -40,26 +66,28 @@ class ListStatement(NamedTuple):
     player: bool
     waiting: bool
     prefix: bool
-    after: bool
+    after: Rank | None
+    """In which part of the list the page begins; None for the first page."""
     limit: int
     """Not a parameter: PostgreSQL plans for few rows only if it knows the limit."""
 
 
 def statement_of(query: Query) -> ListStatement:
     """Returns which statement a query needs."""
+    rank = (query.after or "").split("~")[2:]
     return ListStatement(
         query.status,
         query.player is not None,
         query.waiting,
         query.prefix is not None,
-        query.after is not None,
+        None if query.after is None else Rank(int(rank[0])) if rank else Rank.GOING_ON,
         query.limit,
     )
 
 
 def values_of(query: Query) -> dict[str, Any]:  # Any: column values
     """Returns the parameters of a query's statement."""
-    created, _, game = (query.after or "").partition("~")
+    created, game, *_ = [*(query.after or "").split("~"), ""]
     return {
         "b_player": query.player,
         "b_prefix": query.prefix,
@@ -70,48 +98,88 @@ def values_of(query: Query) -> dict[str, Any]:  # Any: column values
 
 
 def listed(form: ListStatement) -> Select[Any]:
-    """Selects the games that match, newest first. Games that have not been opened are in no list."""
-    if form.player and not (form.waiting or form.prefix):
-        older = (_older(GAME.c.created),) if form.after else ()
-        statuses = (form.status,) if form.status else _STATUSES
-        walks = [_walk(SUMMARY_COLUMNS, seat, each, older, form.limit) for seat in _SEATS for each in statuses]
-        return _merged(walks, form.limit)
+    """Selects the games that match: a player's in the order of their ranks, others newest first.
+
+    Games that have not been opened are in no list.
+    """
+    if form.player and not form.prefix:
+        return _of_player(form)
     wanted = [_SHOWN]
-    alone = not (form.waiting or form.prefix)
     if form.status:
-        status = GAME.c.status if alone else _unindexed(GAME.c.status)
+        status = GAME.c.status if not form.prefix else _unindexed(GAME.c.status)
         wanted.append(status == literal_column(f"'{form.status}'"))
-    if form.after:
+    if form.after is not None:
         wanted.append(_older(_unindexed(GAME.c.created) if form.prefix else GAME.c.created))
     if form.prefix:  # finds a handful of games, however many the player has
         wanted.append(GAME.c.game.between(bindparam("b_prefix"), bindparam("b_beyond")))
-        if form.player and not form.waiting:
-            seats = (GAME.c.host, GAME.c.guest, GAME.c.invite)
-            wanted.append(or_(*(_unindexed(column) == _PLAYER for column in seats)))
         if form.waiting:
             wanted.append(_unindexed(GAME.c.to_move) == _PLAYER)
-    elif form.waiting:
-        wanted.append(GAME.c.to_move == _PLAYER)
+        elif form.player:
+            seats = (GAME.c.host, GAME.c.guest, GAME.c.invite)
+            wanted.append(or_(*(_unindexed(column) == _PLAYER for column in seats)))
     return _limited(select(*SUMMARY_COLUMNS).where(*wanted).order_by(*_NEWEST), form.limit)
 
 
-def going_on(limit: int) -> Select[Any]:
-    """Selects the places of a player's listed games that go on or ended at `b_since` or later, newest first."""
-    going = [_walk(_PLACE, seat, status, (), limit) for seat in _SEATS for status in ("open", "playing")]
-    ended = [select(*_PLACE).where(*seat, GAME.c.ended >= bindparam("b_since")) for seat in _SEATS]
-    return _merged([*going, *ended], limit)
+def _of_player(form: ListStatement) -> Select[Any]:
+    """Selects a page of a player's games. The walks read indexes only; the rows are read of the games on the page."""
+    ranked = [(Rank.INVITATION, _INVITED, "open")]
+    if form.waiting:
+        ranked += [(Rank.GOING_ON, _OWES, "playing")]
+    else:
+        ranked += [(Rank.GOING_ON, seat, status) for seat, status in _OWN]
+        ranked += [(Rank.OVER, seat, status) for seat, status in _ENDED]
+    start = form.after or Rank.GOING_ON
+    walks = [
+        _walk(rank, seat, status, (_older(GAME.c.created),) if form.after is rank else (), form.limit)
+        for rank, seat, status in ranked
+        if rank >= start and form.status in (None, status)
+    ]
+    if not walks:  # nothing can match, such as a finished game that waits for an entry
+        walks = [_walk(start, _INVITED, "none", (), form.limit)]
+    page = _first(walks, form.limit)
+    return _rows(page, SUMMARY_COLUMNS).order_by(page.c.rank, page.c.created.desc(), page.c.game.desc())
 
 
-def _walk(columns: Columns, seat: Conditions, status: str, wanted: Conditions, limit: int) -> Select[Any]:
+def going_on(limit: int, invitations: int) -> Select[Any]:
+    """Selects the places of a player's games that go on or ended at `b_since` or later.
+
+    At most `limit` of the player's own games, and at most so many `invitations`: first those that go on, then the
+    newest ones.
+    """
+    since = GAME.c.ended >= bindparam("b_since")
+
+    def ended(seat: Conditions) -> Select[Any]:
+        return _keys(Rank.OVER).where(*seat, since)
+
+    own = [_walk(Rank.GOING_ON, seat, status, (), limit) for seat, status in _OWN]
+    invited = _walk(Rank.INVITATION, _INVITED, "open", (), invitations)
+    parts = (
+        _first([*own, ended(_HOST), ended(_GUEST)], limit),
+        _first([invited, ended(_INVITED)], invitations),
+    )
+    return _rows(union_all(*map(select, parts)).subquery(), _PLACE)
+
+
+def _keys(rank: Rank) -> Select[Any]:
+    """Selects what every index of a player's games contains, so that a walk reads nothing but the index."""
+    return select(literal_column(str(rank.value)).label("rank"), GAME.c.created, GAME.c.game)
+
+
+def _walk(rank: Rank, seat: Conditions, status: str, wanted: Conditions, limit: int) -> Select[Any]:
     """Selects the newest games of a player by seat and status: an ordered walk of at most `limit` steps in an index."""
-    found = select(*columns).where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted)
+    found = _keys(rank).where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted)
     return select(_limited(found.order_by(*_NEWEST), limit).subquery())
 
 
-def _merged(walks: list[Select[Any]], limit: int) -> Select[Any]:
-    """Selects the newest of what several walks find."""
+def _first(walks: list[Select[Any]], limit: int) -> Subquery:
+    """Returns the keys of the first games that several walks find."""
     found = union_all(*walks).subquery()
-    return _limited(select(found).order_by(found.c.created.desc(), found.c.game.desc()), limit)
+    order = (found.c.rank, found.c.created.desc(), found.c.game.desc())
+    return _limited(select(found).order_by(*order), limit).subquery()
+
+
+def _rows(keys: Subquery, columns: Columns) -> Select[Any]:
+    return select(*columns).select_from(keys.join(GAME, GAME.c.game == keys.c.game))
 
 
 def _older(created: ColumnElement[Any]) -> ColumnElement[bool]:

@@ -26,11 +26,11 @@ from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import (
     CHALLENGE,
+    CODE,
     ENTRY,
     GAME,
     OPENING,
     PLAYER,
-    RECOVERY,
     RETIRED,
     SECRET,
     SERVICE,
@@ -39,7 +39,7 @@ from hkoji_server.store.tables import (
 
 _BUSY_SECONDS: Final = 30
 _PAGE: Final = 500
-_COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE)
+_COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE, CODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,13 @@ class Maintenance:
             loose = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(20)
         return (*(line for line in found if line != "ok"), *(f"{row[0]}: a row of no {row[2]}" for row in loose))
 
+    def codes_of_nobody(self) -> int:
+        """Returns how many codes belong to a player who does not exist, or allow nothing."""
+        unknown = CODE.c.name.is_not(None) & CODE.c.name.not_in(select(PLAYER.c.name))
+        with self._reading() as connection:
+            found = select(func.count()).select_from(CODE).where(unknown | (CODE.c.uses < 1))
+            return int(connection.execute(found).scalar_one())
+
     def strays(self) -> int:
         """Returns how many rows belong to no game."""
         with self._reading() as connection:
@@ -195,7 +202,7 @@ class Maintenance:
         """Deletes expired logins, and gives unused space back. Moves wait meanwhile. Raises `StorageError`."""
         try:
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                for table in (TOKEN, CHALLENGE, RECOVERY):
+                for table in (TOKEN, CHALLENGE, CODE):
                     connection.execute(delete(table).where(table.c.expires <= now))
                 connection.execute(text("VACUUM"))
                 if isinstance(self._location, Path):

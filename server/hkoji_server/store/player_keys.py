@@ -13,8 +13,9 @@ from hkoji.errors import ExistsError, ForbiddenError, RevokedError
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Player, RetiredKey
+from hkoji_server.store.operator_codes import use_code
 from hkoji_server.store.statements import Row
-from hkoji_server.store.tables import PLAYER, RECOVERY, RETIRED, TOKEN
+from hkoji_server.store.tables import PLAYER, RETIRED, TOKEN
 
 
 def read_retired(row: Row) -> RetiredKey:
@@ -49,13 +50,18 @@ def verify_logs_in(connection: Connection, name: str, key: str) -> None:
         raise ForbiddenError(tell("{name} has another key now", name=name), hint=tell("log in again with that one"))
 
 
-def register(connection: Connection, player: Player) -> Player | None:
-    """Adds a player. Returns None, or the player that has the name or the key already."""
+def register(connection: Connection, player: Player, code: str | None) -> Player | None:
+    """Adds a player, with a code unless that is None. Returns None, or the player that has the name or the key."""
     found = select(*PLAYER.c).where(or_(PLAYER.c.name == player.name, PLAYER.c.key == player.key))
     row = connection.execute(found.order_by(PLAYER.c.name != player.name)).first()
     if row:
         return Player(*row)
     verify_unused(connection, player.key)
+    if code is not None and not use_code(connection, code, player.registered):
+        raise ForbiddenError(
+            tell("the code is not one of this service's, or it has been used or has expired"),
+            hint=tell("nothing was changed; ask the operator of the service for another code"),
+        )
     connection.execute(insert(PLAYER).values(**asdict(player)))
     return None
 
@@ -71,29 +77,26 @@ def replace(connection: Connection, player: Player, retired: RetiredKey) -> None
 
 
 def revoke(connection: Connection, retired: RetiredKey) -> None:
-    """Revokes a key."""
+    """Revokes a key. If it is revoked already, nothing changes.
+
+    In particular, no login ends then: everybody can read the statement of a revocation and send it again.
+    """
     before = _retired(connection, retired.key)
-    if before is None and _key_of(connection, retired.name) != retired.key:
+    holder = before.name if before else retired.name if _key_of(connection, retired.name) == retired.key else None
+    if holder != retired.name:
         raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
-    elif before.name != retired.name:
-        raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
-    elif not before.revoked:
+    elif before.revoked:
+        return
+    else:
         connection.execute(update(RETIRED).where(RETIRED.c.key == retired.key).values(**asdict(retired)))
     connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
 
 
-def store_recovery_code(connection: Connection, name: str, digest: str, expires: str) -> None:
-    """Keeps the digest of a recovery code, in place of an earlier one."""
-    connection.execute(delete(RECOVERY).where(RECOVERY.c.name == name))
-    connection.execute(insert(RECOVERY).values(name=name, digest=digest, expires=expires))
-
-
 def recover(connection: Connection, player: Player, digest: str, now: str) -> None:
     """Replaces a revoked key by the key of `player`."""
-    good = (RECOVERY.c.name == player.name) & (RECOVERY.c.digest == digest) & (RECOVERY.c.expires > now)
-    if connection.execute(select(RECOVERY.c.name).where(good)).first() is None:
+    if not use_code(connection, digest, now, player.name):
         raise ForbiddenError(
             tell("the code is not the one that the operator gave {name}, or it has expired", name=player.name),
             hint=tell("nothing was changed; ask the operator of the service for another code"),
@@ -103,7 +106,6 @@ def recover(connection: Connection, player: Player, digest: str, now: str) -> No
     if lost is None or not lost.revoked:
         raise ForbiddenError(tell("the key of {name} has not been revoked", name=player.name))
     verify_unused(connection, player.key)
-    connection.execute(delete(RECOVERY).where(RECOVERY.c.name == player.name))
     _set_key(connection, player)
 
 

@@ -13,14 +13,17 @@ from typing import TypeVar
 from sqlalchemy import Connection, delete, insert, select, update
 
 from hkoji.game.commitments import Opening
+from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
-from hkoji_server.store import game_lists, player_keys
+from hkoji_server.store import expired, game_lists, operator_codes, player_keys
 from hkoji_server.store.contract import (
     GamePlace,
     GameSummary,
     History,
+    OperatorCode,
     Player,
     Query,
+    Removed,
     RetiredKey,
     Secrets,
     Store,
@@ -88,8 +91,8 @@ class SqlStore(Store):
         rows = await self._rows(self._reads.player, {"b_name": name})
         return Player(*rows[0]) if rows else None
 
-    async def add_player(self, player: Player) -> Player | None:
-        return await self._transaction(lambda connection: player_keys.register(connection, player))
+    async def add_player(self, player: Player, code: str | None = None) -> Player | None:
+        return await self._transaction(lambda connection: player_keys.register(connection, player, code))
 
     async def retired(self, key: str) -> RetiredKey | None:
         rows = await self._rows(self._reads.retired_key, {"b_key": key})
@@ -105,8 +108,8 @@ class SqlStore(Store):
     async def revoke_key(self, retired: RetiredKey) -> None:
         await self._transaction(lambda connection: player_keys.revoke(connection, retired))
 
-    async def allow_recovery(self, name: str, digest: str, expires: str) -> None:
-        await self._transaction(lambda connection: player_keys.store_recovery_code(connection, name, digest, expires))
+    async def add_code(self, code: OperatorCode) -> None:
+        await self._transaction(lambda connection: operator_codes.store_code(connection, code))
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
         await self._transaction(lambda connection: player_keys.recover(connection, player, digest, now))
@@ -162,6 +165,14 @@ class SqlStore(Store):
         rows = await self._rows(self._reads.games(game_lists.statement_of(query)), game_lists.values_of(query))
         return tuple(map(GameSummary._make, rows))
 
-    async def places(self, player: str, since: str, limit: int) -> Mapping[str, GamePlace]:
-        rows = await self._rows(self._reads.places(limit), {"b_player": player, "b_since": since})
-        return {game: GamePlace(seq, updated, status == "finished") for game, seq, updated, status, _ in rows}
+    async def places(self, player: str, since: str, limit: int, invitations: int) -> Mapping[str, GamePlace]:
+        rows = await self._rows(self._reads.places(limit, invitations), {"b_player": player, "b_since": since})
+        return {game: GamePlace(seq, updated, status in OVER) for game, seq, updated, status in rows}
+
+    # --- what is no longer needed ---------------------------------------------------------------------------------
+
+    async def remove_expired(self, now: str, offered_before: str, most: int) -> Removed:
+        # Nearly always there is nothing to remove, and a read disturbs no writer.
+        if not await self._rows(self._reads.any_expired, {"b_now": now, "b_before": offered_before}):
+            return Removed()
+        return await self._transaction(lambda connection: expired.remove_expired(connection, now, offered_before, most))

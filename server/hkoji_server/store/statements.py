@@ -10,11 +10,25 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, BindParameter, ClauseElement, Dialect, bindparam, select
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ClauseElement,
+    Dialect,
+    Text,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+)
 
-from hkoji.errors import HkojiError
+from hkoji.errors import HkojiError, TooManyGamesError
+from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
-from hkoji_server.store.contract import Append, GameSummary
+from hkoji.messages.text import tell
+from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
+from hkoji_server.store.expired import any_expired
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, going_on, listed
 from hkoji_server.store.tables import ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, SERVICE, TOKEN
 
@@ -50,7 +64,17 @@ class ReadStatements:
         self.token: Final = text(
             select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
         )
+        self.any_expired: Final = text(any_expired(bindparam("b_now", type_=Text), bindparam("b_before", type_=Text)))
         self.head: Final = text(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == game))
+        opened = (
+            select(GAME.c.invite)
+            .where(GAME.c.host == bindparam("b_host"), GAME.c.status == literal_column("'open'"))
+            .limit(literal_column(str(MOST_OPEN)))
+            .offset(literal_column("0"))
+            .subquery()
+        )
+        invited = case((opened.c.invite == bindparam("b_invite"), literal_column("1")))
+        self.open_games: Final = text(select(func.count(), func.count(invited)).select_from(opened))
         self.summary: Final = text(select(*SUMMARY_COLUMNS).where(GAME.c.game == game))
         self.lines: Final = text(
             select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
@@ -69,11 +93,40 @@ class ReadStatements:
             return text(listed(form))
 
         @lru_cache(maxsize=8)
-        def places(limit: int) -> str:
-            return text(going_on(limit))
+        def places(limit: int, invitations: int) -> str:
+            return text(going_on(limit, invitations))
 
         self.games: Final = games
         self.places: Final = places
+
+
+def open_games_values(append: Append) -> Values:
+    """Returns the parameters of `ReadStatements.open_games`."""
+    return {"b_host": append.summary.host, "b_invite": append.summary.invite}
+
+
+def verify_may_open(append: Append, row: Row) -> None:
+    """Raises `TooManyGamesError` if the host may not open another game. `row` is that of `ReadStatements.open_games`.
+
+    The caller sees to it that the host opens no other game before the transaction ends.
+    """
+    games, invitations = row
+    host, name = append.summary.host, append.summary.invite
+    if games >= MOST_OPEN:
+        raise TooManyGamesError(
+            tell("{host} has {limit} open games that nobody has joined yet", host=host, limit=MOST_OPEN),
+            hint=tell(
+                "this one was not opened; take another back with `hkoji cancel GAME`, or wait until somebody joins one"
+            ),
+        )
+    if invitations >= MOST_INVITATIONS:
+        raise TooManyGamesError(
+            tell("{host} has {limit} open invitations to {name}", host=host, limit=MOST_INVITATIONS, name=name),
+            hint=tell(
+                "this one was not sent; take another back with `hkoji cancel GAME`, or wait until {name} joins one",
+                name=name,
+            ),
+        )
 
 
 def advance_values(append: Append) -> Values:
@@ -90,8 +143,8 @@ def outline_values(append: Append) -> Values:
 
 
 def summary_values(summary: GameSummary) -> Values:
-    """Returns the row of a game: its summary, and when it ended if it is finished."""
-    return {**summary._asdict(), "ended": summary.updated if summary.status == "finished" else None}
+    """Returns the row of a game: its summary, and when it ended if it is over."""
+    return {**summary._asdict(), "ended": summary.updated if summary.status in OVER else None}
 
 
 def entry_values(line: Line) -> Values:

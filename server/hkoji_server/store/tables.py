@@ -64,14 +64,16 @@ class RetiredKeyTable(SQLModel, table=True):
     new_sig: str | None = Field(default=None, sa_type=Text)
 
 
-class RecoveryTable(SQLModel, table=True):
-    """The digest of a recovery code, with which a player may register another key."""
+class OperatorCodeTable(SQLModel, table=True):
+    """A code of the operator, by its digest: for another key of the player `name`, or else for new players."""
 
-    __tablename__ = "recovery"
+    __tablename__ = "code"
 
-    name: str = Field(primary_key=True, sa_type=Text)
-    digest: str = Field(sa_type=Text)
-    expires: str = Field(sa_type=Text)
+    digest: str = Field(primary_key=True, sa_type=Text)
+    name: str | None = Field(default=None, unique=True, sa_type=Text)
+    expires: str = Field(index=True, sa_type=Text)
+    uses: int
+    """How often it can still be used."""
 
 
 class ChallengeTable(SQLModel, table=True):
@@ -102,11 +104,12 @@ class GameTable(SQLModel, table=True):
         # and a move updates one index only: the one of the player who owes the next entry. The indexes of a player's
         # games begin with the status, and finished games have another index by the time they ended. So a query for
         # the few games that go on does not read the many that are finished.
-        _index("waiting", "to_move IS NOT NULL", "to_move", "created"),
+        _index("waiting", "to_move IS NOT NULL AND status = 'playing'", "to_move", "created"),
         *(_index(seat, where, seat, "status", "created") for seat, where in _SEATS.items()),
         *(_index(f"{seat}_ended", f"{where} AND ended IS NOT NULL", seat, "ended") for seat, where in _SEATS.items()),
         _index("status", "status != 'offered'", "status", "created"),
         _index("shown", "status != 'offered'", "created"),
+        _index("offered", "status = 'offered'", "created"),
         _CLUSTERED,
     )
 
@@ -174,7 +177,7 @@ def _table(model: type[SQLModel]) -> Table:
 SERVICE: Final = _table(ServiceTable)
 PLAYER: Final = _table(PlayerTable)
 RETIRED: Final = _table(RetiredKeyTable)
-RECOVERY: Final = _table(RecoveryTable)
+CODE: Final = _table(OperatorCodeTable)
 CHALLENGE: Final = _table(ChallengeTable)
 TOKEN: Final = _table(TokenTable)
 GAME: Final = _table(GameTable)

@@ -21,6 +21,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from tests.support.driver_calls import driver_watched
+from tests.support.service import UNLIMITED
 from tests.support.sqlite_files import Call, watched
 
 POINTS: Final = (
@@ -178,7 +179,7 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
 
     patched = patch.object(module, "create_app", created), patch.object(SqliteStore, "close", closed)
     with watched(doom), driver_watched(doom), patched[0], patched[1]:
-        module.serve(data, "127.0.0.1", 0)
+        module.serve(data, "127.0.0.1", 0, **UNLIMITED)
 
 
 def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
@@ -193,7 +194,7 @@ def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
         return KillingMiddleware(create(*given, **named), doom)
 
     with psycopg_watched(doom), patch.object(module, "create_app", created):
-        module.serve(None, "127.0.0.1", 0, database=database)
+        module.serve(None, "127.0.0.1", 0, database=database, **UNLIMITED)
 
 
 def main() -> None:

@@ -50,6 +50,7 @@ from typing import Final, NamedTuple
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import HkojiError, NetworkError, ServiceError
+from hkoji.game.course import OVER
 from hkoji.log.public_key import parse_public_key
 from tests.lab.crashes.interrupted import Clients
 from tests.lab.crashes.killed import ARM, POINTS, POSTGRES_POINTS, Nursery
@@ -287,7 +288,7 @@ class Folder:
         for each in self.rng.sample(listed, min(5, len(listed))):
             lines = self.wire.ask("GET", f"/v1/games/{each['game']}/log").body.splitlines()
             last = json.loads(json.loads(lines[-1])["entry"])
-            if each["seq"] != last["seq"] or (each["status"] == "finished") != (last["kind"] == "end"):
+            if each["seq"] != last["seq"] or (each["status"] in OVER) != (last["kind"] == "end"):
                 wrong.append(f"the list is wrong about {each['game']}")
         return wrong
 

@@ -16,11 +16,12 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import psycopg
-from hkoji_server.settings import Settings
+from hkoji_server.settings import load
 from hkoji_server.store.postgres import hints
 
 from tests.lab.faults.fault import SERVICE_KINDS, Fault
 from tests.support.ledger import Dump, connected, dumped
+from tests.support.service import UNLIMITED
 
 _LOST: Final = "lost"  # the connection is gone before the call
 _AFTER: Final = "lost, after"  # the call has happened, and the connection is gone before its result is seen
@@ -54,7 +55,7 @@ class OnPostgres:
     kinds = _KINDS
 
     def __init__(self, url: str) -> None:
-        self.settings = Settings.model_validate({"database": url, "log_level": "error"})
+        self.settings = load(database=url, log_level="error", **UNLIMITED)
         self._url = url
 
     @contextmanager

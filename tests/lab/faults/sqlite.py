@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.settings import Settings
+from hkoji_server.settings import load
 from hkoji_server.store.sqlite import connections as module
 
 from tests.lab.faults.fault import SERVICE_KINDS, Fault
 from tests.support.driver_calls import driver_watched
 from tests.support.ledger import Dump, dumped
+from tests.support.service import UNLIMITED
 from tests.support.sqlite_files import BUSY, CANTOPEN, FULL, IOERR, Call, watched
 
 _KINDS: Final = (
@@ -34,7 +35,7 @@ class OnSqlite:
     kinds = _KINDS
 
     def __init__(self, data: Path) -> None:
-        self.settings = Settings(data=data, log_level="error")
+        self.settings = load(data=data, log_level="error", **UNLIMITED)
         self._path = data / "hkoji.sqlite3"
 
     @contextmanager

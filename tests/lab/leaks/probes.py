@@ -119,7 +119,7 @@ def _games(eye: Eye, chance: random.Random) -> Request:
         f"limit={chance.randint(1, 9)}",
         f"player={chance.choice((telling.host.name, telling.guest.name))}",
         f"prefix={eye.game[: chance.randint(4, 32)]}",
-        f"status={chance.choice(('open', 'playing', 'finished'))}&limit=20",
+        f"status={chance.choice(('open', 'playing', 'finished', 'cancelled'))}&limit=20",
         f"after=2026-11-2{chance.randrange(10)}T00:00:00Z~{eye.game}&limit=3",
         f"limit={chance.choice(('0', '201', 'x'))}",
     )

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from hkoji_server.app import Application, create_app
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.settings import Settings
+from hkoji_server.settings import load
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.log import sshsig
@@ -27,6 +27,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
 from hkoji.log.line import entry_namespace, make_receipt
 from hkoji.log.private_key import PrivateKey
+from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock
 
 TRUTH: Final = "truth"
@@ -122,7 +123,7 @@ class World:
     async def start(self) -> World:
         """Runs the application's start-up."""
         self.draws = Draws(self.session, self.name)
-        settings = Settings(data=self.data, log_level=self.level)  # type: ignore[arg-type] # one of the levels
+        settings = load(data=self.data, log_level=self.level, **UNLIMITED)
         self.app: Application = create_app(settings, ClockAndEntropy(self.clock, self.draws), address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
         await self._lifespan.__aenter__()

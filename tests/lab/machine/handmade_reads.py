@@ -21,7 +21,7 @@ def ask(world: World, game: NaiveGame, what: int, choice: int) -> None:
         *(device.home.token(device.client.server) for device in world.devices),
     ]
     token = tokens[choice % len(tokens)]
-    status = ["", "&status=open", "&status=playing", "&status=finished"][choice % 4]
+    status = ["", "&status=open", "&status=playing", "&status=finished", "&status=cancelled"][choice % 5]
     match what % 9:
         case 0:
             world.ask("GET", f"/v1/games/{game.game}", token=token)

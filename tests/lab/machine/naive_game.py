@@ -95,7 +95,8 @@ class NaiveGame:
 
     @property
     def status(self) -> str:
-        return {"open": "offered", "join": "open", "over": "finished"}.get(self.stage, "playing")
+        over = "finished" if self.names[1] else "cancelled"
+        return {"open": "offered", "join": "open", "over": over}.get(self.stage, "playing")
 
     @property
     def actor(self) -> int | None:

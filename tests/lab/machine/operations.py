@@ -167,7 +167,7 @@ class Operations(RuleBasedStateMachine):
         """Checks that a client's position is the model's, with the same visible cards."""
         course, seat = position.course, game.seat_of(device.name)
         assert (course.seq, course.head, course.status) == (game.seq, game.head, game.status)
-        assert (position.seat, course.actor, position.over) == (seat, game.actor, game.status == "finished")
+        assert (position.seat, course.actor, position.over) == (seat, game.actor, game.stage == "over")
         mine = game.stage == "play" and seat is not None and game.actor == seat
         assert set(position.legal) == (game.moves() if mine else set())
         shown = course.state.to_json()

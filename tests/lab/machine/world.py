@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from hkoji_server.app import create_app
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.settings import Settings
+from hkoji_server.settings import load as load_settings
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create, load
@@ -31,6 +31,7 @@ from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.naive_service import Expected, NaiveService
 from tests.support import service_in_process
 from tests.support.commands import Commands
+from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock, Inside
 
 URL = "http://127.0.0.1:9"
@@ -82,12 +83,13 @@ class World:
         self._seat("alice", "alice-2")
 
     def _start(self) -> None:
-        settings = Settings(
+        settings = load_settings(
             data=self.folder / "data",
             log_level="error",
             token_lifetime=TOKEN_LIFETIME,
             challenge_lifetime=CHALLENGE_LIFETIME,
             cached_games=1,  # so that games are often read from the database again
+            **UNLIMITED,
         )
         app = create_app(settings, ClockAndEntropy(self.clock, self._entropy), address="http://inside")
         self._lifespan = app.router.lifespan_context(app)

@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 
 from tests.support.ledger import Ledger
 from tests.support.load import AWAY, Pair, Wire, busy
-from tests.support.service import HKOJI
+from tests.support.service import HKOJI, UNLIMITED_ENVIRONMENT
 
 _CALLS: Final = "openat,pwrite64,write,writev,sendto,sendmsg,fdatasync,fsync,ftruncate,unlink"
 _LINE: Final = re.compile(r"^(\d+) +(.*)$")
@@ -145,7 +145,10 @@ def _serve(folder: Path, entries: int, *, careless: bool) -> list[Traced]:
     command = ["strace", "-f", "-yy", "-s", "30000", "-e", f"trace={_CALLS}", "-o", str(trace), *program]
     with log.open("w") as out:
         process = subprocess.Popen(
-            [*command, "serve", "--data", str(folder / "data"), "--port", "0"], stderr=out, start_new_session=True
+            [*command, "serve", "--data", str(folder / "data"), "--port", "0"],
+            stderr=out,
+            start_new_session=True,
+            env={**os.environ, **UNLIMITED_ENVIRONMENT},
         )
     port = _wait_for_port(log, process)
     ledger = Ledger()

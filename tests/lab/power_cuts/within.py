@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 from hkoji_server.app import create_app
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.settings import Settings
+from hkoji_server.settings import load
 
-from tests.support.service import Answer
+from tests.support.service import UNLIMITED, Answer
 from tests.support.service_in_process import Clock, Inside, drawn
 
 
@@ -24,7 +24,7 @@ class Within:
     def __init__(self, data: Path, sources: ClockAndEntropy, position: Callable[[], int]) -> None:
         self.loop = asyncio.new_event_loop()
         self._position = position
-        app = create_app(Settings(data=data, log_level="error"), sources, address="http://inside")
+        app = create_app(load(data=data, log_level="error", **UNLIMITED), sources, address="http://inside")
         self._inside = Inside(app, asyncio.Runner(), Clock(), data)
         self._lifespan = app.router.lifespan_context(app)
         self._app, self._inside.app = app, self._noted  # type: ignore[assignment] # an ASGI application is what is needed

@@ -20,6 +20,7 @@ from hkoji_server.store.sqlite import append
 from hkoji.errors import ConflictError
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, make_receipt
+from tests.support.service import UNLIMITED
 
 
 def _no_compare_and_swap() -> None:
@@ -115,5 +116,5 @@ def _serve(data: Path, fault: str | None, log: Path, database: str | None) -> No
     os.dup2(out, 2)
     if fault:
         PLANTS[fault]()
-    patience: dict[str, Any] = {"keep_alive": 3600, "request_timeout": 3600}  # Any: settings by name
+    patience: dict[str, Any] = {"keep_alive": 3600, "request_timeout": 3600, **UNLIMITED}  # Any: settings by name
     serve(None if database else data, "127.0.0.1", 0, log_level="error", database=database, **patience)

@@ -599,6 +599,7 @@ FORGERIES: dict[str, Forgery] = {
     "a comment": _comment,
     "another spelling": _spelling,
     "S + L": _blob(other_than_ssh_keygen(add_order=True)),
+    "R is neutral": _blob(other_than_ssh_keygen(neutral_r=True)),
     "sha256": _blob(other_than_ssh_keygen(algorithm="sha256")),
     "a reserved field": _blob(other_than_ssh_keygen(reserved=b"x")),
     "SSHSIG version 2": _blob(other_than_ssh_keygen(version=2)),

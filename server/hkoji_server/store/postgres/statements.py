@@ -42,7 +42,7 @@ from hkoji_server.store.statements import (
     outline_values,
     summary_values,
 )
-from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, RETIRED, SECRET, TOKEN
+from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, TOKEN
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
 READS: Final = ReadStatements(DIALECT)
@@ -109,6 +109,9 @@ def _appends(*, outline: bool, openings: bool, single: bool) -> str:
 
 HOLD: Final = _text(
     select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")).with_for_update(key_share=True)
+)
+HOLD_HOST: Final = _text(
+    select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
 _APPENDS: Final = {
     which: _appends(outline=which[0], openings=which[1], single=which[2])

@@ -12,11 +12,15 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
   before it began. The rows that `history` reads in several statements are only ever added to, and are cut to the same
   length.
 - *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked. An append that checked
-  before a revocation was committed has its transaction number from `HOLD` by then, so it is one of the transactions
-  that run right after that commit. The revocation waits until all of these have ended before it returns. So after
+  before a revocation was committed has its transaction number from `HOLD` by then. After that commit the revocation
+  takes a number too, which is higher, and returns when all transactions with lower numbers have ended. So after
   `revoke_key` has returned, no further entry of that key appears, and no append needs a lock on the player.
-- *A key belongs to one player for ever*, a key is replaced once, a recovery code is used once. These are decisions in
-  several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+- *No host opens more games than allowed.* The append that opens a game also locks the row of its host, after that of
+  the game, and then counts the host's open games in a statement that begins only now. So of several such appends each
+  sees the games of those before it.
+- *A key belongs to one player for ever*, a key is replaced once, a code is used as often as it allows. These are
+  decisions in several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+- *An offer is removed or opened.* A removal locks the rows of its games, and leaves out those that an append holds.
 - *A challenge is taken once.* Only one statement can delete a row.
 - *Lost connections.* Reads are sent again. So are an append and a new game, because the store can recognise them: if
   the place is taken and contains exactly the lines that were to be written, byte for byte, they have been written. For
@@ -35,7 +39,7 @@ from typing import Final, TypeVar
 from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection
 
-from hkoji.errors import ConflictError, RevokedError, StorageError
+from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
@@ -47,7 +51,7 @@ from hkoji_server.store.postgres.connections import PostgresConnection, Postgres
 from hkoji_server.store.postgres.hints import PostgresHints
 from hkoji_server.store.postgres.transactions import SerializableTransactions
 from hkoji_server.store.sql import SqlStore
-from hkoji_server.store.statements import Row, Values
+from hkoji_server.store.statements import Row, Values, open_games_values, verify_may_open
 
 T = TypeVar("T")
 
@@ -56,8 +60,11 @@ _MOST: Final = 10
 _MOST_DECISIONS: Final = 16
 _PACE: Final = 0.005
 _PATIENCE: Final = 10.0
-_UNDER_WAY: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
-_ENDED: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %(before)s::xid8"
+_NUMBER: Final = "SELECT pg_current_xact_id()::text"
+"""Takes a transaction number, which is higher than all that were taken before. A snapshot alone would not do: it knows
+only the numbers up to the last transaction that has ended, and a transaction with a higher one may be running."""
+_ENDED: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %(number)s::xid8"
+"""Whether all transactions with lower numbers have ended."""
 
 
 class PostgresStore(SqlStore):
@@ -93,10 +100,10 @@ class PostgresStore(SqlStore):
     async def revoke_key(self, retired: RetiredKey) -> None:
         await super().revoke_key(retired)
         # Wait for the appends that may not have seen the revocation: see above.
-        ((before,),) = await self._rows(_UNDER_WAY, {})
+        ((number,),) = await self._rows(_NUMBER, {})
         async with asyncio.timeout(_PATIENCE) as limit:
             try:
-                while not (await self._rows(_ENDED, {"before": before}))[0][0]:
+                while not (await self._rows(_ENDED, {"number": number}))[0][0]:
                     await asyncio.sleep(_PACE)
             except asyncio.CancelledError as error:
                 if not limit.expired():
@@ -147,6 +154,8 @@ class PostgresStore(SqlStore):
         async def work(connection: PostgresConnection) -> tuple[Row | None, Row | None]:
             nonlocal tries
             tries += 1
+            if append.opens:
+                return await self._open(connection, append, statement, values)
             async with connection.pipeline():  # one transaction, which ends with the block
                 held = await connection.execute(statements.HOLD, values)
                 done = await connection.execute(statement, values)
@@ -159,9 +168,25 @@ class PostgresStore(SqlStore):
         if not moved and not (tries > 1 and await self._contains(append.game, *append.lines)):
             if revoked:
                 raise RevokedError(revoked, parse_public_key(append.key).fingerprint)
-            seq, head = held or (-1, "")
-            raise ConflictError(append.game, seq=seq, head=head)
+            if held is None:
+                raise NotFoundError(tell("game"), append.game)
+            raise ConflictError(append.game, seq=held[0], head=held[1])
         self._hints.publish(hint_of(append))
+
+    async def _open(
+        self, connection: PostgresConnection, append: Append, statement: str, values: Values
+    ) -> tuple[Row | None, Row | None]:
+        """Appends the entry that opens a game, unless its host has too many open games already."""
+        async with connection.transaction():
+            held = await (await connection.execute(statements.HOLD, values)).fetchone()
+            if held == (append.seq, append.head):
+                hosted = open_games_values(append)
+                await connection.execute(statements.HOLD_HOST, hosted)
+                row = await (await connection.execute(self._reads.open_games, hosted)).fetchone()
+                assert row is not None
+                verify_may_open(append, row)
+            done = await connection.execute(statement, values)
+            return held, await done.fetchone()
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(await self._rows(statements.HEADS_OF, {"b_games": list(games)}))

@@ -6,7 +6,8 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, insert, update
 
-from hkoji.errors import ConflictError
+from hkoji.errors import ConflictError, NotFoundError
+from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
 from hkoji_server.store.contract import Append, Hint, hint_of
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
@@ -18,7 +19,9 @@ from hkoji_server.store.statements import (
     advance_values,
     compiled,
     entry_values,
+    open_games_values,
     outline_values,
+    verify_may_open,
 )
 from hkoji_server.store.tables import ENTRY, GAME, OPENING
 
@@ -41,8 +44,8 @@ ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
 def write_of(append: Append) -> Work[Hint]:
     """Returns the work that writes `append` in a transaction.
 
-    The work raises `RevokedError` or `ConflictError` before it has written anything. So the writer can leave it out of
-    a batch without rolling the batch back.
+    The work raises `RevokedError`, `ConflictError`, `NotFoundError` or `TooManyGamesError` before it has written
+    anything. So the writer can leave it out of a batch without rolling the batch back.
     """
     place = advance_values(append)
     outline = outline_values(append) if append.outline else None
@@ -51,12 +54,16 @@ def write_of(append: Append) -> Work[Hint]:
 
     def work(connection: Connection) -> Hint:
         execute = driver(connection).execute
+        # The transaction holds the write lock of the file: until its end nobody opens another game.
+        if append.opens and execute(READS.head, place).fetchone() == (append.seq, append.head):
+            verify_may_open(append, execute(READS.open_games, open_games_values(append)).fetchone())
         if append.key and (row := execute(READS.retired_key, {"b_key": append.key}).fetchone()):
             player_keys.verify_not_revoked(player_keys.read_retired(row))
         if execute(ADVANCE, place).rowcount != 1:
             row = execute(READS.head, {"b_game": append.game}).fetchone()
-            seq, head = row or (-1, "")
-            raise ConflictError(append.game, seq=seq, head=head)
+            if row is None:
+                raise NotFoundError(tell("game"), append.game)
+            raise ConflictError(append.game, seq=row[0], head=row[1])
         if outline:
             execute(SET_OUTLINE, outline)
         for entry in entries:

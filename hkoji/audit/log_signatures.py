@@ -1,0 +1,75 @@
+"""The signatures of a log, verified in one step, which several threads can share.
+
+docs/spec/log.md, "Audit", steps 4 and 5. What it means that a signature does not verify is for the audit to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from hkoji.audit.checks import SignatureCheck, receipt_signature, signature_checks
+from hkoji.audit.keyring import Keyring
+from hkoji.errors import HkojiError
+from hkoji.game.entry_kinds import EntryBody
+from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import Line
+
+Verdict: TypeAlias = HkojiError | None
+"""Why a signature does not verify; None if it does."""
+MapChecks = Callable[[Callable[[SignatureCheck], Verdict], Iterable[SignatureCheck]], Iterable[Verdict]]
+"""`map`, or a function like it that verifies on several cores."""
+
+
+class LogSignatures:
+    """The verdicts on the signatures of a log: of entries, until one does not verify, and of the receipts before it.
+
+    The entry at `stop` is the first with a signature that does not verify, for the reason `fault`, or whose author has
+    no key in the log (then `fault` is None). `verified` signatures of the entries before it hold.
+    `receipts` are the verdicts on the receipts before it, up to the first line without a receipt.
+    """
+
+    def __init__(
+        self, lines: Sequence[Line], bodies: Sequence[EntryBody], keyring: Keyring, map_checks: MapChecks
+    ) -> None:
+        self.verified = 0
+        self.fault: Verdict = None
+        self.receipts: Final[list[Verdict]] = []
+        places: list[int | None] = []  # the entry of each check; None for a receipt's
+        for number, verdict in enumerate(map_checks(_verdict, _checks(lines, bodies, keyring, places))):
+            place = places[number]
+            if place is None:
+                self.receipts.append(verdict)
+            elif verdict is None:
+                self.verified += 1
+            else:
+                self.stop, self.fault = place, verdict
+                return
+        self.stop = next((place + 1 for place in reversed(places) if place is not None), 0)
+
+
+def _checks(
+    lines: Sequence[Line], bodies: Sequence[EntryBody], keyring: Keyring, places: list[int | None]
+) -> Iterator[SignatureCheck]:
+    """The signatures of each line, entry before receipt. Notes the place of each in `places`."""
+    server = keyring.party(SERVER_NAME, len(lines))
+    for number, (line, body) in enumerate(zip(lines, bodies, strict=True)):
+        party = keyring.party(line.entry.by, number)
+        if party is None:
+            return
+        for check in signature_checks(line.entry, line.sig, party.key, body):
+            places.append(number)
+            yield check
+        if line.receipt is None:
+            server = None
+        elif server is not None:
+            places.append(None)
+            yield receipt_signature(line.receipt, server.key)
+
+
+def _verdict(check: SignatureCheck) -> Verdict:
+    try:
+        check.verify()
+    except HkojiError as error:
+        return error
+    return None

@@ -1,0 +1,53 @@
+"""The service's own tidying: at intervals each process removes offers that nobody has opened, and what has expired.
+
+A process that finds nothing only reads. Those of several processes that find the same remove it once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Final
+
+import structlog
+
+from hkoji.errors import HkojiError
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.store.contract import Removed, Store
+
+log = structlog.get_logger("hkoji")
+
+PACE: Final = 600.0
+"""The seconds between two looks."""
+_MOST: Final = 200
+"""How many offers are removed in one transaction, for which moves may have to wait."""
+_PAUSE: Final = 0.1
+
+
+async def remove_in_steps(
+    store: Store, now: str, offered_before: str, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Removed:
+    """Removes offers made before a time that nobody has opened, and what has expired, and returns how many of each."""
+    total = Removed()
+    while True:
+        removed = await store.remove_expired(now, offered_before, _MOST)
+        total = Removed(*map(sum, zip(total, removed, strict=True)))
+        if removed.offers < _MOST:
+            return total
+        await pause(_PAUSE)
+
+
+async def tidy_at_intervals(store: Store, sources: ClockAndEntropy, offer_lifetime: int) -> None:
+    """Tidies until it is cancelled."""
+    # Processes that were started together do not look together.
+    chance = Random()  # noqa: S311 # no secret
+    while True:
+        await asyncio.sleep(PACE * chance.uniform(0.5, 1.0))
+        try:
+            removed = await remove_in_steps(store, sources.at(), sources.at(-offer_lifetime))
+        except HkojiError as error:
+            log.warning("could not tidy", reason=str(error))
+        else:
+            if removed.offers:
+                log.info("removed offers that were not opened", offers=removed.offers)

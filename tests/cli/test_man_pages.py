@@ -1,0 +1,105 @@
+"""The man pages: one for the program and each command, correct roff, in the wheel; and `hkoji help`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hkoji.cli.app import app, root_command
+from scripts.build import man_pages
+from tests.support.shell import run
+
+ROOT = Path(__file__).parents[2]
+CHECKERS = {
+    "mandoc": ("mandoc", "-T", "lint", "-W", "warning"),
+    "groff": ("groff", "-man", "-ww", "-z"),
+}
+
+
+def _names(command: Any, words: tuple[str, ...] = ("hkoji",)) -> set[tuple[str, ...]]:  # Any: Typer exports no type
+    below = getattr(command, "commands", {})
+    return {words}.union(*(_names(each, (*words, name)) for name, each in below.items()))
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return man_pages.write(tmp_path_factory.mktemp("man"))
+
+
+def test_every_command_has_a_page(pages: dict[str, Path]) -> None:
+    names = _names(root_command(app))
+    assert {"-".join(words) + ".1" for words in names} == pages.keys()
+    for words in names:
+        text = pages["-".join(words) + ".1"].read_text()
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SEE ALSO"):
+            assert f".SH {section}\n" in text
+        for name in re.findall(r"^\.BR (\S+) \(1\)", text, re.MULTILINE):
+            assert name.replace("\\-", "-") + ".1" in pages
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_the_roff_is_correct(pages: dict[str, Path], checker: str) -> None:
+    if shutil.which(checker) is None:
+        pytest.skip(f"{checker} is not here")
+    for page in pages.values():
+        done = subprocess.run([*CHECKERS[checker], str(page)], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_man_shows_what_the_help_says(pages: dict[str, Path]) -> None:
+    if shutil.which("man") is None:
+        pytest.skip("man is not here")
+    environment = {"MANWIDTH": "400", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "TERM": "dumb"}
+    command = ["man", "--no-hyphenation", "--no-justification", "--pager=cat", str(pages["hkoji-move.1"])]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    shown = re.sub(r".\x08", "", done.stdout)
+    assert "hkoji-move - Make a move" in shown
+    assert "A move: 3BCC, -C, 1e, gift b c c …" in shown
+    assert "hkoji move 2714 gift b c c" in shown
+    assert "--json" in shown
+
+
+def test_text_is_printed_as_it_is() -> None:
+    assert man_pages.escape(".x") == "\\&.x"
+    assert man_pages.escape("a\\b--c'd…") == "a\\eb\\-\\-c\\(aqd\\[u2026]"
+
+
+def test_the_wheel_installs_the_pages(pages: dict[str, Path], tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    ignored = shutil.ignore_patterns(".git", ".venv", "tests", ".*_cache", "__pycache__")
+    shutil.copytree(ROOT, source, ignore=ignored)
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index", "--quiet"]
+    subprocess.run([*pip, "--disable-pip-version-check", "--wheel-dir", str(tmp_path), str(source)], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        found = {name.rpartition("/")[2] for name in packed.namelist() if ".data/data/share/man/man1/" in name}
+        assert found == pages.keys()
+        (page,) = (name for name in packed.namelist() if name.endswith("/hkoji-show.1"))
+        assert packed.read(page).decode() == pages["hkoji-show.1"].read_text()
+
+
+# --- hkoji help -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [(), ("show",), ("bot",), ("bot", "run"), ("admin", "check"), ("help",)])
+def test_help_is_what_the_option_prints(words: tuple[str, ...]) -> None:
+    for language in ("en", "it"):
+        helped, asked = run("help", *words, "--lang", language), run(*words, "--help", "--lang", language)
+        assert helped == asked
+        assert helped.code == 0
+        assert helped.out
+
+
+def test_help_for_a_command_that_is_not_there_is_a_usage_error() -> None:
+    for words in (("shwo",), ("bot", "nothing")):
+        done = run("help", *words)
+        assert done.code == 2
+        assert f"No such command '{words[-1]}'" in done.err
+        assert done.err == run(*words, "--help").err

@@ -1,0 +1,121 @@
+"""Commands load only what they need, and convert plain values as Typer does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.exceptions import TyperException
+
+from hkoji import __version__
+from hkoji.cli import app
+
+ROOT = Path(__file__).parents[2]
+
+LOG = ROOT / "tests" / "data" / "vectors" / "games" / "running.jsonl"
+SLOW = {"pydantic", "rich", "cryptography"}
+"""Modules that take long to load."""
+
+_LOADED = """
+import sys
+from hkoji.__main__ import main
+sys.argv = ["hkoji", *sys.argv[1:]]
+try:
+    main()
+except SystemExit:
+    pass
+print("", *sorted(sys.modules), sep="\\n")
+"""
+
+
+def _loaded(*words: str, home: Path) -> set[str]:
+    """The modules that a command loads."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"HKOJI_HOME": str(home), "PYTHONPATH": ":".join(sys.path)},
+    )
+    return set(done.stdout.splitlines())
+
+
+def test_the_version_loads_neither_typer_nor_a_command(tmp_path: Path) -> None:
+    loaded = _loaded("--version", home=tmp_path)
+    assert not {each for each in loaded if each.startswith(("typer", "hkoji.cli"))}
+    assert f"hkoji {__version__}" in loaded
+
+
+def test_the_version_is_the_same_in_every_way_to_ask_for_it() -> None:
+    for words in (("--version",), ("--lang", "en", "--version")):
+        done = subprocess.run([sys.executable, "-m", "hkoji", *words], capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == (f"hkoji {__version__}\n", "")
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"hkoji": "hkoji.__main__:main"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("config",),
+        ("replay", str(LOG), "--at", "3"),
+        ("rules", "--list"),
+        ("bot", "list"),
+        ("stats", str(LOG), "--json"),
+        ("replay", "--help"),
+        ("--help",),
+        ("play", "--list", "--ruleset", "hanamikoji"),
+    ],
+)
+def test_a_command_loads_nothing_slow(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert SLOW & _loaded(*words, home=tmp_path) == set()
+
+
+def test_the_program_for_a_line_has_only_its_command() -> None:
+    whole = app.root_command(app.app).commands
+    for name in whole:
+        assert list(app.root_command(app.program_for(name)).commands) == [name]
+    for word in ("", "--help", "--lang", "nothing"):
+        assert app.program_for(word) is app.app
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+_NUMBERS = ("0", "1", "-1", "007", "+4", "4_2", " 3", "3 ", "3.0", "64", "65", "257", "65536", "1e3", "٣", "9" * 30)
+_TEXTS = ("", "x", *_NUMBERS)
+
+
+def _parameters(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # Any: Typer does not export the type
+    """Every parameter of every command, except those that act when they are given."""
+    yield from ((f"{path} {each.name}", each) for each in command.params if each.callback is None)
+    for name, each in getattr(command, "commands", {}).items():
+        yield from _parameters(each, f"{path} {name}")
+
+
+def _made(parameter: Any, value: Any, root: Any) -> Any:  # Any: as above, and any value
+    """What a parameter makes of a value, or the text of its error."""
+    try:
+        made = parameter.process_value(typer.Context(root, info_name="hkoji"), value)
+    except TyperException as error:
+        return error.format_message()
+    return made, type(made)
+
+
+def test_values_are_converted_as_typer_converts_them() -> None:
+    ours, theirs = app.root_command(app.app), typer.main.get_command(app.app)
+    compared = 0
+    for (path, quick), (_, slow) in zip(_parameters(ours), _parameters(theirs), strict=True):
+        several = quick.nargs != 1 or getattr(quick, "multiple", False)
+        given: list[Any] = [(text, "b") for text in _TEXTS] if several else list(_TEXTS)  # Any: values
+        if quick.type_descriptor.annotation is bool:
+            given = [True, False]
+        for value in (None, quick.default, *given):
+            assert _made(quick, value, ours) == _made(slow, value, theirs), (path, value)
+            compared += 1
+    assert compared > 1000

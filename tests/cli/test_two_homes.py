@@ -1,0 +1,265 @@
+"""One player in two homes, whose key changes or is lost: real commands, one process each, at a real service.
+
+docs/two-machines.md describes what these tests try.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server import admin
+
+from hkoji.cli.exits import Exit
+from hkoji.log.line import parse_log
+from tests.cli.test_end_to_end import Shell, finish
+from tests.support.service import Service, serving
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with serving(tmp_path / "data", forked=True) as running:
+        yield running
+
+
+def arrive(service: Service, home: Path, name: str, *key: str) -> Shell:
+    """A registered player's home."""
+    shell = Shell(home)
+    shell.run("init", name, *key)
+    shell.run("register", "--server", service.url)
+    return shell
+
+
+@pytest.fixture
+def alice(service: Service, tmp_path: Path) -> Shell:
+    return arrive(service, tmp_path / "alice", "alice")
+
+
+@pytest.fixture
+def bob(service: Service, tmp_path: Path) -> Shell:
+    return arrive(service, tmp_path / "bob", "bob")
+
+
+def key_file(shell: Shell) -> str:
+    """The file of the current key."""
+    config = json.loads((shell.home / "config.json").read_text())
+    return str(shell.home / config["key_file"])
+
+
+def begin(host: Shell, guest: Shell) -> str:
+    """A game up to the host's first decision."""
+    game = str(host.json("new")["game"])
+    guest.run("join", game)
+    assert host.json("show", game)["hand"]
+    return game
+
+
+def second_home(service: Service, first: Shell) -> Shell:
+    """A new home of the same player, with the key that the first has now."""
+    home = first.home.with_name(f"{first.home.name}-2")
+    return arrive(service, home, first.json("whoami")["name"], "--key", key_file(first))
+
+
+def kinds(shell: Shell, game: str) -> list[str]:
+    return [line.entry.kind for line in parse_log(shell.run("log", game).stdout.encode())]
+
+
+def my_move(shell: Shell, game: str) -> str:
+    return str(shell.json("show", game)["legal"][0])
+
+
+def opponent_trusts(opponent: Shell, player: Shell) -> None:
+    opponent.run("trust", player.json("whoami")["name"], player.json("whoami")["fingerprint"])
+
+
+def checks(shell: Shell, code: int) -> dict[str, Any]:  # Any: JSON
+    """The checks of `doctor` that are not ok, by name."""
+    found = json.loads(shell.run("doctor", "--json", code=code).stdout)
+    assert found["ok"] == (code == 0)
+    return {each["name"]: each for each in found["checks"] if each["verdict"] != "ok"}
+
+
+# --- a second home after a change of key ------------------------------------------------------------------------------
+
+
+def test_a_second_home_shows_and_plays_a_game_whose_key_has_changed(service: Service, alice: Shell, bob: Shell) -> None:
+    game = begin(alice, bob)
+    alice.run("rekey")
+    hand = alice.json("show", game)["hand"]
+    assert kinds(alice, game)[-1] == "rekey"
+    other = second_home(service, alice)
+    for _ in range(2):
+        seen = other.json("show", game)
+        assert (seen["seat"], seen["hand"]) == (0, hand)
+    assert other.json("games")[0]["game"] == game
+    other.run("move", game, my_move(other, game))
+    finish(alice, bob, game)
+    assert other.json("show", game)["status"] == "finished"
+    other.run("audit", game)
+
+
+def test_a_second_home_shows_a_game_that_still_names_the_earlier_key(
+    service: Service, alice: Shell, bob: Shell
+) -> None:
+    """It has no key that could sign there, says so, and goes on when the first home has made the change."""
+    mine, theirs = begin(alice, bob), begin(bob, alice)
+    hands = {game: alice.json("show", game)["hand"] for game in (mine, theirs)}
+    alice.run("rekey")
+    other = second_home(service, alice)
+    for _ in range(2):
+        for game in (mine, theirs):
+            seen = other.run("show", game, "--json")
+            assert json.loads(seen.stdout)["hand"] == hands[game]
+            assert ("on the machine that has it" in seen.stderr) == (game == mine)
+    said = other.fails(Exit.KEY, "move", mine, my_move(other, mine))
+    assert "is not here" in said
+    assert kinds(other, mine)[-1] == "seed"
+    alice.run("show", mine)
+    other.run("move", mine, my_move(other, mine))
+    assert kinds(other, mine)[-2:] == ["rekey", "move"]
+
+
+def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
+    service: Service, alice: Shell, bob: Shell
+) -> None:
+    """As when a log was kept for a spectator, or a synced folder has the log and not yet the view."""
+    game = begin(alice, bob)
+    hand = alice.json("show", game)["hand"]
+    folder = alice.home / "games" / game
+    early = (folder / "view.json").read_bytes()
+    alice.run("move", game, my_move(alice, game))
+    bob.run("move", game, my_move(bob, game))
+    while alice.json("show", game)["actor"] != 0:
+        bob.run("move", game, my_move(bob, game))
+    hand = alice.json("show", game)["hand"]
+    for broken in (None, early):
+        (folder / "view.json").unlink()
+        if broken is not None:
+            (folder / "view.json").write_bytes(broken)
+        said = alice.fails(Exit.FAILURE, "show", game, "--offline")
+        assert "your cards are not in" in said
+        for words in (("show", game), ("show", game), ("show", game, "--offline")):
+            assert alice.json(*words)["hand"] == hand
+
+
+def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alice: Shell, tmp_path: Path) -> None:
+    other = Shell(tmp_path / "copy")
+    shutil.copytree(alice.home, other.home)
+    assert checks(other, 0) == {}
+    alice.run("rekey")
+    assert checks(alice, 0) == {}
+    found = checks(other, Exit.FAILURE)["registration"]
+    assert found["verdict"] == "fail"
+    assert alice.json("whoami")["fingerprint"] in found["said"]
+    assert "hkoji rekey --key" in found["hint"]
+    admin.revoke_keys(service.data, "alice")
+    found = checks(alice, Exit.FAILURE)["registration"]
+    assert "revoked" in found["said"]
+    assert "hkoji recover alice" in found["hint"]
+
+
+def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
+    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+) -> None:
+    other = Shell(tmp_path / "copy")
+    game = begin(alice, bob)
+    shutil.copytree(alice.home, other.home)
+    alice.run("rekey")
+    assert "hkoji rekey --key" in other.fails(Exit.KEY, "games")
+    new = alice.json("whoami")
+    assert other.json("rekey", "--key", key_file(alice))["fingerprint"] == new["fingerprint"]
+    assert checks(other, 0) == {}
+    other.run("move", game, my_move(other, game))  # the earlier key is here too, and signs for the new one
+    assert kinds(alice, game)[-2:] == ["rekey", "move"]
+
+
+# --- a key that is lost -----------------------------------------------------------------------------------------------
+
+
+def recover(service: Service, home: Path, *key: str) -> Shell:
+    """Alice's name in a home, with the operator's code."""
+    code = admin.revoke_keys(service.data, "alice")
+    shell = Shell(home)
+    shell.run("recover", "alice", "--server", service.url, *key, stdin=code)
+    return shell
+
+
+def test_a_key_lost_right_after_a_change_is_replaced_in_the_game(
+    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+) -> None:
+    game = begin(alice, bob)
+    alice.run("rekey")
+    alice.run("show", game)
+    assert kinds(alice, game)[-1] == "rekey"
+    again = recover(service, tmp_path / "again")
+    assert "has your new key now" in again.run("show", game).stderr
+    assert kinds(again, game)[-2:] == ["rekey", "revoke"]
+    twice = recover(service, tmp_path / "twice")  # and that one is lost as well, before a move
+    twice.run("move", game, my_move(twice, game))
+    assert kinds(twice, game)[-4:] == ["rekey", "revoke", "revoke", "move"]
+    for lost in (again, twice):
+        said = bob.fails(Exit.AUDIT, "show", game)
+        assert f"hkoji trust alice {lost.json('whoami')['fingerprint']};" in said
+        opponent_trusts(bob, lost)
+    finish(twice, bob, game)
+    bob.run("audit", game)
+
+
+def test_the_home_with_the_revoked_key_finds_its_way_back(
+    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+) -> None:
+    game = begin(alice, bob)
+    alice.run("rekey")
+    move = my_move(alice, game)  # brings the rekey
+    signed = alice.run("sign", game, move).stdout
+    again = recover(service, tmp_path / "again")
+    done = alice.run("submit", "-", stdin=signed, code=Exit.KEY)
+    assert "revoked" in done.stderr
+    for words in (("games",), ("show", game), ("move", game, move)):
+        said = alice.fails(Exit.KEY, *words)
+        assert "hkoji rekey --key" in said
+    found = checks(alice, Exit.FAILURE)["registration"]
+    assert "hkoji rekey --key" in found["hint"]
+    alice.run("rekey", "--key", key_file(again))
+    assert checks(alice, 0) == {}
+    alice.run("move", game, my_move(alice, game))
+    assert kinds(alice, game)[-3:] == ["rekey", "revoke", "move"]
+    opponent_trusts(bob, alice)
+    finish(again, bob, game)
+    assert alice.json("show", game)["status"] == "finished"
+
+
+def test_a_recovery_in_the_home_itself_and_a_move_that_was_refused(service: Service, alice: Shell, bob: Shell) -> None:
+    """A move that waits under a revoked key can never count: it does not keep the new key away."""
+    game = begin(alice, bob)
+    alice.run("rekey")
+    move = my_move(alice, game)
+    alice.run("sign", game, move)
+    recover(service, alice.home)
+    assert "has your new key now" in alice.run("show", game).stderr
+    alice.run("move", game, move)
+    assert kinds(alice, game)[-3:] == ["rekey", "revoke", "move"]
+
+
+def test_a_second_home_after_a_recovery(service: Service, alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    """Nobody but the service says that the lost key was hers, until she has signed for it in the game."""
+    game, theirs = begin(alice, bob), begin(bob, alice)
+    hand, lost = alice.json("show", theirs)["hand"], alice.json("whoami")["fingerprint"]
+    again = recover(service, tmp_path / "again")
+    assert again.json("show", game)["hand"]
+    other = second_home(service, again)
+    for _ in range(2):
+        assert other.json("show", game)["hand"] == again.json("show", game)["hand"]
+    other.run("move", game, my_move(other, game))
+    fresh = Shell(other.home.with_name("fresh"))
+    for words in (("init", "alice", "--key", key_file(again)), ("register", "--server", service.url)):
+        fresh.run(*words)
+    for _ in range(2):
+        assert f"hkoji trust alice {lost}" in fresh.fails(Exit.AUDIT, "show", theirs)
+    fresh.run("trust", "alice", lost)
+    for _ in range(2):
+        assert fresh.json("show", theirs)["hand"] == hand

@@ -1,0 +1,32 @@
+"""Plain connections to a service, for what no HTTP client does."""
+
+from __future__ import annotations
+
+import socket
+
+from tests.support.service import Service
+
+PATIENCE = 200.0
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def connected(service: Service, source: str = "127.0.0.1") -> socket.socket:
+    """A connection from an address of this machine."""
+    return socket.create_connection(("127.0.0.1", service.port), PATIENCE, source_address=(source, 0))
+
+
+def healthy(sock: socket.socket) -> bool:
+    """Whether a request on a kept connection is answered."""
+    sock.sendall(WHOLE)
+    said = b""
+    while b'{"status":"ok"}' not in said and (part := sock.recv(65536)):
+        said += part
+    return said.startswith(b"HTTP/1.1 200 ")
+
+
+def everything(sock: socket.socket) -> bytes:
+    """What the service says until it closes the connection."""
+    said = b""
+    while part := sock.recv(65536):
+        said += part
+    return said

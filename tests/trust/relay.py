@@ -1,0 +1,129 @@
+"""A process between a player and a service: it passes everything on, and writes down what it has seen.
+
+    python -m tests.trust.relay URL RECORD [redirect|own|ORIGIN]
+
+A relay that redirects answers each request by the address of the service. A relay with an origin states that origin, or
+its own address, in place of the service's, and acknowledges every registration by itself.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+
+class RelayedRequest(NamedTuple):
+    """A request that the relay has seen, and the answer that it has given."""
+
+    method: str
+    path: str
+    token: str | None
+    body: str
+    status: int
+    answer: str
+
+
+class Relay(NamedTuple):
+    """A running relay."""
+
+    url: str
+    record: Path
+
+    @property
+    def seen(self) -> list[RelayedRequest]:
+        """All requests so far."""
+        return [RelayedRequest(**json.loads(line)) for line in self.record.read_text().splitlines()]
+
+    @property
+    def paths(self) -> list[str]:
+        """The methods and paths of all requests so far."""
+        return [f"{each.method} {each.path}" for each in self.seen]
+
+    @property
+    def tokens(self) -> list[str]:
+        """The logins that the relay holds: sent by the player, or given to the player through it."""
+        given = [
+            json.loads(each.answer)["token"] for each in self.seen if each.path == "/v1/login" if each.status == 200
+        ]
+        return [*given, *(each.token for each in self.seen if each.token)]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Passes a request on."""
+
+    protocol_version = "HTTP/1.1"
+    service: str
+    record: Path
+    kind: str
+    own: str
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, data = (307, b"") if self.kind == "redirect" else self._pass_on(body)
+        if self.kind not in ("", "redirect"):
+            if self.path == "/v1/service":
+                origin = self.own if self.kind == "own" else self.kind
+                data = json.dumps({**json.loads(data), "origin": origin}).encode()
+            elif self.path == "/v1/players":
+                status, data = 201, b"{}"
+        seen = RelayedRequest(
+            self.command, self.path, self.headers.get("Authorization"), body.decode(), status, data.decode()
+        )
+        with self.record.open("a") as record:
+            record.write(json.dumps(seen._asdict()) + "\n")
+        self.send_response(status)
+        if status == 307:
+            self.send_header("Location", self.service + self.path)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = _answer  # noqa: N815 # names of the library
+
+    def _pass_on(self, body: bytes) -> tuple[int, bytes]:
+        headers = {name: value for name in ("Authorization", "Content-Type") if (value := self.headers.get(name))}
+        connection = http.client.HTTPConnection(urlsplit(self.service).netloc, timeout=60)
+        try:
+            connection.request(self.command, self.path, body or None, headers)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def log_message(self, *_: Any) -> None:  # Any: not used
+        """Says nothing."""
+
+
+def main(service: str, record: str, kind: str = "") -> None:
+    """Serves until it is ended."""
+    _Handler.service, _Handler.record, _Handler.kind = service, Path(record), kind
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    _Handler.own = f"http://127.0.0.1:{server.server_port}"
+    print(_Handler.own, flush=True)
+    server.serve_forever()
+
+
+@contextmanager
+def relaying(service: str, record: Path, kind: str = "") -> Iterator[Relay]:
+    """A relay in front of the service at an address, for the duration of a block."""
+    record.write_text("")
+    command = [sys.executable, "-m", "tests.trust.relay", service, str(record), kind]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield Relay(process.stdout.readline().strip(), record)
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
