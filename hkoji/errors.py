@@ -256,6 +256,16 @@ class AuditError(HkojiError):
         self.signer = signer
 
 
+class LaterVersionError(AuditError):
+    """An audit whose only findings are things that a later version may understand: nothing is valid, nothing forged."""
+
+    code = "not-understood"
+
+    def __init__(self, step: int | None, reason: str, *, seq: int | None) -> None:
+        super().__init__(step, reason, seq=seq, signer=None)
+        self.hint = tell("try a newer version of hkoji")
+
+
 # --- access -------------------------------------------------------------------------------------------------------
 
 

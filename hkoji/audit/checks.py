@@ -99,7 +99,7 @@ def verify_key_named(name: str, key: PublicKey | None) -> None:
 class SignatureCheck(NamedTuple):
     """One signature to verify: the SSHSIG blob that `key` made of `message` in `namespace`, as the log claims.
 
-    `signer` is the name of its owner. The check is a value, so that an audit can hand it to another core.
+    `signer` is the name of its owner. The check is a value, so that an audit can hand it to another thread.
     """
 
     sig: bytes

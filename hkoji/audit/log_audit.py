@@ -28,6 +28,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
 from hkoji.game.replay import public_knowledge
+from hkoji.game.result_text import course_result
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link, verify_start
 from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import plural, tell
@@ -90,6 +91,11 @@ class Audit:
     def ok(self) -> bool:
         """Whether the whole log holds, finished or not."""
         return not self.findings
+
+    @property
+    def not_understood(self) -> bool:
+        """Whether the log is neither valid nor forged: it has no finding that a later version might not take back."""
+        return bool(self.findings) and not any(finding.understood for finding in self.findings)
 
 
 @dataclass(slots=True)
@@ -346,14 +352,5 @@ def _replay(work: _Work) -> Course | None:
     else:
         work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules, as far as cards are open", n=moves)
     unfinished = tell("not reached: the game is still running")
-    work.notes[AuditStep.RESULT] = _result(course) if course.finished else unfinished
+    work.notes[AuditStep.RESULT] = course_result(course) if course.finished else unfinished
     return course
-
-
-def _result(course: Course) -> str:
-    outcome = course.outcome
-    assert outcome is not None
-    name = None if outcome.winner is None else course.setup.names[outcome.winner]
-    if name:
-        return tell("{name} wins by {reason}", name=name, reason=outcome.reason)
-    return tell("no winner, by {reason}", reason=outcome.reason)

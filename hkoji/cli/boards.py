@@ -37,6 +37,8 @@ def _commands(made: Board) -> Iterator[Choice]:
         yield Choice(_("look back"), f"hkoji replay {game}", _("the whole game in notation"))
         yield Choice(_("check it"), f"hkoji audit {game}", _("every signature, card and move"))
         yield Choice(_("keep it"), f"hkoji export {game}", _("for anyone to check"))
+    elif position.joinable:
+        yield Choice(_("join it"), f"hkoji join {game}")
     elif made.you and not position.legal:
         yield Choice(_("wait"), f"hkoji wait {game}")
     else:

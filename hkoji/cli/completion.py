@@ -266,8 +266,8 @@ def _summary(file: Path, mine: str | None) -> tuple[str, str]:
     lines = file.read_text().splitlines()
     entries = [parse_line(line).entry for line in (*lines[:3], lines[-1])]
     names = dict.fromkeys(each.by for each in entries if each.kind in ("open", "join"))
-    over = entries[-1].kind in ("end", "unseal")
-    status = "finished" if over else "playing" if any(each.kind == "join" for each in entries) else "open"
+    over, joined = entries[-1].kind in ("end", "unseal"), any(each.kind == "join" for each in entries)
+    status = ("finished" if joined else "cancelled") if over else "playing" if joined else "open"
     return ", ".join(name for name in names if name != mine), status
 
 

@@ -15,6 +15,7 @@ class Exit(IntEnum):
     FAILURE = 1
     USAGE = 2
     CANCELLED = 3
+    NOT_UNDERSTOOD = 3  # as in docs/spec/audit.sh; an audit neither asks nor waits, so it is never cancelled
     KEY = 4
     MOVE = 5
     CONFLICT = 6
@@ -42,6 +43,7 @@ _CODES: Final[dict[type[errors.HkojiError], Exit]] = {
     errors.NetworkError: Exit.NETWORK,
     errors.AuditError: Exit.AUDIT,
     errors.TrustError: Exit.AUDIT,
+    errors.LaterVersionError: Exit.NOT_UNDERSTOOD,
     errors.NotYourTurnError: Exit.TURN,
     errors.GameOverError: Exit.TURN,
     errors.BotError: Exit.BOT,

@@ -37,8 +37,7 @@ def _command() -> int | None:
     call = plain_forms.read(words)
     if call is None:
         return _typer(words)
-    plain_forms.run(call)
-    return None
+    return plain_forms.run(call)
 
 
 def _typer(words: list[str]) -> int | None:

@@ -1,8 +1,8 @@
 """Parses the simplest form of the most frequent commands without loading Typer.
 
 With Typer, `hkoji show` takes 2.2 times as long: Typer loads pydantic to convert any parameter. So `show`, `move`,
-`next`, `games` and `log` with no options but `--json` and `--plain` are parsed here. Typer parses every other form,
-help and mistakes. Tests check that `FORMS` is what the Typer commands declare, and that this parser and Typer agree.
+`next`, `games`, `log` and `audit` with no options but `--json` and `--plain` are parsed here. Typer parses every other
+form, help and mistakes. Tests check that `FORMS` is what the Typer commands declare, and that both parsers agree.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ FORMS: Final = {
     "next": PlainForm(0, 0, ("--json",)),
     "games": PlainForm(0, 0, ("--json",)),
     "log": PlainForm(1, 1, ("--json",)),
+    "audit": PlainForm(1, None, ("--json", "--plain")),
 }
 
 
@@ -59,8 +60,8 @@ def read(words: Sequence[str]) -> PlainCommand | None:
     return PlainCommand(words[0], rest, "--json" in flags, "--plain" in flags)
 
 
-def run(command: PlainCommand) -> None:
-    """Carries out a command."""
+def run(command: PlainCommand) -> int | None:
+    """Carries out a command. Returns the exit code; None is success."""
     from hkoji.cli.output import client, out
 
     out.json, out.plain = command.json, command.plain
@@ -81,7 +82,13 @@ def run(command: PlainCommand) -> None:
             from hkoji.cli.games.lists import games
 
             games(client(), out)
+        case "audit":
+            from hkoji.cli.audit.command import AuditOptions
+            from hkoji.cli.audit.command import run as audit
+
+            return audit(client, out, list(command.words), AuditOptions())
         case _:
             from hkoji.cli.games.export import log
 
             log(client(), out, command.words[0])
+    return None

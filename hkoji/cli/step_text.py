@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from hkoji.cli.language import _
 from hkoji.cli.settings import deck_for
+from hkoji.game.entry_kinds import End
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
+from hkoji.game.result_text import course_result
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
 from hkoji.study.eyes import Eyes
@@ -47,6 +49,8 @@ def step_text(step: Step, round_: int | None = None) -> str:
         dealt = any(isinstance(event, Deal) for event in events)
         number = round_ if round_ is not None else course.state.round - dealt
         return _("round {number} is scored: {cards}", number=number, cards=cards)
+    if isinstance(step.body, End):
+        return _("the game is over: {result}", result=course_result(course))
     outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
     # The kind is a word of the log's format, the same in every language.
     return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome

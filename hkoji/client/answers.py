@@ -12,12 +12,14 @@ from typing import Any, Final, NamedTuple
 from hkoji import errors
 from hkoji.client.transport import HttpAnswer
 from hkoji.game.commitments import Opening, parse_opening
+from hkoji.game.course import OVER, STATUSES
 from hkoji.log.canonical import is_hex
 from hkoji.log.line import Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
 from hkoji.messages.text import quoted, shorten, tell
 from hkoji.messages.wire import assemble
+from hkoji.rules.events import SEATS, Outcome
 
 REFUSALS: Final = (
     errors.ConflictError,
@@ -227,7 +229,21 @@ def read_summary(value: Any) -> dict[str, Any]:  # Any: JSON
     if type(value["round"]) is not int or not isinstance(value["ruleset"], dict):
         raise TypeError("a game's summary")
     read_text(value["ruleset"]["name"])
+    _check_result(value["status"], value["result"])
     # The client names a folder after the id, so it must not be a path.
     if not is_hex(value["game"], 32):
         raise ValueError("a game's id is 32 hex digits")
     return dict(value)
+
+
+def _check_result(status: object, result: Any) -> None:  # Any: JSON
+    """Checks that a game has a result if it is over, and that a cancelled game, and no other, was cancelled."""
+    if result is None:
+        if status in OVER:
+            raise ValueError("a game that is over has no result")
+        return
+    outcome = Outcome(read_text(result["reason"]), result["winner"])
+    if outcome.winner is not None and (type(outcome.winner) is not int or outcome.winner not in SEATS):
+        raise TypeError("the winner is not a seat")
+    if status in STATUSES and (status not in OVER or outcome.cancelled != (status == "cancelled")):
+        raise ValueError("its result does not fit its status")

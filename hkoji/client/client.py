@@ -143,6 +143,12 @@ class Client:
             return self.service().list_games(status=status)
         return self._own_games(status=status)
 
+    def joinable(self) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns everybody's open games that this player can join."""
+        me = self.identity.name
+        found = self.service().list_games(status="open")
+        return [each for each in found if each["host"] != me and each["invite"] in (None, me)]
+
     def waiting(self) -> list[dict[str, Any]]:  # Any: JSON
         """Returns the games whose next entry this player owes, invitations included."""
         return self._own_games(waiting="true")

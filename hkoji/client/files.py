@@ -1,7 +1,8 @@
-"""Files that a player cannot afford to lose: for their owner only, replaced atomically, and locked while they change.
+"""Files that a player cannot afford to lose: for their owner only, replaced atomically or added to, and locked.
 
 A new file is synced and renamed over the old one, and then its folder is synced, so a crash leaves the old file or the
-new one. POSIX: `flock` keeps two commands apart, file modes keep two users apart.
+new one. A file of lines is added to, which takes one sync, and no time that grows with the file. POSIX: `flock` keeps
+two commands apart, file modes keep two users apart.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Writes a file atomically and durably. Raises `StorageError`; the old file stays then.
 
+    Without `durable` nothing is synced: if the power fails, the old file, the new one or an empty one may be there.
     It never takes the place of a device or a pipe, such as /dev/null.
     """
     if path.exists() and not path.is_file():
@@ -48,14 +50,67 @@ def write_file(path: Path, data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
-        _sync(path.parent)
+        if durable:
+            _sync(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise StorageError(
             tell("cannot write {path}: {reason}", path=path, reason=error.strerror), hint=_UNCHANGED
         ) from error
+
+
+def append_lines(path: Path, lines: bytes, *, durable: bool = True) -> None:
+    """Adds lines, each with its LF, at the end of a file. Raises `StorageError`; the file is then as before.
+
+    A crash can leave a part of them, as far as a torn last line, which has no LF. Readers leave it out (`whole_lines`),
+    and the next addition takes its place. Without `durable` the lines may be lost if the power fails.
+    """
+    make_folder(path.parent)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            size = _end_of_lines(handle)
+            try:
+                left = memoryview(lines)
+                while left:
+                    left = left[os.write(handle, left) :]
+                if durable:
+                    os.fdatasync(handle)  # it includes the new size
+            except OSError:
+                os.ftruncate(handle, size)
+                raise
+        finally:
+            os.close(handle)
+        if durable and not size:
+            _sync(path.parent)  # the file may be new
+    except OSError as error:
+        raise StorageError(
+            tell("cannot write {path}: {reason}", path=path, reason=error.strerror), hint=_UNCHANGED
+        ) from error
+
+
+def _end_of_lines(handle: int) -> int:
+    """Returns the size of a file without a torn last line, which is cut off."""
+    size = end = os.fstat(handle).st_size
+    if not size or os.pread(handle, 1, size - 1) == b"\n":
+        return size
+    while end:
+        start = max(0, end - 65_536)
+        found = os.pread(handle, end - start, start).rfind(b"\n")
+        if found >= 0:
+            end = start + found + 1
+            break
+        end = start
+    os.ftruncate(handle, end)
+    return end
+
+
+def whole_lines(data: bytes) -> bytes:
+    """Returns the content of a file of lines without a torn last line."""
+    return data if data.endswith(b"\n") else data[: data.rfind(b"\n") + 1]
 
 
 def remove_file(path: Path) -> None:
@@ -71,9 +126,9 @@ def remove_file(path: Path) -> None:
         ) from error
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:  # Any: JSON
+def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True) -> None:  # Any: JSON
     """Writes an object as JSON, like `write_file`."""
-    write_file(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
+    write_file(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode(), durable=durable)
 
 
 def read_json(path: Path) -> dict[str, Any]:  # Any: JSON

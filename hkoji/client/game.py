@@ -307,8 +307,7 @@ class ClientGame:
         from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit
 
         entropy = self._entropy(ENTROPY_BYTES).hex()
-        self.vault.begin(self.service.url)
-        self.vault.keep_entropy(entropy)
+        self.vault.begin(self.service.url, entropy)
         return entropy_commit(self.vault.game, seat, entropy)
 
     def _leave(self, course: Course, body: entry_kinds.Resign | entry_kinds.Cancel) -> MadeMove:
@@ -317,7 +316,9 @@ class ClientGame:
 
     def _make_move(self, position: Position, notation: str) -> Submission:
         short, course = position.short, position.course
-        action = position.choose(notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}")
+        action = position.choose(
+            notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}"
+        )
         draft = draft_move(course, action, self._entropy, by=self._player().name, at=utc_now())
         return draft.sign(self._player().signer_of(self._counting_key(course)))
 
@@ -351,7 +352,7 @@ class ClientGame:
             if isinstance(error, ConflictError):
                 verify_head(self.lines(), error.seq, error.head)
             self.vault.keep_signed(submission)
-            self.vault.clear_outbox()
+            self.vault.clear_outbox(durable=True)
             raise
         known = self.record.known()
         kept = known.lines if known else ()
@@ -360,7 +361,7 @@ class ClientGame:
         last = kept[-1].entry.seq if kept else -1
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
-            self.record.accept(known, new, None)
+            self.record.accept(known, new, None, submission)
             self.vault.confirm()
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found

@@ -25,7 +25,7 @@ from hkoji.audit.evidence_file import (
     parse_view_line,
     read_view,
 )
-from hkoji.client.files import write_file
+from hkoji.client.files import append_lines, whole_lines
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, InvalidError, StorageError, TrustError
@@ -73,12 +73,14 @@ class KeptEvidence:
         last = next(_parsed(self._views, parse_view_line, backwards=True), None)
         return last.view if last else None
 
-    def keep_view(self, signed: SignedEntry) -> None:
-        """Keeps a verified view, unless it shows no cards, or the same cards as the last one."""
+    def keep_view(self, signed: SignedEntry) -> bool:
+        """Keeps a verified view, unless it shows no cards, or the same cards as the last one.
+
+        Returns False if there is no room for it.
+        """
         shown = read_view(signed)
         last = self.last_view()
-        if shown.view.dealt != (last.dealt if last else ()):
-            _append(self._views, (format_view(shown),), VIEWS)
+        return shown.view.dealt == (last.dealt if last else ()) or _append(self._views, (format_view(shown),), VIEWS)
 
     def refused(self) -> tuple[SignedStatement, ...]:
         """Returns all refused statements, those that convict first."""
@@ -219,23 +221,25 @@ def _readable_view(view: SignedEntry | None) -> list[SignedView]:
         return []
 
 
-def _append(file: Path, lines: Iterable[str], room: EvidenceLimit) -> None:
-    """Appends the lines that are not in the file yet, in order, as far as there is room."""
-    data = _bytes(file)
-    before = data if not data or data.endswith(b"\n") else data + b"\n"
+def _append(file: Path, lines: Iterable[str], room: EvidenceLimit) -> bool:
+    """Appends the lines that are not in the file yet, in order, as far as there is room; returns whether all fit."""
+    before = whole_lines(_bytes(file))
     known = set(before.decode("latin-1").split("\n"))
     count, size = len(known), len(before)
     new: list[str] = []
+    enough = True
     for line in lines:
         if line in known:
             continue
         count, size = count + 1, size + len(line) + 1
         if count > room.lines or size > room.bytes:
+            enough = False
             break
         known.add(line)
         new.append(line)
     if new:
-        write_file(file, before + "".join(f"{line}\n" for line in new).encode())
+        append_lines(file, "".join(f"{line}\n" for line in new).encode())
+    return enough
 
 
 def _parsed(file: Path, parse: Callable[[str], _Read], *, backwards: bool = False) -> Iterator[_Read]:

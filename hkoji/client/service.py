@@ -35,7 +35,16 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
-from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
+from hkoji.errors import (
+    ExistsError,
+    ForbiddenError,
+    HkojiError,
+    LoginError,
+    NetworkError,
+    NotFoundError,
+    ServiceError,
+    TrustError,
+)
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.line import MAX_LINE_BYTES, Line, parse_log, read_line
@@ -158,7 +167,12 @@ class Service:
         statement = make_registration(at=utc_now(), key=key, name=identity.name, origin=about.origin)
         sig = identity.signer_of(key).sign(sshsig.REGISTER, statement.message)
         request = {"text": statement.text, "sig": encode_base64(sig)}
-        self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        try:
+            self._request("POST", "/v1/players", request if code is None else {**request, "code": code})
+        except HkojiError as error:
+            if error.code == ExistsError.code and self.pins.origin is not None:  # the name has another key by now
+                error.hint = REPLACED
+            raise
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)
@@ -177,6 +191,14 @@ class Service:
         value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
         with _signed():
             return read_player(self._request("POST", path, value, most=_LONGEST_PAGE))
+
+    def is_registered(self, name: str) -> bool:
+        """Returns whether a player has that name here. A service that does not answer the question may have one."""
+        try:
+            self._request("GET", f"/v1/players/{name}", most=_LONGEST_PAGE)
+        except ServiceError as error:
+            return error.status != 404
+        return True
 
     def player(self, name: str) -> PlayerAnswer:
         """Returns a player's keys, as the service reports them."""

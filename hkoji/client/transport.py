@@ -222,10 +222,29 @@ class Transport:
 class TimedConnection(http.client.HTTPConnection):
     """A connection whose answers must be complete by `due`, a time of `time.monotonic`. Raises `TimeoutError` then.
 
-    A socket's own timeout limits each wait alone: a service that sends a byte now and then would never exceed it.
+    A socket's own timeout limits each wait alone: a service that sends a byte now and then would never exceed it. A
+    request is sent at once: the library sends its body after its head, which wakes the service twice.
     """
 
     due: float = 0.0
+    _parts: list[bytes] | None = None
+
+    def request(self, *args: Any, **options: Any) -> None:  # Any: passed on
+        """Sends a request, whose body are bytes."""
+        self._parts = []
+        try:
+            super().request(*args, **options)
+            parts = self._parts
+        finally:
+            self._parts = None
+        super().send(b"".join(parts))
+
+    def send(self, data: Any) -> None:  # Any: as in the library
+        """Sends bytes, or keeps those of a request until it is complete."""
+        if self._parts is None:
+            super().send(data)
+        else:
+            self._parts.append(data)
 
     def getresponse(self) -> http.client.HTTPResponse:
         """Returns the answer; its body has the same limit."""

@@ -1,20 +1,39 @@
-"""One game's folder: the verified log, the player's secrets, and the entry that has no receipt yet.
+"""One game's folder: the verified log, the player's secrets, and the entries that the player has signed.
 
-docs/spec/log.md, "Client rules". Entropy, entry, signature and openings are here before the first byte is sent, and
-a retry sends the bytes that are kept here. The log here only ever grows.
+docs/spec/log.md, "Client rules". The log here only ever grows. What must be on disk, and before what:
+
+1. Entropy, before its commitment is signed (`secrets.json`, replaced: two syncs, once a game).
+2. An entry with its signature and openings, before the first byte of it is sent (`outbox.jsonl`, added to: one sync). A
+   retry sends these bytes, and the openings are read from there ever after, so they need no sync of their own.
+3. A view that shows new cards, before the lines that it belongs to (`views.signed`, added to: one sync).
+4. Lines that have been verified, before the command reports them (`log.jsonl`, added to: one sync). They are what a
+   forked log is recognized by.
+
+Everything else needs no sync. That an entry has its receipt follows from the log; if a power failure takes the note of
+it, the same bytes are sent again and get the same receipt. `view.json` has the latest view also when it shows no new
+cards: if it is lost, the last one of `views.signed` takes its place.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hkoji.client.files import intact, locked, read_json, remove_file, text_or_none, write_file, write_json
+from hkoji.client.files import (
+    append_lines,
+    intact,
+    locked,
+    read_json,
+    text_or_none,
+    whole_lines,
+    write_json,
+)
 from hkoji.errors import HkojiError, StorageError
-from hkoji.game.commitments import Opening, entropy_commit, parse_opening
+from hkoji.game.commitments import Opening, entropy_commit, parse_opening, parse_openings
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, SignedEntry, format_log, parse_lines, parse_log, read_signed
@@ -26,11 +45,19 @@ _ABSENT: Final = (0, 0, 0)
 
 
 class VaultStamp(NamedTuple):
-    """The state of a game's files, which changes whenever one does: files are replaced, never written over."""
+    """The state of a game's files, which changes whenever one does: files are replaced or grow."""
 
     log: _Stamp
     view: _Stamp
     secrets: _Stamp
+    outbox: _Stamp
+
+
+class _SignedEntries(NamedTuple):
+    """What `outbox.jsonl` says: the last submission, if it has no receipt yet, and the openings of all."""
+
+    pending: Submission | None = None
+    openings: tuple[Opening, ...] = ()
 
 
 class Vault:
@@ -41,18 +68,28 @@ class Vault:
         self.game: Final = folder.name
         self._log: Final = folder / "log.jsonl"
         self._secrets: Final = folder / "secrets.json"
-        self._outbox: Final = folder / "outbox.json"
+        self._outbox: Final = folder / "outbox.jsonl"
         self._view: Final = folder / "view.json"
         self._lock: Final = folder / "lock"
+        # What was read last, and the state of the file then: a command looks into these files many times.
+        self._kept_secrets: tuple[_Stamp, dict[str, Any]] = (_ABSENT, {})  # Any: JSON
+        self._kept_signed: tuple[_Stamp, _SignedEntries] = (_ABSENT, _SignedEntries())
+        self._stamps: dict[Path, _Stamp] | None = None
 
-    def locked(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def locked(self) -> Iterator[None]:
         """Keeps other commands from changing this folder while the block runs."""
-        return locked(self.folder)
+        with locked(self.folder):
+            self._stamps = {}  # a file changes only here now, so it need not be looked at again and again
+            try:
+                yield
+            finally:
+                self._stamps = None
 
     @property
     def exists(self) -> bool:
         """Whether anything of the game is here."""
-        return _stamp(self._secrets) != _ABSENT
+        return self._stamp(self._secrets) != _ABSENT
 
     def confirm(self) -> None:
         """Notes that the service has just answered about the game, and that its answer holds. It needs no sync."""
@@ -67,25 +104,40 @@ class Vault:
 
     def stamp(self) -> VaultStamp:
         """Returns the state of the files that say how the game stands."""
-        return VaultStamp(_stamp(self._log), _stamp(self._view), _stamp(self._secrets))
+        return VaultStamp(*map(self._stamp, (self._log, self._view, self._secrets, self._outbox)))
+
+    def _stamp(self, file: Path) -> _Stamp:
+        if self._stamps is None:
+            return _stamp(file)
+        if file not in self._stamps:
+            self._stamps[file] = _stamp(file)
+        return self._stamps[file]
+
+    def _changed(self, file: Path) -> None:
+        if self._stamps is not None:
+            self._stamps.pop(file, None)
 
     @property
     def server(self) -> str | None:
         """The URL of the service that keeps the game; None if the game is not known here."""
         with intact(self._secrets):
-            return text_or_none(read_json(self._secrets).get("server"))
+            return text_or_none(self._read_secrets().get("server"))
 
-    def begin(self, server: str) -> None:
-        """Keeps which server has the game."""
-        if self.server is None:
-            self._update(server=server)
+    def begin(self, server: str, *entropy: str) -> None:
+        """Keeps which server has the game, and the player's fresh entropy if there is any.
+
+        Older entropy stays: an entry that was refused may still appear in the log.
+        """
+        kept = self._read_secrets()
+        if entropy or self.server is None:
+            self._update(server=self.server or server, entropy=[*kept.get("entropy", []), *entropy])
 
     # --- the log --------------------------------------------------------------------------------------------------
 
     def lines(self) -> tuple[Line, ...]:
-        """Returns the verified lines so far. Raises `StorageError` if the file is damaged."""
+        """Returns the verified lines so far, without a torn last one. Raises `StorageError` for any other damage."""
         try:
-            return parse_log(self._log.read_bytes())
+            return parse_log(whole_lines(self._log.read_bytes()))
         except FileNotFoundError:
             return ()
         except (OSError, HkojiError) as error:
@@ -103,39 +155,34 @@ class Vault:
 
     def append(self, lines: Iterable[Line]) -> None:
         """Keeps further lines, which have been verified."""
-        before = self._log.read_bytes() if self._log.exists() else b""
-        write_file(self._log, before + format_log(lines).encode())
+        append_lines(self._log, format_log(lines).encode())
+        self._changed(self._log)
 
     # --- secrets --------------------------------------------------------------------------------------------------
 
     def entropy(self, seat: int, commitment: str | None) -> str | None:
         """Returns the player's entropy, 64 hex digits, that opens a commitment in the log; None if it is not here."""
         with intact(self._secrets):
-            kept = [text_or_none(each) or "" for each in read_json(self._secrets).get("entropy", [])]
+            kept = [text_or_none(each) or "" for each in self._read_secrets().get("entropy", [])]
         return next((each for each in kept if entropy_commit(self.game, seat, each) == commitment), None)
-
-    def keep_entropy(self, entropy: str) -> None:
-        """Keeps fresh entropy. Older ones stay: an entry that was refused may still appear in the log."""
-        self._update(entropy=[*read_json(self._secrets).get("entropy", []), entropy])
 
     def openings(self) -> tuple[Opening, ...]:
         """Returns all openings made here, also those of entries that were never accepted."""
         with intact(self._secrets):
-            return tuple(map(parse_opening, read_json(self._secrets).get("openings", [])))
+            kept = tuple(map(parse_opening, self._read_secrets().get("openings", [])))
+        return (*kept, *(each for each in self._signed_entries().openings if each not in kept))
 
     def keep_openings(self, openings: Iterable[Opening]) -> None:
         """Keeps further openings."""
-        kept = self.openings()
-        new = [opening for opening in openings if opening not in kept]
+        known = self.openings()
+        new = [opening.to_json() for opening in openings if opening not in known]
         if new:
-            self._update(openings=[opening.to_json() for opening in (*kept, *new)])
+            self._update(openings=[*self._read_secrets().get("openings", []), *new])
 
     def signed(self, seq: int) -> tuple[str, ...]:
         """Returns the entries signed with a number that may still appear in the log: signed for later, or refused."""
         with intact(self._secrets):
-            return tuple(
-                text_or_none(each) or "" for each in read_json(self._secrets).get("signed", {}).get(str(seq), ())
-            )
+            return tuple(text_or_none(each) or "" for each in self._read_secrets().get("signed", {}).get(str(seq), ()))
 
     def keep_signed(self, submission: Submission) -> None:
         """Notes an entry that was signed for later, or refused."""
@@ -143,55 +190,100 @@ class Vault:
         entry = submission.entry
         before = self.signed(entry.seq)
         if entry.text not in before:
-            every = read_json(self._secrets).get("signed", {})
+            every = self._read_secrets().get("signed", {})
             self._update(signed={**every, str(entry.seq): [*before, entry.text]})
 
     def _update(self, **changes: Any) -> None:  # Any: JSON
-        write_json(self._secrets, {**read_json(self._secrets), **changes})
+        changed = {**self._read_secrets(), **changes}
+        write_json(self._secrets, changed)
+        self._changed(self._secrets)
+        self._kept_secrets = (self._stamp(self._secrets), changed)
+
+    def _read_secrets(self) -> dict[str, Any]:  # Any: JSON
+        stamp = self._stamp(self._secrets)
+        if stamp != self._kept_secrets[0]:
+            self._kept_secrets = (stamp, read_json(self._secrets))
+        return self._kept_secrets[1]
 
     # --- the outbox -----------------------------------------------------------------------------------------------
 
     def outbox(self) -> Submission | None:
         """Returns the submission that has no receipt yet; None if there is none."""
-        if _stamp(self._outbox) == _ABSENT:
-            return None
+        return self._signed_entries().pending
+
+    def keep_outbox(self, submission: Submission) -> None:
+        """Keeps a submission, with its openings, before it is sent."""
+        self._add(format_submission(submission).encode())
+        openings = (*self._kept_signed[1].openings, *submission.opening)
+        self._kept_signed = (self._stamp(self._outbox), _SignedEntries(submission, openings))
+
+    def clear_outbox(self, *, durable: bool = False) -> None:
+        """Notes that the submission has its receipt, or, with `durable`, that it was refused."""
+        signed = self._signed_entries()
+        if signed.pending is not None:
+            self._add(_NO_LONGER, durable=durable)
+            self._kept_signed = (self._stamp(self._outbox), signed._replace(pending=None))
+
+    def _add(self, line: bytes, *, durable: bool = True) -> None:
+        self._signed_entries()
+        append_lines(self._outbox, line + b"\n", durable=durable)
+        self._changed(self._outbox)
+
+    def _signed_entries(self) -> _SignedEntries:
+        stamp = self._stamp(self._outbox)
+        if stamp != self._kept_signed[0]:
+            self._kept_signed = (stamp, self._read_signed_entries())
+        return self._kept_signed[1]
+
+    def _read_signed_entries(self) -> _SignedEntries:
         try:
-            return parse_submission(self._outbox.read_bytes())
+            # A torn last line was never sent: what is sent has been synced before.
+            lines = whole_lines(self._outbox.read_bytes()).split(b"\n")[:-1]
+            pending = parse_submission(lines[-1]) if lines and lines[-1] != _NO_LONGER else None
         except FileNotFoundError:
-            return None
+            return _SignedEntries()
         except (OSError, HkojiError) as error:
             raise StorageError(
                 tell("cannot read {outbox}: {reason}", outbox=self._outbox, reason=error),
                 hint=tell("restore it from a backup"),
             ) from error
-
-    def keep_outbox(self, submission: Submission) -> None:
-        """Keeps a submission before it is sent."""
-        self.keep_openings(submission.opening)
-        write_file(self._outbox, format_submission(submission).encode())
-
-    def clear_outbox(self) -> None:
-        """Forgets the submission: it has its receipt, or was refused."""
-        remove_file(self._outbox)
+        openings: list[Opening] = []
+        with intact(self._outbox):
+            for line in lines:
+                if b'"opening":' in line:
+                    openings += parse_openings(json.loads(line)["opening"])
+        return _SignedEntries(pending, tuple(openings))
 
     # --- the view -------------------------------------------------------------------------------------------------
 
     def view(self) -> View | None:
-        """Returns the latest signed view."""
+        """Returns the latest signed view; None if there is none, or if a power failure has taken it."""
         with intact(self._view):
-            text = text_or_none(read_json(self._view).get("text"))
+            text = text_or_none(self._read_view().get("text"))
             return None if text is None else parse_view(text)
 
     def signed_view(self) -> SignedEntry | None:
         """Returns the latest view with its signature, if it can be read."""
         try:
-            return read_signed(read_json(self._view), "view")
+            return read_signed(self._read_view(), "view")
         except HkojiError:
             return None
 
-    def keep_view(self, signed: SignedEntry) -> None:
+    def keep_view(self, signed: SignedEntry, *, durable: bool) -> None:
         """Keeps a verified view, with its signature: it is evidence."""
-        write_json(self._view, {"text": signed.text, "sig": encode_base64(signed.sig)})
+        write_json(self._view, {"text": signed.text, "sig": encode_base64(signed.sig)}, durable=durable)
+        self._changed(self._view)
+
+    def _read_view(self) -> dict[str, Any]:  # Any: JSON
+        with suppress(OSError):
+            # It is replaced without a sync, after which a power failure leaves nothing or NULs.
+            if not self._view.read_bytes().strip(b"\0"):
+                return {}
+        return read_json(self._view)
+
+
+_NO_LONGER: Final = b'{"pending":false}'
+"""The line of `outbox.jsonl` that says that the submission before it has its receipt, or was refused."""
 
 
 def _stamp(file: Path) -> _Stamp:

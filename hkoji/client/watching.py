@@ -26,6 +26,7 @@ from hkoji.errors import (
     TooManyError,
     UsageError,
 )
+from hkoji.game.course import Stage
 from hkoji.game.position import Position
 from hkoji.log.line import read_line
 from hkoji.messages.text import tell
@@ -60,6 +61,14 @@ class WatchedEntry(NamedTuple):
     def step(self) -> Step:
         """The entry, what it brings, and the game after it."""
         return self.position.replay.steps[self.seq]
+
+    @property
+    def mine(self) -> bool:
+        """Whether it was this player's turn after the entry."""
+        position, course = self.position, self.step.course
+        if position.invited:
+            return course.stage is Stage.JOIN
+        return position.seat is not None and course.actor == position.seat
 
 
 class _Pauses:
@@ -114,7 +123,7 @@ def _position(client: Client, game: str) -> Position:
 
 
 def wait(client: Client, game: str, timeout: float | None = None) -> Position:
-    """Returns the game when the player owes the next entry, or when it is over.
+    """Returns the game when the player owes the next entry or is invited to join, or when it is over.
 
     Raises `CancelledError` after `timeout` seconds. If the service stops answering during the wait, it is asked again
     for a minute; then `NetworkError` is raised.

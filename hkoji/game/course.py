@@ -251,6 +251,13 @@ class Course(NamedTuple):
         return self.seed_seat
 
     @property
+    def to_move(self) -> str | None:
+        """The player who owes the next entry or is invited to join; None if that is no particular player."""
+        if self.stage is Stage.JOIN:
+            return self.setup.invite.name if self.setup.invite else None
+        return None if self.actor is None else self.setup.names[self.actor]
+
+    @property
     def rekeyed(self) -> bool:
         """Whether the last change of a key since the clock started is a `rekey`: then another may not follow."""
         replaced = self.setup.replaced

@@ -21,7 +21,8 @@ class Position(NamedTuple):
     """A game as one player knows it.
 
     `seat` is None for a spectator. `legal` has the moves in canonical notation; it is empty unless this player must
-    move. `studied` marks a position of the past, seen through the eyes of `seat`: no move is due in it.
+    move. `invited` says that the game waits for this player to join: it is open to nobody else. `studied` marks a
+    position of the past, seen through the eyes of `seat`: no move is due in it.
     """
 
     course: Course
@@ -29,6 +30,7 @@ class Position(NamedTuple):
     events: tuple[Event, ...]
     legal: tuple[str, ...]
     replay: Replay
+    invited: bool = False
     studied: bool = False
 
     @property
@@ -54,8 +56,14 @@ class Position(NamedTuple):
 
     @property
     def mine(self) -> bool:
-        """Whether this player owes the next entry."""
-        return self.seat is not None and self.course.actor == self.seat
+        """Whether it is this player's turn: they owe the next entry, or are invited to join."""
+        return self.invited or (self.seat is not None and self.course.actor == self.seat)
+
+    @property
+    def joinable(self) -> bool:
+        """Whether this player may join now."""
+        open_to_all = self.course.stage is Stage.JOIN and self.course.setup.invite is None
+        return self.invited or (self.seat is None and open_to_all)
 
     def verify_player(self, *, hint: str = "") -> None:
         """Checks that the game is not over and that this player plays in it.
@@ -67,13 +75,17 @@ class Position(NamedTuple):
         if self.seat is None:
             raise NotYourTurnError(tell("you do not play in this game"), actor=self.course.actor, hint=hint)
 
-    def choose(self, notation: str, *, wait: str = "", show: str = "") -> str:
+    def choose(self, notation: str, *, wait: str = "", show: str = "", join: str = "") -> str:
         """Returns the canonical form of a move that can be made now.
 
-        `wait` and `show` are the commands that hints name: to wait for the player's turn, and to see the legal moves.
+        `wait`, `show` and `join` are the commands that hints name: to wait for the player's turn, to see the legal
+        moves, and to join.
         Raises `GameOverError`, `NotYourTurnError`, `NotationError` or `IllegalActionError`.
         """
         course = self.course
+        if self.joinable:
+            hint = tell("nothing was sent; join first, with `{command}`", command=join) if join else _NOT_SENT
+            raise NotYourTurnError(tell("you have not joined this game"), actor=None, hint=hint)
         self.verify_player()
         if course.stage is not Stage.PLAY or not self.mine:
             if course.actor is None:
@@ -111,11 +123,15 @@ class Position(NamedTuple):
         return IllegalActionError(action, tell("it is not among the legal moves"), shape=state.shape(), hint=hint)
 
 
-def read_position(replay: Replay, seat: Seat | None) -> Position:
-    """Returns the position at the end of `replay`, which is how `seat` knows the game."""
+def read_position(replay: Replay, seat: Seat | None, name: str | None = None) -> Position:
+    """Returns the position at the end of `replay`, which is how `seat`, or a player without a seat, knows the game.
+
+    `name` is the player's.
+    """
     course = replay.steps[-1].course
     mine = seat is not None and course.stage is Stage.PLAY and course.actor == seat
-    return Position(course, seat, replay.events, course.state.legal_actions() if mine else (), replay)
+    invited = name is not None and course.stage is Stage.JOIN and course.to_move == name
+    return Position(course, seat, replay.events, course.state.legal_actions() if mine else (), replay, invited)
 
 
 def studied_position(replay: Replay, seat: Seat | None) -> Position:

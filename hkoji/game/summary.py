@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from hkoji.game.course import Course, Stage
+from hkoji.game.course import Course
 from hkoji.log.line import Line
 
 
 def summarise(course: Course, first: Line, last: Line) -> dict[str, Any]:  # Any: JSON
     """Returns what lists show of the game that stands as in `course`, from its first to its last line."""
     setup, outcome = course.setup, course.outcome
-    invited = setup.invite.name if setup.invite else None
-    to_move = setup.names[course.actor] if course.actor is not None else None
     return {
         "game": setup.game,
         "ruleset": setup.ruleset.to_json(),
         "status": course.status,
         "host": setup.names[0],
         "guest": setup.names[1],
-        "invite": invited,
+        "invite": setup.invite.name if setup.invite else None,
         "seq": course.seq,
         "head": course.head,
         "round": course.state.round,
         "actor": course.actor,
-        "to_move": invited if course.stage is Stage.JOIN else to_move,
+        "to_move": course.to_move,
         "created": time_of_record(first),
         "updated": time_of_record(last),
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,

@@ -83,6 +83,10 @@ class LocalService:
                 return 200, {"name": "hkoji", "key": self._key.public.text, "origin": self.origin}
             case ("POST", "players"):
                 return self._register(json.loads(body))
+            case ("GET", "players", name):
+                if name not in self.store.players():
+                    raise errors.NotFoundError(tell("player"), name)
+                return 200, {"name": name, "key": self.store.players()[name], "earlier": []}
             case ("POST", "login", "challenge"):
                 nonce = self._entropy(32).hex()
                 self.nonces.add(nonce)
@@ -185,7 +189,7 @@ class LocalService:
             refereed, lines = self._game(game)
             course = refereed.course
             summary = summarise(course, lines[0], lines[-1])
-            owes = player in (summary["to_move"], summary["invite"] if course.stage is Stage.JOIN else "")
+            owes = player == summary["to_move"]
             if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
                 continue
             if player is not None and player not in course.setup.names and not owes:

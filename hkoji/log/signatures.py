@@ -130,6 +130,8 @@ def use_fastest() -> None:
 
     This takes some milliseconds to load, which a single command does not win back.
     """
+    if isinstance(library(), Libsodium):
+        return
     try:
         fast = Libsodium()
     except ImportError:

@@ -41,6 +41,11 @@ class Edition:
         options = (f"--{name.replace('_', '-')} {value}" for name, value in self.options.items())
         return " ".join(("hkoji new", *ruleset, *options))
 
+    def options_beside(self, given: Mapping[str, Json]) -> dict[str, Json]:
+        """Returns the options for a game whose options `given` override some: without a limit there is no tie-break."""
+        unlimited = str(given.get("max_rounds")) == "0"
+        return {name: value for name, value in self.options.items() if not (unlimited and name == "tiebreak")}
+
 
 EDITIONS: Final = (
     Edition(

@@ -7,10 +7,11 @@ the game: the caller passes that as a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 
 Seat: TypeAlias = int
@@ -114,10 +115,15 @@ class Close:
         return self.outcome in _CLOSINGS
 
 
+CLOSING_REASONS: Final[Mapping[str, str]] = {
+    "resign": tell("by resignation"),
+    "timeout": tell("on time"),
+    _CANCEL: tell("cancelled"),
+}
+"""The reasons of an end from outside the rules, each with the words that complete `alice wins …` or `no winner, …`."""
 _CLOSINGS = frozenset(
     {*(Outcome(reason, seat) for reason in ("resign", "timeout") for seat in SEATS), Outcome(_CANCEL, None)}
 )
-CLOSING_REASONS = frozenset(outcome.reason for outcome in _CLOSINGS)
 
 
 Event: TypeAlias = Chance | Deal | Draw | Act | Answer | Order | Pick | Reveal | Close

@@ -30,6 +30,6 @@ def information_json(view: State, seat: Seat | None, events: Iterable[Event], le
         "legal": list(legal),
         "due": view.due.value,
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
-        "rounds": list(format_rounds(ruleset, events)),
+        "rounds": list(format_rounds(ruleset, events, view)),
         "state": view.to_json(),
     }

@@ -145,8 +145,11 @@ class Ruleset(Protocol):
         """The markers that chance may draw at random; empty in a game that has none."""
 
     @property
-    def reasons(self) -> frozenset[str]:
-        """The words by which its rules end it, as in the log's `result`: lower-case letters."""
+    def reasons(self) -> Mapping[str, str]:
+        """The reasons for which its rules end it, as in the log's `result`: words of lower-case letters.
+
+        Each has the words for people that complete `alice wins …` or `a shared win, …`.
+        """
 
     def initial(self) -> State:
         """The state before any event."""

@@ -23,7 +23,7 @@ class RulesetType(Protocol):
         """As in `Ruleset`: the same whatever the options."""
 
     @property
-    def reasons(self) -> frozenset[str]:
+    def reasons(self) -> Mapping[str, str]:
         """As in `Ruleset`: the same whatever the options."""
 
     def __call__(self) -> Ruleset:
@@ -54,4 +54,4 @@ def parse_ruleset(options: Json) -> Ruleset:
 
 def reasons() -> frozenset[str]:
     """All words that can be the reason of a result: those of every game, and those of an end from outside."""
-    return CLOSING_REASONS.union(*(ruleset.reasons for ruleset in RULESETS.values()))
+    return frozenset(CLOSING_REASONS).union(*(ruleset.reasons for ruleset in RULESETS.values()))

@@ -77,19 +77,23 @@ def format_transcript(transcript: Transcript) -> str:
     return "\n".join([*lines, *rounds]) + "\n"
 
 
-def format_rounds(ruleset: Ruleset, events: Iterable[Event]) -> Iterator[str]:
-    """The lines of a game's rounds, and last its result if it has one."""
+def format_rounds(ruleset: Ruleset, events: Iterable[Event], after: State | None = None) -> Iterator[str]:
+    """The lines of a game's rounds, and last its result if it has one.
+
+    `after` is the state to which the events have led; without it they are applied once more, to find the result.
+    """
     tokens: list[str] = []
-    state: State = ruleset.initial()
-    opening = True
+    state: State = after or ruleset.initial()
+    number = 0
     for event in events:
-        if isinstance(event, Deal) and not opening:
+        if isinstance(event, Deal) and number:
             yield " ".join(tokens)
             tokens = []
         if isinstance(event, Deal):
-            opening = False
-            tokens.insert(0, f"{state.round + 1}.")
-        state = state.apply(event)
+            number += 1
+            tokens.insert(0, f"{number}.")
+        if after is None:
+            state = state.apply(event)
         if isinstance(event, Answer | Order) and tokens:
             tokens[-1] += event.action
         elif isinstance(event, Reveal) and tokens[-1].startswith("?"):

@@ -7,16 +7,17 @@ A board reads a position and nothing else, so it can show only what the position
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from textwrap import wrap
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from hkoji.game.course import Course, Stage
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
+from hkoji.game.result_text import result_text
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import Text, tell
-from hkoji.rules.events import DECISIONS, Close, Event, Outcome, Reveal, Seat
+from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat
 from hkoji.rules.protocol import Due
 from hkoji.show.deck import STANDARD, Deck, spelled, symbols
 from hkoji.show.scene import Scene
@@ -26,11 +27,6 @@ SIDE: Final = 13
 """The width of the labels on the left."""
 _NAME: Final = 20
 _NEWS: Final = 6
-_REASONS: Final = {
-    "resign": tell("by resignation"),
-    "timeout": tell("on time"),
-    "cancel": tell("cancelled"),
-}
 
 Paint: TypeAlias = Callable[..., str]
 """Returns a text in named styles: `paint("A", "bold", "red")`. Styles are bold, dim, red, green, yellow and cyan."""
@@ -65,8 +61,6 @@ class Board(ABC):
     """The game's name for people."""
     introduction: ClassVar[str] = ""
     """The rules in about ten lines for a first game; empty if the game has none."""
-    reasons: ClassVar[Mapping[str, str]]
-    """For each of the ruleset's reasons the words that complete `alice wins …`."""
 
     def __init__(self, position: Position, look: Look) -> None:
         self.position: Final = position
@@ -180,9 +174,17 @@ class Board(ABC):
         if course.finished:
             outcome = course.outcome
             assert outcome is not None
-            return self._ending(outcome)
+            winner, reasons = outcome.winner, course.setup.ruleset.reasons
+            if winner is None:
+                result = result_text(outcome, reasons, None)
+            else:
+                result = result_text(outcome, reasons, self.name(winner), you=self.is_me(winner))
+            return self.say(tell("The game is over: {result}.", result=result))
         if course.stage is Stage.JOIN:
             invite = course.setup.invite
+            if self.position.invited:
+                host = self.course.setup.names[0]
+                return self.say(tell("It is your turn: {host} invites you to join this game.", host=host))
             if invite:
                 return self.say(tell("The game waits for {name} to join.", name=invite.name))
             return self.say(tell("The game waits for someone to join."))
@@ -197,19 +199,6 @@ class Board(ABC):
                 "The game begins as soon as {name} reveals their entropy.",
             )
         return self.by(course.actor, "It is your turn.", "It is {name}'s turn to {task}.", task=self.task())
-
-    def _ending(self, outcome: Outcome) -> str:
-        reason = self.say({**_REASONS, **self.reasons}.get(outcome.reason, outcome.reason))
-        if outcome.winner is not None:
-            return self.by(
-                outcome.winner,
-                "The game is over: you win {reason}.",
-                "The game is over: {name} wins {reason}.",
-                reason=reason,
-            )
-        if outcome.reason in _REASONS:
-            return self.say(tell("The game is over: no winner, {reason}.", reason=reason))
-        return self.say(tell("The game is over: a shared win, {reason}.", reason=reason))
 
     def actions_left(self, seat: Seat, actions: Iterable[str]) -> str:
         """A sentence on the actions that a seat has not taken."""

@@ -20,7 +20,7 @@ BENCHMARKS = {
     "rules": rules.run,
     "audit": audits.run,
     "store": store.run,
-    "moves": moves.run,
+    "moves": moves.run_all,
     "postgres": postgres.run,
     "views": views.run,
     "command": command.run,

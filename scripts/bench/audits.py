@@ -1,35 +1,69 @@
-"""Measures the full audit per entry against raw verification of the same signatures; with two workers; and of an
-archive."""
+"""Measures the audit of one log, on one core and on two, against raw verification of its signatures on one core by the
+same library, OpenSSL or libsodium; and `hkoji audit DIR` as a program, with its start.
+
+The processor that other work uses distorts ratios less than absolute figures, because all contenders take turns.
+`HKOJI_BENCH_OLD` may name the folder of another version of the program, whose audits are measured in turn with these.
+"""
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from hkoji.audit.log_audit import audit
-from hkoji.log import sshsig
+from hkoji.cli.audit.second_thread import map_in_two_threads
+from hkoji.log import signatures, sshsig
 from hkoji.log.entry import SERVER_NAME
-from scripts.bench.timing import report, speeds
+from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, Verify
+from scripts.bench.timing import Contender, report, speeds
 from tests.support.table import Table, whole_game
 
 _GAMES = 30
-_ARCHIVE = 600
-_HKOJI = Path(sys.executable).with_name("hkoji")
+_ARCHIVE = 160
+_LIBRARIES: dict[str, SignatureLibrary] = {"libsodium": Libsodium(), "OpenSSL": OpenSSL()}
+_PROGRAM = "import sys; sys.argv[0] = 'hkoji'; from hkoji.cli.main import main; main()"
+_OTHER = """
+import sys
+from hkoji.audit.log_audit import audit
+log = sys.stdin.buffer
+while size := log.readline():
+    texts = log.read(int(size)).split(b"\\0")
+    for text in texts:
+        assert audit(text).ok
+    print(flush=True)
+"""
 
 
 def run() -> None:
     """Prints entries a second, and for an archive also games a second."""
-    _one_by_one()
+    tables = [whole_game(seed) for seed in range(_GAMES)]
+    # The collector would look at the games in memory again and again, which a process that audits does not have.
+    gc.collect()
+    gc.freeze()
+    for name, library in _LIBRARIES.items():
+        with _using(library):
+            _one_by_one(name, tables)
+    _absolute(tables)
     _archive()
 
 
-def _one_by_one() -> None:
-    tables = [whole_game(seed) for seed in range(_GAMES)]
+@contextmanager
+def _using(library: SignatureLibrary) -> Iterator[None]:
+    before = signatures.library()
+    signatures.use(library)
+    try:
+        yield
+    finally:
+        signatures.use(before)
+
+
+def _one_by_one(name: str, tables: list[Table]) -> None:
     texts = [table.text for table in tables]
     raw = _signatures(tables)
     entries = len(raw) // 2
@@ -43,55 +77,95 @@ def _one_by_one() -> None:
             assert audit(text).ok
         return entries
 
-    with ThreadPoolExecutor(2) as pool:
+    def audit_in_two_threads() -> int:
+        for text in texts:
+            assert audit(text, map_checks=map_in_two_threads).ok
+        return entries
 
-        def audit_one(text: str) -> bool:
-            return audit(text).ok
+    contenders = {"raw verification": verify_raw, "audit": audit_all, "audit, two threads": audit_in_two_threads}
+    report(f"Audit by {name}, per entry with its receipt", "/s", speeds(contenders), "raw verification")
 
-        def audit_two() -> int:
-            assert all(pool.map(audit_one, texts))
+
+def _absolute(tables: list[Table]) -> None:
+    """Audits by the fastest library, in turn with those of another version, which runs in a process of its own."""
+    folder = os.environ.get("HKOJI_BENCH_OLD")
+    if folder is None:
+        return
+    texts = [table.text.encode() for table in tables]
+    entries = sum(len(table.lines) for table in tables)
+    given = b"\0".join(texts)
+    given = b"%d\n%b" % (len(given), given)
+    environment = {**os.environ, "PYTHONPATH": folder}
+    with (
+        _using(_LIBRARIES["libsodium"]),
+        subprocess.Popen(
+            [sys.executable, "-c", _OTHER], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as other,
+    ):
+        assert other.stdin is not None
+        assert other.stdout is not None
+        asked, answered = other.stdin, other.stdout
+
+        def audit_other() -> int:
+            asked.write(given)
+            asked.flush()
+            assert answered.readline()
             return entries
 
-        contenders = {"raw verification": verify_raw, "audit": audit_all, "audit, two workers": audit_two}
-        report("Audit, per entry with its receipt", "/s", speeds(contenders), "raw verification")
+        def audit_all() -> int:
+            for text in texts:
+                assert audit(text).ok
+            return entries
+
+        contenders: dict[str, Contender] = {"the other version": audit_other, "audit": audit_all}
+        report("Audit against another version", "/s", speeds(contenders), "the other version")
+        asked.close()
 
 
 def _archive() -> None:
     """`hkoji audit DIR` as a program, with its start, against a loop over the same signatures in memory."""
     tables = [whole_game(seed) for seed in range(_ARCHIVE)]
-    raw = _signatures(tables)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, _using(_LIBRARIES["libsodium"]):
+        raw = _signatures(tables)
+        logs = Path(folder, "logs")
+        logs.mkdir()
         for number, table in enumerate(tables):
-            Path(folder, f"{number:04}.jsonl").write_text(table.text)
+            (logs / f"{number:04}.jsonl").write_text(table.text)
+
+        def audit_with(*options: str) -> int:
+            command = [sys.executable, "-c", _PROGRAM, "audit", str(logs), *options]
+            subprocess.run(command, check=True, capture_output=True)
+            return _ARCHIVE
 
         def verify_raw() -> int:
             _verify(raw)
             return _ARCHIVE
 
-        def audit_with(jobs: int) -> int:
-            subprocess.run([_HKOJI, "audit", folder, "--jobs", str(jobs)], check=True, capture_output=True)
-            return _ARCHIVE
-
-        contenders = {
-            "raw verification": verify_raw,
-            "hkoji audit DIR": lambda: audit_with(1),
-            "hkoji audit DIR --jobs 2": lambda: audit_with(2),
+        contenders: dict[str, Callable[[], int]] = {
+            "raw verification by libsodium": verify_raw,
+            "hkoji audit DIR": audit_with,
+            "hkoji audit DIR --jobs 1": lambda: audit_with("--jobs", "1"),
         }
-        found = speeds(contenders, rounds=3)
-    report(f"Archive of {_ARCHIVE} games, {len(raw) // 2} entries with receipts", "games/s", found, "raw verification")
+        found = speeds(contenders)
+    report(
+        f"Archive of {_ARCHIVE} games, {len(raw) // 2} entries with receipts",
+        "games/s",
+        found,
+        "raw verification by libsodium",
+    )
     for name, speed in found.items():
         print(f"  {name:44} {speed * len(raw) / 2 / _ARCHIVE:12,.0f} entries/s")
 
 
-Signature = tuple[Ed25519PublicKey, bytes, bytes]
+Signature = tuple[Verify, bytes, bytes]
 
 
 def _signatures(tables: list[Table]) -> list[Signature]:
-    """Key, signature and signed bytes of every entry and receipt."""
+    """Verifier, signature and signed bytes of every entry and receipt."""
     raw: list[Signature] = []
     for table in tables:
         keys = {"alice": table.keys[0].public, "bob": table.keys[1].public, SERVER_NAME: table.server.public}
-        loaded = {name: Ed25519PublicKey.from_public_bytes(key.raw) for name, key in keys.items()}
+        loaded = {name: signatures.library().verifier(key.raw) for name, key in keys.items()}
         for line in table.lines:
             assert line.receipt is not None
             namespace = sshsig.SERVER if line.entry.by == SERVER_NAME else sshsig.ENTRY
@@ -102,5 +176,5 @@ def _signatures(tables: list[Table]) -> list[Signature]:
 
 
 def _verify(raw: list[Signature]) -> None:
-    for key, signature, data in raw:
-        key.verify(signature, data)
+    for fits, signature, data in raw:
+        assert fits(signature, data)

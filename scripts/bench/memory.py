@@ -28,7 +28,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def server_seconds(pid: int) -> float:
-    """The same for a PostgreSQL server and its current processes."""
+    """The same for a server and its current child processes."""
     children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     found = processor_seconds(pid)
     for child in children:

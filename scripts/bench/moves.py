@@ -1,14 +1,16 @@
 """Measures signed, durable moves over HTTP against a raw sqlite3 loop that writes the same rows.
 
-    python -m scripts.bench moves
+    python -m scripts.bench moves                              both of the following
+    python -m scripts.bench.moves                              one process, on a core of its own
     python -m scripts.bench.moves --rounds 9 --games 8
-    python -m scripts.bench.moves --free -- --workers 2         on all cores, wherever the system puts it
+    python -m scripts.bench.moves --free -- --workers 2        two processes, on all cores, as the system places them
 
-A real `hkoji serve` on SQLite, without limits for an address or a player, runs on its own core; the load comes from
-another process on another core, where the raw loop runs too. Raw loop and load take turns, a round each; the first
-round only warms up. Options such as `--limit-address 999999/second` show what counting costs.
-Ratios are of each round, and their medians are printed. The server's processor time counts all its threads, kernel
-included: unlike moves a second it hardly depends on other work on the machine.
+A real `hkoji serve` on SQLite runs without limits for an address or a player, because all load comes from one address.
+Options such as `--limit-address 999999/second` show what counting costs. A single process has a core of its own; the
+load comes from another process on another core, where the raw loop runs too. Raw loop and load take turns, a round
+each; the first round only warms up. Ratios are of each round, and their medians are printed. The server's processor
+time counts all its threads and processes, kernel included: unlike moves a second it hardly depends on other work on the
+machine.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.log.private_key import PrivateKey
 from scripts.bench.floor import Floor, RawMoves, rows_of
-from scripts.bench.memory import processor_seconds
+from scripts.bench.memory import server_seconds
 from scripts.bench.prepared import Prepared, fill, prepare, requests
 from scripts.bench.volley import Fire, generator
 from tests.support.service import Service, serving
@@ -115,9 +117,9 @@ def one_round(service: Service, raw: Floor, fire: Fire, plans: Sequence[Sequence
     started = perf_counter()
     number = raw.write(order)
     found.raw.append(number / (perf_counter() - started))
-    before, beside = processor_seconds(service.process.pid), raw.database_seconds()
+    before, beside = server_seconds(service.process.pid), raw.database_seconds()
     fired = fire(service.port, sent)
-    found.processor.append((processor_seconds(service.process.pid) - before) / number)
+    found.processor.append((server_seconds(service.process.pid) - before) / number)
     found.database.append((raw.database_seconds() - beside) / number)
     found.speeds.append(number / fired.seconds)
     found.load.append(fired.processor / number)
@@ -176,9 +178,16 @@ def measure(
 
 def run(rounds: int = 5, games: int = 4, options: Sequence[str] = (), *, free: bool = False) -> None:
     """Prints moves a second and latency."""
-    print("\nSigned durable moves over HTTP")
+    place = "on all cores" if free else "on a core of its own"
+    print(f"\nSigned durable moves over HTTP, the service {place} {' '.join(options)}".rstrip())
     for connections, found in measure(rounds, games, options, free=free).items():
         found.tell(connections)
+
+
+def run_all() -> None:
+    """Measures one process on a core of its own, and then two on all cores."""
+    run()
+    run(options=("--workers", "2"), free=True)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Measures the own view over HTTP against a FastAPI application that says hello."""
+"""Measures the own view and lists over HTTP against a FastAPI application that says hello."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ async def hello() -> dict[str, str]:
 uvicorn.run(app, port=int(sys.argv[1]), log_level="error", access_log=False)
 """
 _REQUESTS = 400
+_LISTED = 20
 
 
 def run(database: str | None = None) -> None:
@@ -39,6 +40,10 @@ def run(database: str | None = None) -> None:
             host, guest = Player(s, "alice").register(), Player(s, "bob").register()
             game = begin(host, guest)
             play(host, guest, game, 11)
+            for _ in range(_LISTED - 1):
+                begin(host, guest)
+            for _ in range(_LISTED):
+                host.new()
             time.sleep(1)
 
             def ask(port: int, path: str, token: str = "") -> int:
@@ -58,9 +63,14 @@ def run(database: str | None = None) -> None:
                     "own view": lambda: ask(s.port, f"/v1/games/{game}/view?after={last}", host.token),
                     "own view with the whole log": lambda: ask(s.port, f"/v1/games/{game}/view", host.token),
                     "whole log": lambda: ask(s.port, f"/v1/games/{game}/log"),
+                    "list of 20 open games": lambda: ask(s.port, f"/v1/games?status=open&limit={_LISTED}"),
+                    "one player's 20 games": lambda: ask(s.port, f"/v1/me/games?limit={_LISTED}", guest.token),
+                    "the 20 that a player may wait for": lambda: ask(
+                        s.port, f"/v1/me/games?waiting=true&limit={_LISTED}", host.token
+                    ),
                 }
             )
-            report(f"The own view over HTTP{', on PostgreSQL' * bool(database)}", "/s", found, "FastAPI hello")
+            report(f"Views and lists over HTTP{', on PostgreSQL' * bool(database)}", "/s", found, "FastAPI hello")
         finally:
             hello.terminate()
             hello.wait()

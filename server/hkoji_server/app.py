@@ -32,9 +32,11 @@ from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.event_streams import make_events_router
-from hkoji_server.routes.game_log import make_log_routes
+from hkoji_server.routes.game_log import make_log_endpoints
 from hkoji_server.routes.games import make_games_router
 from hkoji_server.routes.health import Readiness, add_health_routes
+from hkoji_server.routes.lists import make_list_endpoints
+from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.request_frame import RequestFrame
 from hkoji_server.routes.request_limits import AddressLimit, BodyLimit
@@ -99,7 +101,7 @@ def _limits(settings: Settings) -> RateLimits:
 
 
 class Application:
-    """The service as one ASGI application: middleware around the three plain routes and, for the rest, FastAPI.
+    """The service as one ASGI application: middleware around the plain routes and, for the rest, FastAPI.
 
     `address` is the origin of a new store for which none is set. The routes are made when the store has been opened.
     """
@@ -161,14 +163,14 @@ class Application:
                 most=settings.max_waiting,
                 of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
             )
-            self.router.routes = make_log_routes(players, games, hub, store)
+            endpoints = {**make_log_endpoints(players, games, hub, store), **make_list_endpoints(players, store)}
+            self.plain = PlainRoutes(endpoints, self.router)
             add_health_routes(self.api, Readiness(store))
             for router in (
                 make_players_router(players, keys, store),
                 make_games_router(
                     players,
                     games,
-                    store,
                     sources,
                     origin=origin,
                     key=key.public.text,
@@ -195,7 +197,7 @@ class Application:
     def _with_middleware(self, limits: RateLimits) -> ASGIApp:
         """Returns the router wrapped in the middleware that each request passes, from the innermost on."""
         settings = self._settings
-        app: ASGIApp = BodyLimit(self.router, settings.max_body)
+        app: ASGIApp = BodyLimit(self.plain, settings.max_body)
         if settings.limit_address:
             app = AddressLimit(app, limits)
         if self._metrics is not None:

@@ -12,7 +12,10 @@ import pytest
 
 from hkoji.audit.log_audit import LOG_STEPS, AuditStep, audit
 from hkoji.log.line import format_log, parse_log
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 
+REASONS = {"resign": "by resignation", **Hanamikoji.reasons, **GeishasRoad.reasons}
 GAMES = sorted((Path(__file__).parents[1] / "data" / "vectors" / "games").glob("*.jsonl"))
 
 
@@ -52,9 +55,10 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     if not finished:
         assert notes[AuditStep.RESULT] == "not reached: the game is still running"
     elif end["result"]["winner"] is None:
-        assert notes[AuditStep.RESULT] == f"no winner, by {end['result']['reason']}"
+        assert notes[AuditStep.RESULT] == f"a shared win, {REASONS[end['result']['reason']]}"
     else:
-        assert notes[AuditStep.RESULT] == f"{names[end['result']['winner']]} wins by {end['result']['reason']}"
+        winner = names[end["result"]["winner"]]
+        assert notes[AuditStep.RESULT] == f"{winner} wins {REASONS[end['result']['reason']]}"
 
     bare = audit(format_log(parse_log(text), receipts=False))
     assert dict(bare.notes) == {**notes, AuditStep.RECEIPTS: "the log has none"}

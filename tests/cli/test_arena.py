@@ -101,6 +101,15 @@ def test_options_of_the_game_are_those_of_new() -> None:
     }
 
 
+def test_an_edition_can_be_chosen_as_for_new() -> None:
+    found = run("arena", "random", "random", "--games", "2", "--json", "--edition", "2018-it").json
+    assert (found["options"]["max_rounds"], found["options"]["tiebreak"]) == (3, "charm")
+    road = run("arena", "random", "random", "--games", "2", "--json", "--edition", "2021").json
+    assert road["ruleset"] == "geishas-road"
+    both = run("arena", "random", "random", "--games", "2", "--ruleset", "hanamikoji", "--edition", "2021")
+    assert (both.code, both.out) == (2, "")
+
+
 def test_text_fits_a_terminal_and_plain_is_sentences() -> None:
     words = ("arena", "random", "greedy", "--games", "8", "--seed", "3")
     for more in ((), ("--lang", "it")):

@@ -14,8 +14,11 @@ import pytest
 
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import audit
+from hkoji.cli import processes
+from hkoji.cli.audit import command
 from hkoji.cli.exits import Exit
 from hkoji.cli.log_files import LogBytes, UnreadableLog, split
+from hkoji.cli.processes import map_in_processes
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -25,6 +28,7 @@ from tests.support.shell import Done, run
 from tests.support.table import Table, new_game, whole_game
 
 ROW, ROAD = Hanamikoji("random"), GeishasRoad("random")
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
 
 
@@ -322,6 +326,23 @@ def test_two_seeds_for_one_deal_are_found(tmp_path: Path) -> None:
     assert DEAL in logs[2]["reason"]
 
 
+def test_logs_of_a_later_version_have_an_exit_code_of_their_own(tmp_path: Path) -> None:
+    """Unless another log is at fault."""
+    logs = {each["what"]: each["log"] for each in json.loads((VECTORS / "logs.json").read_text())["logs"]}
+    (tmp_path / "good.jsonl").write_text(whole_game(1).text)
+    (tmp_path / "later.jsonl").write_text(logs["the kind 'offer2'"])
+    done = run("audit", str(tmp_path), "--json")
+    summary = told(done)[1]
+    assert (summary["broken"], summary["not_understood"], summary["ok"]) == (1, 1, False)
+    assert (done.code, done.error["code"], done.error["exit_code"]) == (3, "not-understood", 3)
+    assert "1 log is not understood" in run("audit", str(tmp_path)).err
+    (tmp_path / "forged.jsonl").write_text(logs["the kind 'offEr'"])
+    done = run("audit", str(tmp_path), "--json")
+    assert (done.code, told(done)[1]["not_understood"]) == (Exit.AUDIT, 1)
+    alone = run("audit", str(tmp_path / "later.jsonl"), "--json")
+    assert (alone.code, alone.error["code"], alone.error["step"], alone.error["seq"]) == (3, "not-understood", 1, 5)
+
+
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 
@@ -535,3 +556,29 @@ class _Ended(_Endless):
 
     def __init__(self, start: bytes) -> None:
         super().__init__(start, b"")
+
+
+def test_other_processes_audit_only_if_there_is_enough_for_them(
+    games: list[Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+
+    def noted(groups: Any, work: Any, jobs: int, *, here: Any) -> Any:  # Any: passed on as they come
+        used.append(jobs)
+        return map_in_processes(groups, work, jobs, here=here)
+
+    monkeypatch.setattr(processes, "map_in_processes", noted)
+    monkeypatch.setattr(command, "processors", lambda: 2)
+    for number, table in enumerate(games):
+        (tmp_path / f"{number}.jsonl").write_text(table.text)
+    few = _summary(run("audit", str(tmp_path), "--json"))
+    assert (few["logs"], used) == (8, [])
+    (tmp_path / "8.jsonl").write_text(whole_game(8).text)
+    for options, jobs in (((), [2]), (("--jobs", "1"), []), (("--jobs", "3"), [3])):
+        used.clear()
+        many = _summary(run("audit", str(tmp_path), *options, "--json"))
+        assert (many["logs"], many["ok"], used) == (9, True, jobs)
+
+
+def _summary(done: Done) -> Any:  # Any: JSON
+    return json.loads(done.out.splitlines()[-1])["summary"]

@@ -13,6 +13,7 @@ import pytest
 
 from hkoji import __version__, errors
 from hkoji.cli.exits import Exit, exit_code
+from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
 from tests.support.memory_service import URL, LocalPlayer, MemoryService
 from tests.support.shell import Done, Shell, run
@@ -57,6 +58,7 @@ POSITION = {
     "seq": int,
     "state": dict,
     "status": str,
+    "to_move": (str, type(None)),
     "v": int,
 }
 
@@ -504,8 +506,9 @@ def test_no_secret_is_printed_unasked(alice: Shell, bob: Shell) -> None:
     ]
     text = "".join(done.out + done.err for done in printed)
     folder = alice.seat.folder(game)
-    secrets = json.loads((folder / "secrets.json").read_text())
+    openings = Vault(folder).openings()
+    assert openings
     tokens = json.loads((alice.seat.path / "tokens.json").read_text())
     private = (alice.seat.path / "id_ed25519").read_text().splitlines()[2]
-    for secret in (*(each["salt"] for each in secrets["openings"]), *tokens.values(), private):
+    for secret in (*(each.salt for each in openings), *tokens.values(), private):
         assert secret not in text

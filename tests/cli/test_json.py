@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -226,6 +228,11 @@ def operators(record: Recorder) -> None:
     record("operator", "admin", "stats", *restored)
     record("operator", "admin", "vacuum", *restored)
     record("operator", "doctor", *data, code=None)
+    (database,) = (record.folder / "restored").glob("*.sqlite3")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE player SET sig = (SELECT sig FROM player WHERE name = 'bob') WHERE name = 'alice'")
+        connection.commit()
+    record("operator", "admin", "check", *restored, code=Exit.AUDIT)
 
 
 def offline(record: Recorder, game: str) -> None:

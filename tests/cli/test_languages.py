@@ -20,6 +20,7 @@ from hkoji.client.answers import problem
 from hkoji.client.transport import HttpAnswer
 from hkoji.messages.language import LANGUAGES, language_of_locale
 from scripts.build import catalogues
+from tests.support.memory_service import registered
 from tests.support.shell import Shell, run
 
 Form = str | tuple[str, ...]
@@ -261,8 +262,9 @@ def test_the_service_s_own_words_are_translated_where_they_are_known(alice: Shel
     assert (str(error), said) == ("log in first", "prima fai l'accesso")
 
 
-def test_the_service_s_words_with_values_are_translated_too(alice: Shell, bob: Shell) -> None:
+def test_the_service_s_words_with_values_are_translated_too(alice: Shell, bob: Shell, tmp_path: Path) -> None:
     """The service sends template and values as data, so that the client can translate the message."""
+    registered(alice.seat.service, "carol", tmp_path / "carol")
     game = str(alice("new", "--invite", "carol", "--json").json["game"])
     assert "the game is open only to carol" in bob("join", game).err
     assert "la partita è aperta solo a carol" in bob("join", game, "--lang", "it").err

@@ -11,6 +11,7 @@ import typer
 
 from hkoji.cli import plain_forms
 from hkoji.cli.app import app
+from hkoji.cli.audit.command import AuditOptions
 from hkoji.cli.output import out
 from hkoji.cli.plain_forms import FORMS, PlainCommand, PlainForm, read
 
@@ -57,7 +58,13 @@ def _by_typer(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> PlainC
 
         return called
 
+    def audited(_client: object, _out: object, sources: list[str], options: AuditOptions) -> int:
+        assert options == AuditOptions()
+        found.append(PlainCommand("audit", tuple(sources), out.json, out.plain))
+        return 0
+
     with monkeypatch.context() as patch:
+        patch.setattr("hkoji.cli.audit.command.run", audited)
         patch.setattr("hkoji.cli.games.show.show", note("show"))
         patch.setattr("hkoji.cli.games.move.move", note("move"))
         patch.setattr("hkoji.cli.games.lists.waiting", note("next"))

@@ -295,6 +295,13 @@ def test_the_list_is_empty_at_first(home: Path) -> None:
     assert not home.exists()
 
 
+def test_json_is_promised_for_what_has_it() -> None:
+    """A game at the prompt refuses it; its help says so."""
+    (line,) = re.findall(r"^ +--json +(.*)$", run("play", "--help").out, re.MULTILINE)
+    assert line == "With --list: print one line of JSON."
+    assert run("play", "--list", "--json").json == []
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

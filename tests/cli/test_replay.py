@@ -257,6 +257,7 @@ def test_a_position_is_drawn_into_files(tmp_path: Path) -> None:
     done = run("replay", LIMIT, "--at", "9", "--eyes", "bob", "--svg", str(svg), "--png", str(png), "--json")
     assert (done.code, done.err) == (0, "")
     assert done.json == {
+        "v": 1,
         "game": replay(parse_log(Path(LIMIT).read_bytes())).steps[0].entry.game,
         "at": 9,
         "eyes": "guest",

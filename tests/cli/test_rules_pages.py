@@ -16,6 +16,8 @@ from hkoji.messages.language import LANGUAGES
 from hkoji.rules.editions import EDITIONS, find_edition
 from hkoji.rules.geishas_road import road
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Json
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from tests.support.shell import Shell, run
 
@@ -116,12 +118,24 @@ def test_options_come_before_those_of_an_edition() -> None:
     assert (made["max_rounds"], made["tiebreak"], made["first"]) == (5, "charm", "guest")
 
 
+def test_an_edition_without_its_limit_of_rounds_has_no_tie_break() -> None:
+    given: list[tuple[dict[str, Json], list[str]]] = [({"max_rounds": 0}, []), ({}, ["max_rounds=0"])]
+    for options, more in given:
+        for edition in EDITIONS:
+            if edition.ruleset == "hanamikoji":
+                assert make_ruleset(None, options, more, edition.name) == Hanamikoji()
+        with pytest.raises(UsageError, match="a tie-break needs a limit"):
+            make_ruleset(None, {**options, "tiebreak": "charm"}, more, "2018-it")
+
+
 def test_an_edition_belongs_to_one_game() -> None:
     with pytest.raises(UsageError, match="2021 is an edition of geishas-road"):
         make_ruleset("hanamikoji", {}, edition="2021")
 
 
 def test_new_takes_an_edition(alice: Shell) -> None:
+    unlimited = alice("new", "--edition", "2018-it", "--max-rounds", "0", "--json").json
+    assert unlimited["options"] == Hanamikoji().to_json()
     made = alice("new", "--edition", "2018-it", "--json").json
     assert made["options"] == {
         "first": "host", "max_rounds": 3, "name": "hanamikoji", "tiebreak": "charm", "version": 1

@@ -276,3 +276,10 @@ def test_no_card_of_another_is_in_it(alice: Shell, bob: Shell, game: str, servic
     for name in ("offline", "as_of", "recorded", "unsent"):
         del shown[name]
     assert shown == true
+
+
+def test_a_kept_summary_has_the_fields_of_the_services(alice: Shell, game: str) -> None:
+    from hkoji_server.routes.models import SummaryModel
+
+    (listed,) = alice("games", "--offline", "--json").json
+    assert set(listed) - {"v", "offline", "as_of", "recorded", "unsent"} == set(SummaryModel.model_fields) - {"v"}

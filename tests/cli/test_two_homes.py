@@ -156,6 +156,8 @@ def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alic
     assert found["verdict"] == "fail"
     assert alice.json("whoami")["fingerprint"] in found["said"]
     assert "hkoji rekey --key" in found["hint"]
+    for words in (("register", "--server", service.url), ("rekey",)):
+        assert "hkoji rekey --key" in other.run(*words, code=Exit.FAILURE if words[1:] else Exit.KEY).stderr
     admin.revoke_keys(service.data, "alice")
     found = checks(alice, Exit.FAILURE)["registration"]
     assert "revoked" in found["said"]

@@ -68,6 +68,9 @@ def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) ->
         assert lines[5]["action"] == legal[0]  # with her own cards
         assert [line["mine"] for line in lines[4:]] == [True, False, False, False]
         assert {line["game"] for line in lines} == {game}
+        assert [line["result"] for line in lines[-2:]] == [None, {"reason": "resign", "winner": 0}]
+        ended = alice.run("watch", game, "--after", "-1").stdout.splitlines()
+        assert ended[-1].endswith("  the game is over: alice wins by resignation")
         assert said.count("trying again") <= 1
         # Of all games each is shown from its beginning, until an interrupt.
         assert [line["seq"] for line in told(everything.stdout, 7)] == list(range(8))

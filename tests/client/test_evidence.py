@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +36,7 @@ from tests.support.adversary import (
 from tests.support.memory_service import AT, LocalPlayer, begin, play_on, registered
 
 KEY = PrivateKey.from_seed(b"\x09" * 32)
-WRITE = files.write_file
+WRITE, APPEND = files.write_file, files.append_lines
 
 
 @pytest.fixture
@@ -251,10 +251,10 @@ def test_nobody_can_fill_the_disk(tmp_path: Path) -> None:
 def test_a_full_disk_does_not_hide_the_refusal(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
 
-    def full(path: Path, data: bytes) -> None:
+    def full(path: Path, lines: bytes) -> None:
         raise StorageError("the disk is full")
 
-    with patch.object(kept_evidence, "write_file", full):
+    with patch.object(kept_evidence, "append_lines", full):
         error = fork(service, alice, game)
     assert "could not be kept: the disk is full" in error.hint
     assert not refused_by(alice)
@@ -292,16 +292,19 @@ def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
     """The process of that player ends before its write number `at`; counts the writes left until then."""
     left = [at]
 
-    def write(path: Path, data: bytes) -> None:
-        left[0] -= path.is_relative_to(player.path)
-        if left[0] == 0:
-            raise KilledError
-        WRITE(path, data)
+    def before(real: Callable[..., None]) -> Callable[..., None]:
+        def write(path: Path, data: bytes, **options: bool) -> None:
+            left[0] -= path.is_relative_to(player.path)
+            if left[0] == 0:
+                raise KilledError
+            real(path, data, **options)
+
+        return write
 
     with (
-        patch.object(files, "write_file", write),
-        patch.object(vault, "write_file", write),
-        patch.object(kept_evidence, "write_file", write),
+        patch.object(files, "write_file", before(WRITE)),
+        patch.object(vault, "append_lines", before(APPEND)),
+        patch.object(kept_evidence, "append_lines", before(APPEND)),
     ):
         yield left
 

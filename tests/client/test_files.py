@@ -149,7 +149,7 @@ def test_a_damaged_log_is_not_overwritten(alice: LocalPlayer, bob: LocalPlayer) 
     game = begin(alice, bob)
     path = alice.folder(game) / "log.jsonl"
     whole = path.read_bytes()
-    for broken in (whole[:-10], whole.replace(b'"seq', b'"sex', 1), b"\n" + whole, whole[len(whole) // 2 :]):
+    for broken in (whole[:-1].replace(b'"seq', b'"sex', 1), b"\n" + whole, whole[len(whole) // 2 :]):
         path.write_bytes(broken)
         with pytest.raises(StorageError) as damaged:
             alice.position(game)
@@ -162,11 +162,19 @@ def test_a_damaged_log_is_not_overwritten(alice: LocalPlayer, bob: LocalPlayer) 
 def test_files_that_do_not_go_together_are_said_to_be_so(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.position(game)
-    (alice.folder(game) / "view.json").unlink()
+    view, earlier = alice.folder(game) / "view.json", alice.folder(game) / "views.signed"
+    whole = view.read_text()
+    view.unlink()
+    earlier.unlink()
+    assert alice.position(game).hand  # what is missing is fetched
+    assert view.read_text() == whole
+    hand = json.loads(json.loads(whole)["text"])["dealt"][0]["cards"]
+    view.write_text(whole.replace(hand, "X" * len(hand)))
     with pytest.raises(StorageError, match="contradict each other") as damaged:
         alice.position(game)
     assert "fetched and verified again" in damaged.value.hint
     (alice.folder(game) / "log.jsonl").unlink()
+    view.unlink()
     assert alice.position(game).course.seq == 4
 
 
@@ -175,8 +183,8 @@ def test_the_vault_forgets_no_entropy_and_no_opening(tmp_path: Path) -> None:
 
     vault = Vault(tmp_path / ("a" * 32))
     one, two = "1" * 64, "2" * 64
-    vault.keep_entropy(one)
-    vault.keep_entropy(two)
+    vault.begin("http://a", one)
+    vault.begin("http://b", two)
     for entropy in (one, two):
         assert vault.entropy(1, entropy_commit("a" * 32, 1, entropy)) == entropy
         assert vault.entropy(0, entropy_commit("a" * 32, 1, entropy)) is None
@@ -187,11 +195,12 @@ def test_the_vault_forgets_no_entropy_and_no_opening(tmp_path: Path) -> None:
     assert vault.openings() == (first, second)
     stamp = vault.stamp()
     vault.keep_openings([first])
-    assert vault.stamp() == stamp
-    vault.begin("http://a")
     vault.begin("http://b")
     assert vault.server == "http://a"
+    assert vault.stamp() == stamp
+    vault.keep_openings([Opening(6, 0, "C", "5" * 64)])
     assert vault.stamp() != stamp
+    assert Vault(vault.folder).openings() == vault.openings()
 
 
 def test_a_home_without_anything_has_no_games(tmp_path: Path) -> None:

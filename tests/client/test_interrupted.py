@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.client import files, vault
+from hkoji.client import files, kept_evidence, vault
 from hkoji.client.vault import Vault
 from hkoji.errors import ConflictError, HkojiError, NetworkError, NotYourTurnError, ServiceError
 from hkoji.game.course import Stage
@@ -22,7 +22,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.memory_service import URL, LocalPlayer, MemoryService, begin, play_on, registered
 
-WRITE = files.write_file
+WRITE, APPEND = files.write_file, files.append_lines
 
 
 class KilledError(Exception):
@@ -46,11 +46,22 @@ class Breaker:
             self.done = True
             raise self._error()
 
-    def write(self, path: Path, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, **options: bool) -> None:
         """Stands in for writing a file."""
         if self._writes:
             self._count("", "")
-        WRITE(path, data)
+        WRITE(path, data, **options)
+
+    def append(self, path: Path, lines: bytes, **options: bool) -> None:
+        """Stands in for adding to a file: it breaks off before, or after half of it has been written."""
+        if self._writes:
+            try:
+                self._count("", "")
+            except KilledError:
+                with path.open("ab") as file:
+                    file.write(lines[: len(lines) // 2])
+                raise
+        APPEND(path, lines, **options)
 
 
 def breaks(service: MemoryService, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
@@ -65,7 +76,8 @@ def breaks(service: MemoryService, prepare: Callable[[], Any], act: Callable[[],
                 try:
                     with (
                         patch.object(files, "write_file", breaker.write),
-                        patch.object(vault, "write_file", breaker.write),
+                        patch.object(vault, "append_lines", breaker.append),
+                        patch.object(kept_evidence, "append_lines", breaker.append),
                     ):
                         act()
                 except (KilledError, NetworkError):

@@ -29,7 +29,7 @@ from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
 from tests.support.service_in_process import inside
 from tests.support.table import new_game
 
-WRITE = files.write_file
+WRITE, APPEND = files.write_file, files.append_lines
 RULES = Hanamikoji("host", 1, "charm")
 
 
@@ -91,6 +91,10 @@ def registered(hall: Hall, name: str) -> Any:  # Any: JSON
     return hall.service.ask("GET", f"/v1/players/{name}").json
 
 
+def _unchanged(real: Callable[..., None]) -> Callable[..., None]:
+    return real
+
+
 def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
     """Every way in which `act` can break off, each on a new result of `prepare`.
 
@@ -113,17 +117,20 @@ def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> It
                 if left[0] == 0:
                     raise error()
 
-            def write(path: Path, data: bytes, step: Callable[..., None] = step) -> None:
-                step()
-                WRITE(path, data)
+            def before(real: Callable[..., None], step: Callable[..., None] = step) -> Callable[..., None]:
+                def write(path: Path, data: bytes, **options: bool) -> None:
+                    step()
+                    real(path, data, **options)
+
+                return write
 
             if when != "write":
                 setattr(hall, when, step)
-                write = WRITE  # type: ignore[assignment] # the real one
+                before = _unchanged  # type: ignore[assignment] # nothing is done before a write
             with (
-                patch.object(files, "write_file", write),
-                patch.object(vault, "write_file", write),
-                patch.object(identity, "write_file", write),
+                patch.object(files, "write_file", before(WRITE)),
+                patch.object(vault, "append_lines", before(APPEND)),
+                patch.object(identity, "write_file", before(WRITE)),
             ):
                 try:
                     act()

@@ -21,7 +21,7 @@ MIB = 2**20
 REQUESTS = {
     "description": ("service.describe()", client_service._SHORT),
     "challenge": ("service._login()", client_service._SHORT),
-    "keys": ("service.earlier_keys('bob')", client_service._LONGEST_PAGE),
+    "keys": ("service.player('bob')", client_service._LONGEST_PAGE),
     "list": ("service.list_games()", client_service._LONGEST_PAGE),
     "offer": ("service.offer(Hanamikoji())", client_service._SHORT),
     "view": ("service.view('0' * 32, -1)", client_service._LONGEST_VIEW),
@@ -46,7 +46,9 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 
 service = without_player(Transport(sys.argv[1]))
+service.pins._kept = {"origin": sys.argv[1]}
 service._identity = lambda: Identity("me", OwnKey(PrivateKey.from_seed(bytes(32)).public, Path("/nowhere")))
+service.pins._kept = {"origin": service.url}
 before = peak()
 try:
     {request}

@@ -12,6 +12,7 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client, Home
+from hkoji.client.vault import Vault
 from hkoji.client.watching import wait
 from hkoji.errors import (
     CancelledError,
@@ -28,7 +29,9 @@ from hkoji.errors import (
 from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.submission import parse_submission
+from hkoji.log import sshsig
 from hkoji.log.line import format_log
+from hkoji.log.public_key import PublicKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.commands import current, make_move
 from tests.support.memory_service import LocalPlayer, MemoryService, begin, play_on, registered
@@ -91,8 +94,6 @@ def test_what_is_stored_is_not_verified_again(
     play_on((alice, bob), game, 4)
     alice.position(game)
     seen: list[str] = []
-    from hkoji.log import sshsig
-
     real = sshsig.verify
 
     def counting(sig: bytes, public: object, namespace: str, message: bytes, signer: str) -> None:
@@ -107,6 +108,31 @@ def test_what_is_stored_is_not_verified_again(
     alice.position(game)
     assert seen.count(sshsig.VIEW) <= 1
     assert seen.count(sshsig.ENTRY) <= 1
+
+
+def test_a_move_verifies_and_asks_for_nothing_twice(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own signature was made here, and its receipt is verified once; it asks for the news, and sends the entry."""
+    game = begin(alice, bob)
+    seen: list[str] = []
+    real = sshsig.verify
+
+    def verify(blob: bytes, public: PublicKey, namespace: str, message: bytes, signer: str) -> None:
+        seen.append(namespace)
+        real(blob, public, namespace, message, signer)
+
+    with alice.client.game(game) as held:
+        legal = held.current().legal
+        monkeypatch.setattr(sshsig, "verify", verify)
+        service.requests.clear()
+        held.move(legal[0])
+    monkeypatch.undo()
+    kinds = [namespace for namespace in seen if namespace == sshsig.RECEIPT]
+    assert len(kinds) == 1
+    # The service verifies the entry in this process, too.
+    assert [namespace for namespace in seen if namespace == sshsig.ENTRY] == [sshsig.ENTRY]
+    assert [method for method, _ in service.requests] == ["GET", "POST"]
 
 
 def test_files_are_for_their_owner_only(alice: LocalPlayer, bob: LocalPlayer) -> None:
@@ -127,10 +153,9 @@ def test_everything_is_on_disk_before_it_is_sent(alice: LocalPlayer, bob: LocalP
             if method != "POST" or not path.endswith("/entries"):
                 return
             folder = player.folder(path.split("/")[3])
-            submission = parse_submission((folder / "outbox.json").read_bytes())
+            submission = parse_submission((folder / "outbox.jsonl").read_bytes().splitlines()[-1])
             secrets = json.loads((folder / "secrets.json").read_text())
-            for opening in submission.opening:
-                assert opening.to_json() in secrets["openings"]
+            assert set(submission.opening) <= set(Vault(folder).openings())
             if submission.entry.kind in ("open", "join"):
                 assert secrets["entropy"]
             seen.append(submission.entry.kind)
@@ -191,7 +216,7 @@ def test_an_invited_player_finds_the_game_and_nobody_else_joins(
     with pytest.raises(IllegalError, match="open only to bob"):
         carol.join(game)
     assert len(alice.service.games[game].lines) == before
-    assert not (carol.folder(game) / "outbox.json").exists()
+    assert not (carol.folder(game) / "outbox.jsonl").exists()
     bob.join(game)
 
 

@@ -65,6 +65,25 @@ def test_a_connection_is_kept() -> None:
     assert b"User-Agent: hkoji/" in got[0]
 
 
+def test_a_request_is_sent_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that follows its head wakes the service twice."""
+    sent: list[bytes] = []
+    real = http.client.HTTPConnection.send
+
+    def send(self: http.client.HTTPConnection, data: bytes) -> None:
+        sent.append(data)
+        real(self, data)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "send", send)
+    with listening([OK, OK]) as (url, got):
+        client = Transport(url)
+        client.request("POST", "/x", b'{"a": 1}')
+        client.request("GET", "/y")
+        client.close()
+    assert sent == got
+    assert sent[0].endswith(b'\r\n\r\n{"a": 1}')
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_kept_connection_that_was_closed_is_opened_anew(method: str) -> None:
     with listening([OK], [OK]) as (url, got):

@@ -15,6 +15,7 @@ from hkoji.client import game as table
 from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.dealer import DuplicateTerms
@@ -339,7 +340,7 @@ def test_a_wrong_receipt_for_the_own_entry_is_no_receipt(
     service.tamper = tamper
     with pytest.raises(TrustError, match="receipt does not hold"):
         alice.move(game, notation)
-    assert (alice.folder(game) / "outbox.json").exists()
+    assert Vault(alice.folder(game)).outbox() is not None
     service.tamper = lambda _m, _p, answer: answer
     assert alice.move(game, notation).seq == 5
 
@@ -350,7 +351,7 @@ def test_every_refusal_says_what_is_unchanged(alice: LocalPlayer, bob: LocalPlay
     secret = next(action for action in alice.position(game).legal if action[0] == "1")
     alice.move(game, secret)
     bob.position(game)
-    for name in ("log.jsonl", "view.json", "views.signed", "secrets.json"):
+    for name in ("log.jsonl", "view.json", "views.signed", "secrets.json", "outbox.jsonl"):
         (alice.folder(game) / name).unlink()
     lies: dict[str, Callable[[dict[str, Any]], None]] = {
         "the opening of your own move at entry 5 is missing": lambda value: value.update(openings=[]),
@@ -430,12 +431,13 @@ def test_openings_that_are_not_the_own_are_not_kept(
     game = begin(alice, bob)
     legal = alice.position(game).legal
     alice.move(game, next(action for action in legal if action[0] == "1"))
-    true = json.loads((alice.folder(game) / "secrets.json").read_text())["openings"]
+    true = Vault(alice.folder(game)).openings()
+    assert len(true) == 1
     strange = [{"cards": "G", "part": 0, "salt": "0" * 64, "seq": 5}]
     on_view(service, lambda value: value.update(openings=strange))
     position = alice.position(game)
     assert position.course.state.project(0) == service.games[game].refereed.course.state.project(0)
-    assert json.loads((alice.folder(game) / "secrets.json").read_text())["openings"] == true
+    assert Vault(alice.folder(game)).openings() == true
 
 
 # --- answers that are none --------------------------------------------------------------------------------------------

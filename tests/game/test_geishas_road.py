@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from hkoji.game.entry_kinds import parse_body
 from hkoji.game.replay import replay
 from hkoji.game.submission import Submission
 from hkoji.game.view import replay_own
-from hkoji.rules.events import Order
+from hkoji.rules.events import Act, Order, Reveal
 from hkoji.rules.geishas_road.ruleset import FIRST, MARKERS, GeishasRoad
 from hkoji.rules.protocol import Due
 from tests.support.table import Table, new_game, refused, whole_game
@@ -199,3 +200,48 @@ def test_an_order_is_an_entry_of_who_made_the_offer() -> None:
     (line, *_) = table.send(table.move(second))
     assert (line.entry.body["action"], line.entry.by) == (second, table.names[actor])
     assert isinstance(replay(table.lines).events[-2], Order)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40))
+def test_the_owner_of_an_intrigue_may_look_at_both_of_its_cards_again(seed: int, moves: int) -> None:
+    """At any moment of the round after it; the other player and a spectator see neither."""
+    table = new_game(seed, GeishasRoad()).play(moves)
+    if table.course.finished:
+        return
+    state: Any = table.course.state.to_json()
+    for owner, actions in enumerate(state["used"]):
+        if "I" not in actions:
+            continue
+        for eyes in (0, 1, None):
+            own = (
+                replay_own(
+                    table.lines, eyes, referee.view(table.refereed, eyes), referee.own_openings(table.refereed, eyes)
+                )
+                if eyes is not None
+                else replay(table.lines)
+            )
+            assert own.course is not None
+            seen: Any = own.course.state.to_json()
+            for place in ("intrigues", "discards"):
+                card = state[place][owner]
+                assert len(card) == 2
+                assert seen[place][owner] == (card if eyes == owner else "X")
+
+
+@given(st.integers(0, 10**6))
+def test_the_kept_card_of_an_intrigue_is_played_when_its_round_ends(seed: int) -> None:
+    """Not only at the end of the game: each round's reveal opens exactly the two cards kept in that round."""
+    table = whole_game(seed, GeishasRoad())
+    kept = {0: "", 1: ""}
+    rounds = 0
+    for step in replay(table.lines).steps:
+        for event in step.events:
+            if isinstance(event, Act) and event.action.startswith("I"):
+                kept[event.seat] = event.action[1:3]
+            elif isinstance(event, Reveal):
+                assert event.cards == kept[event.seat]
+                assert event.cards
+        if step.entry.kind == "reveal":
+            rounds += 1
+            assert {event.seat for event in step.events if isinstance(event, Reveal)} == {0, 1}
+    assert rounds == table.course.state.round >= 2

@@ -13,14 +13,18 @@ from hkoji.game.commitments import duplicate_seed_commit, entropy_commit, hidden
 from hkoji.game.dealer import DuplicateDealer, ServerDealer
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
+from hkoji.log.public_key import parse_public_key
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
+from tests.support.shell import run
+from tests.support.shell_audit import by_hkoji, by_script, missing_tools
 from tests.support.vectors import expected_keys
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 KNOWN: dict[str, list[dict[str, Any]]] = json.loads((VECTORS / "commitments.json").read_text())  # Any: JSON
+LOGS: dict[str, Any] = json.loads((VECTORS / "logs.json").read_text())  # Any: JSON
 GAMES: dict[str, dict[str, Any]] = json.loads((VECTORS / "games" / "games.json").read_text())  # Any: JSON
 RULESETS: dict[str, Ruleset] = {"hanamikoji": Hanamikoji("random"), "geishas-road": GeishasRoad("random", "random")}
 
@@ -75,3 +79,35 @@ def test_whole_games(name: str) -> None:
     assert list(format_rounds(course.setup.ruleset, replayed.events)) == facts["rounds"]
     outcome = course.outcome
     assert facts["result"] == ({"reason": outcome.reason, "winner": outcome.winner} if outcome else None)
+
+
+@pytest.mark.parametrize("vector", LOGS["logs"], ids=lambda vector: vector["what"])
+def test_logs_that_hold_up_to_an_entry(vector: dict[str, Any]) -> None:  # Any: JSON
+    result = audit(vector["log"], {name: tuple(map(parse_public_key, keys)) for name, keys in LOGS["keys"].items()})
+    assert result.holds == vector["holds"]
+    found = [(int(finding.step), finding.entry, finding.understood) for finding in result.findings]
+    wanted = vector["finding"]
+    assert found == ([(wanted["step"], wanted["entry"], wanted["error"] != "not-understood")] if wanted else [])
+
+
+@pytest.mark.parametrize("vector", LOGS["logs"], ids=lambda vector: vector["what"])
+def test_the_script_and_the_command_say_the_same_of_these_logs(vector: dict[str, Any], tmp_path: Path) -> None:
+    """Their exit codes differ only where the log is at fault: 1 by the script, 8 by the command."""
+    if missing := missing_tools():
+        pytest.fail(missing)
+    path = tmp_path / "log.jsonl"
+    path.write_text(vector["log"])
+    script = by_script(path, {})
+    assert script.agrees(by_hkoji(vector["log"].encode(), {}))
+    done = run("audit", str(path))
+    match vector["finding"]:
+        case None:
+            expected = (0, 0)
+        case {"error": "not-understood"}:
+            expected = (3, 3)
+            assert "cannot say whether it is valid or forged" in done.out
+        case {"step": 8}:  # the rules, which the script leaves out
+            expected = (0, 8)
+        case _:
+            expected = (1, 8)
+    assert (script.exit, done.code) == expected

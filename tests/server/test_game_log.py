@@ -15,13 +15,15 @@ from urllib.parse import parse_qsl
 import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import ResponseValidationError
-from hkoji_server.routes import game_log, models, openapi, problems
+from hkoji_server.routes import models, openapi, plain, problems
 from hkoji_server.service.view_cache import ViewCache
+from hkoji_server.store.contract import GameSummary
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji import referee
 from hkoji.game import entry_kinds
+from hkoji.log.canonical import encode
 from hkoji.log.line import StoredLine, format_line, format_log, format_stored, line_to_json, parse_log
 from hkoji.log.statement import View
 from hkoji.rules.registry import RULESETS
@@ -29,9 +31,11 @@ from tests.support.service import Answer, Player, begin, play
 from tests.support.service_in_process import Inside, inside
 from tests.support.table import Table
 
+AFTER = "2026-01-01T00:00:00Z~" + "0" * 32
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "FOO")
 PARTS = ("view", "log", "entries", "view/", "log/", "entries/", "view//", "view/x", "View", "log\n", "viewx")
+LAST = ("", "/", "\n", "//", "x")
 PLAIN = ("", "?after=-1", "?after=0", "?after=4", "?after=999")
 
 
@@ -108,6 +112,13 @@ QUERIES = (
     *("?AFTER=x", "?wait=0", "?wait=-1", "?wait=x", "?wait=", "?after=x&wait=x", "?wait=x&after=1", "?x=1"),
     f"?after={'9' * 5000}",
 )
+LISTS = (
+    *("", "?", "?x=1", "?limit=20", "?limit=0", "?limit=201", "?limit=x", "?limit=", "?limit=1&limit=x", "?limit=%31"),
+    *("?status=open", "?status=offered", "?status=", "?status=cancelled", "?player=alice", "?player=A", "?player="),
+    *("?prefix=abc", "?prefix=abcd", "?prefix=", "?waiting=true", "?waiting=1", "?waiting=x", "?waiting=", "?waiting"),
+    *(f"?after={place}" for place in ("~", AFTER, f"{AFTER}~0", f"{AFTER}~2", f"{AFTER}~3", f"{AFTER}~", "")),
+    *("?limit=0&status=x", "?status=x&limit=0", "?after=~&prefix=x&player=A", "?waiting=x&limit=0&after=~"),
+)
 IDS = ("0" * 32, "0" * 31, "A" * 32, "0" * 33, "x", "%20", "0" * 32 + "\n", "é")
 
 
@@ -120,6 +131,8 @@ def test_plain_routes_judge_requests_as_fastapi_would(room: Tables) -> None:
     requests = [
         *(("GET", f"/v1/games/{game}/{what}{query}") for game, what, query in product(IDS, ("view", "log"), QUERIES)),
         *((method, f"/v1/games/{game}/{what}") for method, game, what in product(METHODS, IDS, PARTS)),
+        *(("GET", f"{path}{query}") for path, query in product(("/v1/games", "/v1/me/games"), LISTS)),
+        *((method, f"{path}{end}") for method, path, end in product(METHODS, ("/v1/games", "/v1/me/games"), LAST)),
     ]
     refused = set()
     for method, path in requests:
@@ -141,7 +154,7 @@ def test_plain_routes_judge_requests_as_fastapi_would(room: Tables) -> None:
 @given(st.lists(st.sampled_from(["after", "wait", "=", "&", "1", "%", "+", "%3D", "%26", ";", " ", "é"]), max_size=12))
 def test_a_query_is_split_as_the_standard_library_does(parts: list[str]) -> None:
     text = "".join(parts)
-    found = game_log.parse_query(text)
+    found = plain.parse_query(text)
     found.pop("", None)  # text before a lone "=" is no parameter's name
     expected = dict(parse_qsl(text, keep_blank_values=True))
     expected.pop("", None)
@@ -181,6 +194,32 @@ def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
     assert shown["lines"] == [line_to_json(line) for line in parse_log(text)]
     assert list(shown)[-1] == "lines"
     assert room.view(room.alice).body == models.json_bytes(shown)
+
+
+def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
+    """`summary_text` is the only writer of this form; its fields are those of the documented model."""
+    rulesets = [ruleset().to_json() for ruleset in RULESETS.values()]
+    for options, host, actor, reason, winner in product(
+        rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0)
+    ):
+        summary = GameSummary(
+            "ab" * 16, encode(options), "open", host, None, host, 7, "cd" * 32, 2, actor, host, AFTER[:20], AFTER[:20],
+            reason, winner,
+        )  # fmt: skip
+        shown = json.loads(models.summary_text(summary))
+        assert models.json_bytes(shown).decode() == models.summary_text(summary)
+        assert models.SummaryModel.model_validate(shown).model_dump() == shown
+        repeated = {name: value for name, value in summary._asdict().items() if name not in ("reason", "winner")}
+        assert {**repeated, "ruleset": options} == {name: value for name, value in shown.items() if name != "result"}
+        assert shown["result"] == ({"reason": reason, "winner": winner} if reason else None)
+    for path in ("/v1/games", "/v1/games?player=alice&limit=1", "/v1/me/games", f"/v1/games/{room.game}"):
+        answer = room.one.ask("GET", path, token=room.alice.token)
+        assert answer.body == models.json_bytes(answer.json)
+        assert answer.headers["cache-control"] == "no-store"
+    listed = room.one.ask("GET", "/v1/games?player=alice&limit=1").json
+    assert models.GamesModel.model_validate(listed).model_dump() == listed
+    assert listed["next"] == f"{listed['games'][0]['created']}~{room.game}~0"
+    assert room.one.ask("GET", "/v1/me/games").status == room.one.ask("GET", "/v1/me/games?limit=0").status == 401
 
 
 # --- kept views ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hkoji_server.store.contract import Query, RetiredKey, Store
 from hkoji_server.store.sqlite import connections as module
+from hkoji_server.store.sqlite import writer
 from hkoji_server.store.sqlite.connections import driver
 from hkoji_server.store.sqlite.store import SqliteStore
 from sqlalchemy import Connection
@@ -225,6 +226,47 @@ def test_errors_hold_no_secrets(path: Path) -> None:
             said.append(repr(error) + str(error))
             error = error.__cause__ or error.__context__
         assert salt not in "".join(said)
+
+
+class _Tries:
+    """Ends another process's transaction when a transaction is begun for the `last` time."""
+
+    def __init__(self, other: sqlite3.Connection, last: int) -> None:
+        self._other = other
+        self._last = last
+        self.begun = 0
+
+    def before_call(self, what: str, sql: str) -> None:
+        if sql == "BEGIN IMMEDIATE":
+            self.begun += 1
+            if self.begun == self._last:
+                self._other.rollback()
+
+    def after_call(self, what: str, sql: str) -> None:
+        """Nothing."""
+
+
+def test_a_write_waits_for_another_process_and_tries_again_soon(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened_at(path) as store:
+        run(store.add_identity("key", "http://one"))
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    tries = _Tries(other, last=8)
+    with driver_watched(tries), opened_at(path) as store:
+        run(store.set_origin("http://two"))
+        other.execute("BEGIN IMMEDIATE")
+        tries.begun = 0
+        run(store.set_origin("http://three"))
+        assert tries.begun == 8
+        assert run(store.identity()) == ("key", "http://three")
+        monkeypatch.setattr(writer, "_PATIENCE", 0.05)
+        other.execute("BEGIN IMMEDIATE")
+        tries.begun = 8
+        with pytest.raises(StorageError, match="could not be written; nothing was changed"):
+            run(store.set_origin("http://four"))
+        other.rollback()
+        run(store.set_origin("http://five"))
+        assert run(store.identity()) == ("key", "http://five")
+    other.close()
 
 
 ENDED = (  # two other games, which are over: one was resigned, the other cancelled

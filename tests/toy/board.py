@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from hkoji.game.replay import Step
 from hkoji.rules.events import Seat
@@ -16,7 +15,6 @@ class ShowdownBoard(Board):
     """A position of Showdown."""
 
     game = "Showdown"
-    reasons: ClassVar = {"points": "on points"}
 
     @property
     def state(self) -> ShowdownState:

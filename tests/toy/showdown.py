@@ -44,7 +44,7 @@ class Showdown:
     pack: ClassVar[Pack] = PACK
     action_names: ClassVar[Mapping[str, str]] = {"H": "hide", "O": "offer"}
     markers: ClassVar[tuple[str, ...]] = ()
-    reasons: ClassVar[frozenset[str]] = frozenset({"points"})
+    reasons: ClassVar[Mapping[str, str]] = {"points": "on points"}
 
     def __post_init__(self) -> None:
         if self.first not in FIRST or not 1 <= self.rounds <= 9:

@@ -27,6 +27,7 @@ from hkoji.bots.registry import make_bot
 from hkoji.cli.output import client as shared_client
 from hkoji.cli.output import out
 from hkoji.client import Client, Home
+from hkoji.client.vault import Vault
 from hkoji.errors import NetworkError
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Move, Open, parse_body
@@ -92,9 +93,9 @@ def players(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> tu
 
 def openings(folder: Path) -> list[Opening]:
     """All openings in a home: those of moves that were made, signed, refused or lost."""
-    found = []
+    found: list[Opening] = []
     for file in folder.rglob("secrets.json"):
-        found += [Opening(**each) for each in json.loads(file.read_text()).get("openings", [])]
+        found += Vault(file.parent).openings()
     return found
 
 
@@ -188,7 +189,7 @@ def test_a_retry_sends_the_stored_bytes_and_draws_nothing(
     with pytest.raises(NetworkError):
         alice.move(game, action)
     setattr(service, when, lambda _method, _path: None)
-    waiting = (alice.folder(game) / "outbox.json").read_bytes()
+    waiting = (alice.folder(game) / "outbox.jsonl").read_bytes().splitlines()[-1]
     drawn = list(alice.drawn.given)
     service.requests.clear()
     service.bodies.clear()

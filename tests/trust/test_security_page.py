@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.audit.log_audit import audit
+from hkoji.game.entry_kinds import Seed
 from hkoji.log.public_key import parse_public_key
 from tests.support.adversary import ATTACKS, Attack
 from tests.support.docs import DOCS, rows
 from tests.support.shell_audit import missing_tools, run
+from tests.support.table import Table
 
 PAGE = (DOCS / "security.md").read_text()
 GAMES = Path(__file__).parents[1] / "data" / "vectors" / "games"
@@ -67,3 +70,46 @@ def test_the_example_is_what_the_script_says() -> None:
     done = run(GAMES / "whole.jsonl", {name: parse_public_key(key) for name, key in known.items()})
     assert done.returncode == 0
     assert done.stdout.splitlines() == example
+
+
+def test_no_service_writes_a_timeout_as_the_pages_say() -> None:
+    makers = [
+        f"{path.name}:{node.lineno}"
+        for folder in ("hkoji", "server")
+        for path in sorted((DOCS.parent / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Timeout"
+    ]
+    assert makers == []
+    assert "no service writes a `timeout`" in PAGE
+    spec = " ".join((DOCS / "spec" / "log.md").read_text().split())
+    assert "It does not lose, because there are no clocks yet and no service writes a `timeout`" in spec
+    for page in (PAGE, spec):
+        assert "which loses" not in page
+        assert "visible and loses" not in page
+
+
+@pytest.mark.parametrize("helper", ["host", None])
+def test_a_seed_can_be_dropped_for_its_deck_as_the_page_admits(helper: str | None) -> None:
+    """What the service knows when a `seed` arrives gives the deck. Without that entry the log only waits."""
+    table = Table(seed=5)
+    table.open()
+    table.join()
+    owes = 1 if helper else 0
+    if not owes:
+        table.reveal_seed(1)
+    arrived = table.entry(owes, Seed(table.entropy[owes]))
+    known = list(table.course.setup.entropy)  # what the log has published, and what the host has told
+    if helper:
+        known[0] = table.entropy[0]
+    known[owes] = json.loads(arrived.entry.text)["body"]["entropy"]
+    setup = table.course.setup._replace(entropy=(known[0], known[1]))
+    dealer = setup.dealer(table.refereed.seed)
+    assert dealer is not None
+    deal = dealer.deal(1)
+    result = audit(table.text, {"server": table.server.public})
+    assert (result.ok, result.finished, table.course.actor) == (True, False, owes)
+    assert "**A deck that is not liked.**" in PAGE
+    for seat in (1, 0) if helper else (0,):  # the deck is the one that would be played
+        table.reveal_seed(seat)
+    assert all(got.startswith(hand) for got, hand in zip(table.course.dealt[0], deal.hands, strict=True))

@@ -5,43 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.cli.audit import report
 from hkoji.cli.audit.expected_keys import read_expected_keys
+from hkoji.cli.audit.second_thread import map_in_two_threads, processors
 from hkoji.cli.exits import Exit
 from hkoji.cli.input import check_standard_input, is_file
 from hkoji.cli.log_files import UnreadableLog
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
 from hkoji.errors import StorageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 
+if TYPE_CHECKING:
+    from hkoji.client import Client
+
 
 class AuditOptions(NamedTuple):
-    """The options: `NAME=KEY`s, files of keys, and how many processes."""
+    """The options: `NAME=KEY`s, files of keys, and how many processes; by default one for each processor."""
 
-    keys: tuple[str, ...]
-    files: tuple[str, ...]
-    jobs: int
+    keys: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    jobs: int | None = None
 
 
 def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
     """Audits a log, a game or an archive. Returns the exit code; raises `AuditError` if something does not hold."""
-    use_fastest()
     pins = read_expected_keys(wish.keys, wish.files)
     check_standard_input(sources, taken=out.keep)
+    # Standard input may come log by log, and is then also answered log by log.
+    jobs = wish.jobs or (1 if "-" in sources else processors())
     if len(sources) > 1 or Path(sources[0]).is_dir():
         from hkoji.cli.audit.many_logs import show_archive
 
-        return show_archive(out, sources, pins, wish.jobs)
+        use_fastest()
+        return show_archive(out, sources, pins, jobs)
     source = sources[0]
     if not is_file(source):
         report.show_game_audit(client(), out, source, pins)
         return Exit.OK
-    return _show_file(out, source, pins, wish.jobs)
+    use_fastest()
+    return _show_file(out, source, pins, jobs)
 
 
 def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> int:
@@ -60,5 +66,5 @@ def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> 
             tell("cannot read {file}: {reason}", file=file, reason=first.reason),
             hint=tell("give a file, or - for standard input"),
         )
-    report.show_audit(out, first.text, pins)
+    report.show_audit(out, first.text, pins, map_checks=map_in_two_threads if processors() > 1 else map)
     return Exit.OK

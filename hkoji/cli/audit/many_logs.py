@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from hkoji.audit.contradictions import LogClaims, log_claims
@@ -26,13 +26,13 @@ from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.log_files import LogBytes, UnreadableLog, log_files, read_all
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.processes import map_in_processes
 from hkoji.cli.progress import progress, shows_progress
-from hkoji.errors import AuditError, HkojiError
+from hkoji.errors import AuditError, HkojiError, LaterVersionError
+from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import plural, tell
 
-_GROUP_LOGS: Final = 16
-_GROUP_BYTES: Final = 2**19
+_GROUP_LOGS: Final = 8
+_GROUP_BYTES: Final = 2**18
 
 
 class RepeatedLog(NamedTuple):
@@ -74,7 +74,7 @@ class ArchiveSummary:
         self.holds += result.holds
         if result.findings:
             self.broken += 1
-            self.not_understood += not all(finding.understood for finding in result.findings)
+            self.not_understood += result.not_understood
         elif result.finished:
             self.finished += 1
         else:
@@ -128,7 +128,7 @@ def show_logs(
 
 
 def _judge(summary: ArchiveSummary) -> None:
-    if summary.broken:
+    if summary.broken > summary.not_understood:
         raise AuditError(
             None,
             plural("{n} log does not hold", "{n} logs do not hold", summary.broken, n=summary.broken),
@@ -139,6 +139,11 @@ def _judge(summary: ArchiveSummary) -> None:
         n = summary.contradictions
         reason = plural("{n} contradiction between logs", "{n} contradictions between logs", n, n=n)
         raise AuditError(None, reason, seq=None, signer=None)
+    if summary.not_understood:
+        n = summary.not_understood
+        raise LaterVersionError(
+            None, plural("{n} log is not understood", "{n} logs are not understood", n, n=n), seq=None
+        )
     if summary.unreadable:
         n = summary.unreadable
         raise HkojiError(
@@ -161,8 +166,15 @@ def _audited(
     work = partial(_work, dict(pins))
     if jobs == 1:
         yield from chain.from_iterable(map(work, ((item,) for item in items)))
-    else:
-        yield from map_in_processes(_groups(items), work, jobs, here=_idle)
+        return
+    groups = _groups(items)
+    begun = list(islice(groups, 2))
+    if len(begun) < 2:  # this process is done sooner than others start
+        yield from chain.from_iterable(map(work, begun))
+        return
+    from hkoji.cli.processes import map_in_processes
+
+    yield from map_in_processes(chain(begun, groups), work, jobs, here=_idle)
 
 
 def _new(ledger: SeenLogs, item: LogBytes | UnreadableLog) -> LogToAudit:
@@ -192,6 +204,7 @@ def _idle(group: tuple[LogToAudit, ...]) -> bool:
 
 
 def _work(pins: ExpectedKeys, group: tuple[LogToAudit, ...]) -> list[LogResult]:
+    use_fastest()  # a process that was spawned, not forked, has not called it yet
     return [_check(pins, item) if isinstance(item, LogBytes) else item for item in group]
 
 

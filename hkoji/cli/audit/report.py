@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
+from hkoji.audit.log_signatures import MapChecks
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
-from hkoji.errors import AuditError
+from hkoji.errors import AuditError, LaterVersionError
 from hkoji.log.line import format_log
 from hkoji.messages.text import tell
 
+if TYPE_CHECKING:
+    from hkoji.client import Client
 
-def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys) -> None:
-    """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold."""
-    result = audit_file(data, pins)
+
+def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys, *, map_checks: MapChecks = map) -> None:
+    """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold.
+
+    If this version does not understand the log, that is a `LaterVersionError`.
+    """
+    result = audit_file(data, pins, map_checks=map_checks)
     out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
         first = main_finding(result)
+        if result.not_understood:
+            raise LaterVersionError(int(first.step), finding_text(first), seq=first.entry)
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
@@ -139,6 +147,6 @@ def audit_text(result: Audit) -> str:
         lines.append(_("{n} of {total} entries hold.", n=result.holds, total=result.entries))
         beside = (finding for finding in result.findings if finding.step is AuditStep.EVIDENCE)
         lines += [translate(finding_text(finding)) for finding in beside]
-        if not all(finding.understood for finding in result.findings):
+        if result.not_understood:
             lines.append(_("The log is from a later version: this program cannot say whether it is valid or forged."))
     return "\n".join(lines)

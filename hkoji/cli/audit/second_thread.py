@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from threading import Thread
@@ -45,3 +46,10 @@ def map_in_two_threads(
         helper.join()
     for rest in range(number, most):
         yield verdicts[rest]  # if the other thread has failed, its verdict is missing, and this raises
+
+
+def processors() -> int:
+    """Returns how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -80,7 +80,7 @@ def join(
 
 @commands.command(epilog="Examples: hkoji games --open; hkoji games --status finished")
 def games(
-    open_: Annotated[bool, typer.Option("--open", help="List everybody's games that can be joined.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="List the games that you can join.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="List everybody's games.")] = False,
     status: Annotated[
         str | None,
@@ -94,10 +94,13 @@ def games(
     json: Json = False,
 ) -> None:
     """List your games, or those open to join."""
-    from hkoji.cli.games.lists import games
+    from hkoji.cli.games.lists import games, joinable
 
     out.json = json
-    games(client(), out, everybody=open_ or all_, status="open" if open_ else status, offline=offline)
+    if open_:
+        joinable(client(), out, offline=offline)
+    else:
+        games(client(), out, everybody=all_, status=status, offline=offline)
 
 
 @commands.command("next", epilog="Example: hkoji next --json")

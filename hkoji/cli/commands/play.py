@@ -23,7 +23,6 @@ from hkoji.cli.commands.arguments import (
     client,
 )
 from hkoji.cli.output import out
-from hkoji.rules.registry import DEFAULT
 
 commands = typer.Typer()
 bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot play: a built-in one or your program.")
@@ -67,7 +66,7 @@ def play(
     tiebreak: TieBreak = None,
     markers: Markers = None,
     option: MoreOptions = None,
-    json: Json = False,
+    json: Annotated[bool, typer.Option("--json", help="With --list: print one line of JSON.")] = False,
     plain: Plain = False,
 ) -> None:
     """Play at a prompt, against a bot or by correspondence.
@@ -192,7 +191,8 @@ def arena(
         Path | None,
         typer.Option("--export", metavar="DIR", help="Write signed logs that anyone can check.", show_default=False),
     ] = None,
-    ruleset: RulesetName = DEFAULT,
+    ruleset: RulesetName = None,
+    edition: EditionName = None,
     first: First = None,
     max_rounds: MaxRounds = None,
     tiebreak: TieBreak = None,
@@ -210,5 +210,5 @@ def arena(
 
     out.json, out.plain = json, plain
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
-    plan = match.make_plan((bot, other), make_ruleset(ruleset, given, option), games, seed)
+    plan = match.make_plan((bot, other), make_ruleset(ruleset, given, option, edition), games, seed)
     raise typer.Exit(match.run(out, plan, jobs=jobs, folder=export))

@@ -34,7 +34,16 @@ def audit(
         list[str] | None,
         typer.Option("--keys", metavar="FILE", help="A file of keys you expect: lines NAME ssh-ed25519 AAAA…"),
     ] = None,
-    jobs: Jobs = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            min=1,
+            max=256,
+            help="Number of processes for many logs; default: one for each processor.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:

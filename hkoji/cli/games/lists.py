@@ -15,23 +15,40 @@ if TYPE_CHECKING:
     from hkoji.client import Client
     from hkoji.client.kept_game import KeptGame
 
-STATUS: Final = {"open": tell("open"), "playing": tell("playing"), "finished": tell("finished")}
+STATUS: Final = {
+    "open": tell("open"),
+    "playing": tell("playing"),
+    "finished": tell("finished"),
+    "cancelled": tell("cancelled"),
+}
+
+
+def joinable(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
+    """Lists everybody's games that the player can join."""
+    if offline:
+        raise _not_kept()
+    _listing(client, out, client.joinable(), tell("No game can be joined. Open one with: hkoji new"))
+
+
+def _not_kept() -> UsageError:
+    return UsageError(
+        tell("everybody's games are not kept here"), hint=tell("leave --offline out, or --open and --all")
+    )
 
 
 def games(
     client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None, offline: bool = False
 ) -> None:
     """Lists the player's games, or everybody's."""
-    if status not in (None, "open", "playing", "finished"):
+    if status is not None and status not in STATUS:
         raise UsageError(
-            tell("there is no status {status!r}", status=shorten(status)), hint=tell("one of open, playing, finished")
+            tell("there is no status {status!r}", status=shorten(status)),
+            hint=tell("statuses: {names}", names=", ".join(STATUS)),
         )
     none = tell("No games. Open one with: hkoji new")
     if everybody:
         if offline:
-            raise UsageError(
-                tell("everybody's games are not kept here"), hint=tell("leave --offline out, or --open and --all")
-            )
+            raise _not_kept()
         _listing(client, out, client.games(everybody=True, status=status), none)
         return
     _own(client, out, lambda: client.games(status=status), none, offline=offline, status=status)
@@ -67,7 +84,8 @@ def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], em
         if not games:
             return translate(empty)
         me = client.identity.name
-        rows = [(_("game"), _("ruleset"), _("status"), _("host"), _("guest"), _("round"), _("to move"), _("updated"))]
+        head = (_("game"), _("ruleset"), _("status"), _("host"), _("guest"), _("round"), _("to move"), _("updated"))
+        rows: list[tuple[str, ...]] = [(*head, _("result"))]
         for each in games:
             mover = each["to_move"] or ""
             if each["status"] == "open":
@@ -82,11 +100,28 @@ def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], em
                     str(each["round"] or ""),
                     _("you") if mover == me else mover,
                     (each["updated"] or "")[:16].replace("T", " "),
+                    translate(_result(each, me)),
                 )
             )
+        if not any(row[-1] for row in rows[1:]):
+            rows = [row[:-1] for row in rows]
         widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
         lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         lines[0] = out.style.paint(lines[0], "dim")
         return "\n".join(lines)
 
     out.result(games, text)
+
+
+def _result(game: dict[str, Any], me: str) -> str:  # Any: JSON
+    """Returns who has won a game and why. It is empty for a game that goes on or is cancelled, as its status says."""
+    if game["result"] is None or game["status"] == "cancelled":
+        return ""
+    from hkoji.game.result_text import result_text
+    from hkoji.rules.events import Outcome
+    from hkoji.rules.registry import RULESETS
+
+    outcome = Outcome(game["result"]["reason"], game["result"]["winner"])
+    winner = None if outcome.winner is None else (game["host"], game["guest"])[outcome.winner]
+    name = game["ruleset"]["name"]
+    return result_text(outcome, RULESETS[name].reasons if name in RULESETS else {}, winner, you=winner == me)

@@ -6,7 +6,7 @@ from hkoji.cli.games.show import show_position
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.errors import UsageError
+from hkoji.errors import NotFoundError, UsageError
 from hkoji.game.entry_kinds import Invite
 from hkoji.log.entry import is_name
 from hkoji.messages.text import shorten, tell
@@ -22,6 +22,16 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
         )
     if invite == client.identity.name:
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
+    if invite is not None and not client.service().is_registered(invite):
+        raise NotFoundError(
+            tell("player"),
+            invite,
+            hint=tell(
+                "no game was opened; {name} has to register first, with `hkoji register --server {server}`",
+                name=invite,
+                server=client.server,
+            ),
+        )
     position = client.new(ruleset, Invite(invite) if invite else None)
     game, short = position.course.setup.game, position.short
     value = {

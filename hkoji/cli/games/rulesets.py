@@ -27,6 +27,7 @@ def make_ruleset(
     `edition`, which override the defaults. Raises `UsageError`.
     """
     published: Mapping[str, Json] = {}
+    named = [_split(each) for each in more or ()]
     if edition is not None:
         from hkoji.rules.editions import find_edition
 
@@ -36,7 +37,7 @@ def make_ruleset(
                 tell("{edition} is an edition of {game}", edition=found.name, game=found.ruleset),
                 hint=tell("omit --ruleset or --edition"),
             )
-        name, published = found.ruleset, found.options
+        name, published = found.ruleset, found.options_beside({**given, **dict(named)})
     name = name or DEFAULT
     if name not in RULESETS:
         raise UsageError(
@@ -44,7 +45,6 @@ def make_ruleset(
             hint=tell("rulesets: {names}", names=", ".join(sorted(RULESETS, reverse=True))),
         )
     options = RULESETS[name]().to_json()
-    named = [_split(each) for each in more or ()]
     for option, value in (*published.items(), *given.items(), *named):
         if value is None:
             continue

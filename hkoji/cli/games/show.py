@@ -78,6 +78,7 @@ def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
         "host": setup.names[0],
         "guest": setup.names[1],
         "actor": course.actor,
+        "to_move": course.to_move,
         "due": course.state.due.value if course.stage is Stage.PLAY else course.stage.value,
         "seq": course.seq,
         "head": course.head,

@@ -47,7 +47,7 @@ def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
     step, seat = happened.step, happened.position.seat
     course = step.course
     action = next((event.action for event in step.events if isinstance(event, DECISIONS)), None)
-    names = course.setup.names
+    outcome = course.outcome if course.finished else None
     return {
         "game": course.setup.game,
         "seq": happened.seq,
@@ -57,17 +57,17 @@ def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
         "kind": step.entry.kind,
         "action": action,
         "status": course.status,
-        "to_move": None if course.actor is None else names[course.actor],
-        "mine": seat is not None and course.actor == seat,
+        "to_move": course.to_move,
+        "mine": happened.mine,
         "seat": seat,
+        "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
     }
 
 
 def happened_text(happened: WatchedEntry, out: CommandOutput) -> str:
     """Returns an entry that has arrived, in one line."""
     step, position = happened.step, happened.position
-    course = step.course
     told = f"{position.short}  {happened.seq:>3}  {step.entry.at[:16].replace('T', ' ')}  {step_text(step)}"
-    if position.seat is not None and course.actor == position.seat and happened.seq == position.course.seq:
+    if happened.mine and happened.seq == position.course.seq:
         told += "  " + out.style.paint(_("your turn"), "bold")
     return told

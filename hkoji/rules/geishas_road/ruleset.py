@@ -37,7 +37,7 @@ class GeishasRoad:
     pack: ClassVar[Pack] = actions.PACK
     action_names: ClassVar[Mapping[str, str]] = actions.NAMES
     markers: ClassVar[tuple[str, ...]] = tuple(actions.COLOURS)
-    reasons: ClassVar[frozenset[str]] = frozenset({"rounds"})
+    reasons: ClassVar[Mapping[str, str]] = {"rounds": tell("with two rounds")}
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:

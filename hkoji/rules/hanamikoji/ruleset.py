@@ -38,7 +38,11 @@ class Hanamikoji:
     pack: ClassVar[Pack] = actions.PACK
     action_names: ClassVar[Mapping[str, str]] = {str(number): name for number, name in actions.NAMES.items()}
     markers: ClassVar[tuple[str, ...]] = ()
-    reasons: ClassVar[frozenset[str]] = frozenset({"charm", "geisha", "limit"})
+    reasons: ClassVar[Mapping[str, str]] = {
+        "charm": tell("with 11 charm or more"),
+        "geisha": tell("with 4 geisha or more"),
+        "limit": tell("at the round limit"),
+    }
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:

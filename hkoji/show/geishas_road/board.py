@@ -59,7 +59,6 @@ class GeishasRoadBoard(Board):
 
     game = "Geisha's Road"
     introduction: ClassVar = _INTRODUCTION
-    reasons: ClassVar = {"rounds": tell("with two rounds")}
 
     def __init__(self, position: Position, look: Look) -> None:
         super().__init__(position, look)

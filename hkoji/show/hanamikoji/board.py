@@ -47,11 +47,6 @@ class HanamikojiBoard(Board):
 
     game = "Hanamikoji"
     introduction: ClassVar = _INTRODUCTION
-    reasons: ClassVar = {
-        "charm": tell("with 11 charm or more"),
-        "geisha": tell("with 4 geisha or more"),
-        "limit": tell("at the round limit"),
-    }
 
     def __init__(self, position: Position, look: Look) -> None:
         super().__init__(position, look)

@@ -17,6 +17,7 @@ from scripts.build.vectors.canonical import canonical_texts
 from scripts.build.vectors.commitments import commitments
 from scripts.build.vectors.entries import entries
 from scripts.build.vectors.keys import keys
+from scripts.build.vectors.logs import logs
 from scripts.build.vectors.signatures import signatures
 
 FOLDER: Final = Path(__file__).parents[3] / "tests" / "data" / "vectors"
@@ -25,5 +26,5 @@ FOLDER: Final = Path(__file__).parents[3] / "tests" / "data" / "vectors"
 def build() -> dict[str, str]:
     """Name and contents of every file."""
     files = {"keys": keys(), "canonical": canonical_texts(), "signatures": signatures(), "entries": entries()}
-    files["commitments"] = commitments()
+    files |= {"commitments": commitments(), "logs": logs()}
     return {f"{name}.json": json.dumps(files[name], indent=1) + "\n" for name in files}

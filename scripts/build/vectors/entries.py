@@ -36,7 +36,7 @@ def entries() -> Vector:
     login = canonical({"expires": AT, "nonce": "5" * 64, "origin": origin, "v": 1})
     good: list[Vector] = [first, chained, move, entry(seq=MAX), entry(body={}), entry(at="2028-02-29T23:59:59Z")]
     good += [entry(by=name) for name in ("al", "0-", "a" * 32)] + [
-        entry(kind="rekey"),
+        *(entry(kind=kind) for kind in ("rekey", "o", "o" * 32, "of-er_2")),
         entry(at="0001-01-01T00:00:00Z"),
     ]
     for form, text in (("receipt", receipt), ("view", view), ("registration", registration), ("login", login)):
@@ -59,6 +59,10 @@ def entries() -> Vector:
         ("game has capitals", {"game": GAME.upper()}),
         ("kind is empty", {"kind": ""}),
         ("kind has a capital", {"kind": "Move"}),
+        ("kind has a capital inside", {"kind": "offEr"}),
+        ("kind begins with a digit", {"kind": "0ffer"}),
+        ("kind begins with a hyphen", {"kind": "-offer"}),
+        ("kind is too long", {"kind": "o" * 33}),
         ("prev is too long", {"prev": "0" * 65}),
         ("prev is no string", {"prev": None}),
         ("seq is a boolean", {"seq": True}),

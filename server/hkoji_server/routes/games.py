@@ -1,11 +1,11 @@
-"""The endpoints of the service and of games, except view, log and entries (`game_log`). docs/spec/http.md.
+"""The endpoints of the service and of games that few requests go to; `game_log` and `lists` have the others.
 
 Answers are built as JSON directly. The models document them, and tests check that both agree.
 """
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse
 
 from hkoji import __version__
@@ -18,19 +18,11 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
 from hkoji_server.settings import Registration
-from hkoji_server.store import contract
-from hkoji_server.store.game_lists import cursor_of
-
-Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[
-    str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?$", description="`next` of the page before")
-]
 
 
 def make_games_router(
     players: Players,
     games: Games,
-    store: contract.Store,
     sources: ClockAndEntropy,
     *,
     origin: str,
@@ -67,46 +59,14 @@ def make_games_router(
         line = await games.offer(parse_ruleset(dict(request.ruleset)), player)
         return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
 
-    @router.get("/games", response_model=models.GamesModel, responses=problem_responses(400), tags=["games"])
-    async def list_games(
-        status: models.Status | None = None,
-        player: models.Name | None = None,
-        prefix: Annotated[str | None, Query(pattern="^[0-9a-f]{4,32}$")] = None,
-        limit: Limit = 50,
-        after: Cursor = None,
-    ) -> Any:
-        """Games, newest first; with `player` those that go on, then invitations, then finished ones."""
-        query = contract.Query(status=status, player=player, prefix=prefix, limit=limit, after=after)
-        return await _page(query)
-
-    @router.get("/me/games", response_model=models.GamesModel, responses=problem_responses(400, 401), tags=["games"])
-    async def my_games(
-        player: me,
-        waiting: bool = False,
-        status: models.Status | None = None,
-        limit: Limit = 50,
-        after: Cursor = None,
-    ) -> Any:
-        """The caller's games that go on, then invitations, then finished games; each newest first.
-
-        With `waiting` only those that wait for the caller's entry or for the caller to join.
-        """
-        query = contract.Query(status=status, player=player, waiting=waiting, limit=limit, after=after)
-        return await _page(query)
-
-    async def _page(query: contract.Query) -> Response:
-        found = await store.games(query)
-        cursor = cursor_of(query, found[-1]) if len(found) == query.limit else None
-        return JSONResponse({"games": [models.summary_json(each) for each in found], "next": cursor}, 200, NO_STORE)
-
     @router.get(
         "/games/{game}", response_model=models.SpectatorModel, responses=problem_responses(400, 404), tags=["games"]
     )
     async def spectate(game: models.GameId) -> Any:
         """A game as a spectator sees it."""
         summary, state = await games.spectate(game)
-        shown = {**models.summary_json(summary), "state": state.to_json(), "shape": list(state.shape())}
-        return Response(models.json_bytes(shown), media_type="application/json", headers=NO_STORE)
+        shown = models.spectator_bytes(summary, state.to_json(), state.shape())
+        return Response(shown, media_type="application/json", headers=NO_STORE)
 
     @router.post(
         "/games/{game}/recovery",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
@@ -264,14 +265,36 @@ def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, An
     }
 
 
-def summary_json(summary: GameSummary) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `SummaryModel`."""
-    result = {"reason": summary.reason, "winner": summary.winner} if summary.reason else None
-    names = ("game", "status", "host", "guest", "invite", "seq", "head", "round", "actor", "to_move")
-    return {
-        **{name: getattr(summary, name) for name in names},
-        "ruleset": json.loads(summary.ruleset),
-        "created": summary.created,
-        "updated": summary.updated,
-        "result": result,
-    }
+def summary_text(summary: GameSummary) -> str:
+    """Returns the object of `SummaryModel`, as it is sent.
+
+    Canonical texts have no character that JSON escapes, and the ruleset is JSON already. So nothing is encoded, which
+    takes a quarter of the time. A test compares the result with that of an encoder.
+    """
+    game, ruleset, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated, reason, winner = (
+        summary
+    )
+    result = f'{{"reason":"{reason}","winner":{_number(winner)}}}' if reason else "null"
+    return (
+        f'{{"game":"{game}","status":"{status}","host":{_text(host)},"guest":{_text(guest)},"invite":{_text(invite)},'
+        f'"seq":{seq},"head":"{head}","round":{round_},"actor":{_number(actor)},"to_move":{_text(to_move)},'
+        f'"ruleset":{ruleset},"created":"{created}","updated":"{updated}","result":{result}}}'
+    )
+
+
+def games_bytes(summaries: Iterable[GameSummary], cursor: str | None) -> bytes:
+    """Returns the object of `GamesModel`, as it is sent."""
+    return f'{{"games":[{",".join(map(summary_text, summaries))}],"next":{_text(cursor)}}}'.encode("ascii")
+
+
+def spectator_bytes(summary: GameSummary, state: dict[str, Any], shape: Iterable[str]) -> bytes:  # Any: JSON
+    """Returns the object of `SpectatorModel`, as it is sent."""
+    return summary_text(summary)[:-1].encode("ascii") + b"," + json_bytes({"state": state, "shape": list(shape)})[1:]
+
+
+def _text(value: str | None) -> str:
+    return "null" if value is None else f'"{value}"'
+
+
+def _number(value: int | None) -> str:
+    return "null" if value is None else str(value)

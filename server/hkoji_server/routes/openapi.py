@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from hkoji_server.routes import models
 from hkoji_server.routes.game_log import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
+from hkoji_server.routes.lists import GAMES_PATH, OWN_GAMES_PATH, Cursor, Limit, Prefix
 from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import MEDIA_TYPE, problem_responses
 
@@ -21,6 +22,8 @@ _FOREIGN: Final = ("HTTPValidationError", "ValidationError")
 _FREE: Final = ("/healthz", "/readyz")
 _UNSTORED: Final = ("/healthz", "/v1/service")
 _BEFORE: Final = {
+    GAMES_PATH: "/v1/games/{game}",
+    OWN_GAMES_PATH: "/v1/games/{game}",
     LOG_PATH: "/v1/games/{game}/recovery",
     ENTRIES_PATH: "/v1/games/{game}/recovery",
     VIEW_PATH: "/v1/games/{game}/events",
@@ -70,6 +73,29 @@ def _in_order(paths: Document) -> Document:
 def plain_routes() -> APIRouter:
     """Returns the plain routes in FastAPI's form, for the document only: these functions are never called."""
     router = APIRouter(tags=["games"])
+
+    @router.get(GAMES_PATH, response_model=models.GamesModel, responses=problem_responses(400))
+    async def list_games(
+        status: models.Status | None = None,
+        player: models.Name | None = None,
+        prefix: Prefix = None,
+        limit: Limit = 50,
+        after: Cursor = None,
+    ) -> None:
+        """Games, newest first; with `player` those that go on, then invitations, then those that are over."""
+
+    @router.get(OWN_GAMES_PATH, response_model=models.GamesModel, responses=problem_responses(400, 401))
+    async def my_games(
+        _: Annotated[Any, Depends(BEARER)],
+        waiting: bool = False,
+        status: models.Status | None = None,
+        limit: Limit = 50,
+        after: Cursor = None,
+    ) -> None:
+        """The caller's games that go on, then invitations, then those that are over; each newest first.
+
+        With `waiting` only those that wait for the caller's entry or for the caller to join.
+        """
 
     @router.get(
         LOG_PATH,

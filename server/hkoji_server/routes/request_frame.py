@@ -58,10 +58,8 @@ class RequestFrame:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = list(message["headers"])
-                headers.extend(self._headers)
-                headers.append((NUMBER, number.encode()))
-                for name, _ in headers:
+                headers = [*message["headers"], *self._headers, (NUMBER, number.encode())]
+                for name, _ in message["headers"]:
                     if name == b"cache-control":
                         break
                 else:

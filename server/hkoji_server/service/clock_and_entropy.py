@@ -22,4 +22,7 @@ class ClockAndEntropy:
 
     def at(self, seconds: int = 0) -> str:
         """Returns the time `seconds` from now, in the form of the log."""
-        return (self.clock() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        moment = self.clock()
+        if seconds:
+            moment += timedelta(seconds=seconds)
+        return f"{moment.isoformat(timespec='seconds')[:19]}Z"

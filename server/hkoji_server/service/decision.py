@@ -57,10 +57,17 @@ def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str
         lines=accepted.lines,
         openings=accepted.refereed.openings[len(before.openings) :],
         summary=summarise(accepted.refereed, created=""),
-        outline=_outline(before.course) != _outline(accepted.refereed.course),
+        outline=_changes_outline(before.course, accepted.refereed.course),
         opens=before.course.stage is Stage.OPEN,
         key=key,
     )
+
+
+def _changes_outline(before: Course, after: Course) -> bool:
+    # Most moves change neither, and a game cannot end within a stage.
+    if after.setup is before.setup and after.stage is before.stage:
+        return False
+    return _outline(before) != _outline(after)
 
 
 def _outline(course: Course) -> tuple[object, ...]:
@@ -76,8 +83,6 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     """Returns what lists show of a game."""
     course = refereed.course
     setup = course.setup
-    invited = setup.invite.name if setup.invite else None
-    to_move = setup.names[course.actor] if course.actor is not None else None
     outcome = course.outcome
     return GameSummary(
         game=setup.game,
@@ -85,12 +90,12 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],
-        invite=invited,
+        invite=setup.invite.name if setup.invite else None,
         seq=course.seq,
         head=course.head,
         round=course.state.round,
         actor=course.actor,
-        to_move=invited if course.stage is Stage.JOIN else to_move,
+        to_move=course.to_move,
         created=created,
         updated=refereed.at,
         reason=outcome.reason if outcome else None,

@@ -130,9 +130,9 @@ def verify_may_open(append: Append, row: Row) -> None:
 
 
 def advance_values(append: Append) -> Values:
-    """Returns the parameters that compare the head of a game and set its `PLACE`."""
+    """Returns the parameters that compare the head of a game and the author's key, and set the game's `PLACE`."""
     values: Values = {f"s_{name}": getattr(append.summary, name) for name in PLACE}
-    values.update(b_game=append.game, b_seq=append.seq, b_head=append.head)
+    values.update(b_game=append.game, b_seq=append.seq, b_head=append.head, b_key=append.key)
     return values
 
 

@@ -142,7 +142,7 @@ def home_files(data: bytes) -> None:
 def _files(home: Home) -> tuple[Path, ...]:
     game = home.game_folder(GAME)
     names = ("config.json", "pins.json", "tokens.json", "new.json")
-    kept = ("secrets.json", "outbox.json", "view.json", "log.jsonl", "lock")
+    kept = ("secrets.json", "outbox.jsonl", "view.json", "log.jsonl", "lock")
     return (*(home.path / name for name in names), *(game / name for name in kept))
 
 
@@ -202,7 +202,9 @@ def _signed(_: Home, vault: Vault) -> None:
 
 
 def _outbox(_: Home, vault: Vault) -> None:
-    assert vault.outbox()
+    pending = vault.outbox()
+    assert pending is None or pending.entry.seq >= 0
+    assert isinstance(vault.openings(), tuple)
 
 
 def _view(_: Home, vault: Vault) -> None:
@@ -318,7 +320,7 @@ def home_seeds() -> list[bytes]:
             3, json.dumps({"server": URL, "ruleset": Hanamikoji().to_json(), "invite": ["bob", None], "game": GAME})
         ),
         chosen(4, json.dumps({"server": URL, "entropy": ["ab" * 32], "openings": [opening], "signed": {"3": ["{}"]}})),
-        chosen(5, json.dumps(sent)),
+        chosen(5, json.dumps(sent) + "\n"),
         chosen(6, json.dumps({"text": referee.view(table.refereed, 0).text, "sig": "AAAA"})),
         chosen(7, table.text[:3000]),
     ]

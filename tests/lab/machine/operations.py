@@ -246,8 +246,9 @@ class Operations(RuleBasedStateMachine):
             self.move_in(device, game, pick(sorted(game.moves()), choice))
 
     def move_in(self, device: Device, game: NaiveGame, notation: str) -> None:
-        pending = device.home.game_folder(game.game) / "outbox.json"
-        waited = handmade_entries.entry_of(pending.read_bytes()) if pending.exists() else None
+        outbox = device.home.game_folder(game.game) / "outbox.jsonl"
+        last = outbox.read_bytes().splitlines()[-1] if outbox.exists() else b""
+        waited = handmade_entries.entry_of(last) if b'"entry":' in last else None
         result = self.act(device, game, lambda: device.move(game.game, notation))
         if device.lost:
             assert isinstance(result, _BROKEN), result

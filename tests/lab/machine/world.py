@@ -268,8 +268,10 @@ class Wire(Transport):
         game = path.split("/")[3] if path.endswith("/entries") else None
         kept = game is not None and not device.bare
         if game is not None and kept:
-            outbox = device.home.game_folder(game) / "outbox.json"
-            assert not outbox.exists() or outbox.read_bytes() == sent, "what is sent is on disk before"
+            outbox = device.home.game_folder(game) / "outbox.jsonl"
+            assert outbox.read_bytes().endswith(b"\n" + sent + b"\n") or outbox.read_bytes() == sent + b"\n", (
+                "what is sent is on disk before"
+            )
             if game in device.waits:
                 assert device.waits[game] == sent, "a retry sends the stored bytes"
             if device.meanwhile is not None:
@@ -281,7 +283,7 @@ class Wire(Transport):
             if fault[1] == 0:
                 device.lost, device.lost_path = fault[0], path
                 if game is not None and kept:
-                    assert outbox.exists(), "an entry without an answer is kept"
+                    assert outbox.read_bytes().splitlines()[-1] == sent, "an entry without an answer is kept"
                     device.waits[game] = sent
                 if fault[0] == "answer":
                     _, expected = device.world.ask(method, path, sent, token)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hkoji_server.app import serve
-from hkoji_server.routes import game_log
+from hkoji_server.routes import plain
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games import Games, Submitted
 from hkoji_server.store.sqlite import append
@@ -72,7 +72,7 @@ def _an_old_head() -> None:
             error.seq -= 1
         return problem(error, **given)
 
-    patch.object(game_log, "problem", told).start()
+    patch.object(plain, "problem", told).start()
 
 
 def _nowhere() -> None:

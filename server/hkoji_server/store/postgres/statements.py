@@ -162,7 +162,6 @@ def append_values(append: Append) -> Values:
     else:
         values.update({f"e_{name}": [row[name] for row in rows] for name in _ENTRY})
     values.update({f"o_{name}": [getattr(each, name) for each in append.openings] for name in _OPENING})
-    values["b_key"] = append.key
     return values
 
 

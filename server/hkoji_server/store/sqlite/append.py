@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, insert, update
+from sqlalchemy import Connection, bindparam, exists, insert, update
 
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
@@ -23,12 +23,14 @@ from hkoji_server.store.statements import (
     outline_values,
     verify_may_open,
 )
-from hkoji_server.store.tables import ENTRY, GAME, OPENING
+from hkoji_server.store.tables import ENTRY, GAME, OPENING, RETIRED
 
-# Compare-and-swap: the row changes only if the game's head is the one that the author of the append has seen.
+# Compare-and-swap: the row changes only if the game's head is the one that the author of the append has seen, and the
+# author's key has not been revoked.
 ADVANCE: Final = compiled(
     update(GAME)
     .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
+    .where(~exists().where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked))
     .values({name: bindparam(f"s_{name}") for name in PLACE}),
     DIALECT,
 )
@@ -57,10 +59,10 @@ def write_of(append: Append) -> Work[Hint]:
         # The transaction holds the write lock of the file: until its end nobody opens another game.
         if append.opens and execute(READS.head, place).fetchone() == (append.seq, append.head):
             verify_may_open(append, execute(READS.open_games, open_games_values(append)).fetchone())
-        if append.key and (row := execute(READS.retired_key, {"b_key": append.key}).fetchone()):
-            player_keys.verify_not_revoked(player_keys.read_retired(row))
         if execute(ADVANCE, place).rowcount != 1:
-            row = execute(READS.head, {"b_game": append.game}).fetchone()
+            if append.key and (row := execute(READS.retired_key, place).fetchone()):
+                player_keys.verify_not_revoked(player_keys.read_retired(row))
+            row = execute(READS.head, place).fetchone()
             if row is None:
                 raise NotFoundError(tell("game"), append.game)
             raise ConflictError(append.game, seq=row[0], head=row[1])

@@ -67,8 +67,14 @@ class SqliteStore(SqlStore):
             ) from error
         # IMMEDIATE: a transaction that began as a reader and then writes can fail because another process has written
         # in between; one that takes the write lock at once waits instead.
-        self._writer = SqliteWriter(self._engine.connect, "BEGIN IMMEDIATE")
+        self._writer = SqliteWriter(self._connect_impatiently, "BEGIN IMMEDIATE")
         self._hints = SqliteHints(self._writer, self._reader.version)
+
+    def _connect_impatiently(self) -> Connection:
+        """Returns a connection that does not wait for other processes: the writer does that itself."""
+        connection = self._engine.connect()
+        connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+        return connection
 
     def close(self) -> None:
         """Finishes the writes that wait, moves the write-ahead log into the file, and closes the file."""

@@ -8,12 +8,13 @@ A job may have to be prepared. That is done in the same thread, before the trans
 no gain: two threads and the event loop would compete for the interpreter, and batches would be smaller.
 
 No caller gets a result before the commit has returned, so a result means "on disk". One thread owns the writing
-connection. Other processes may write too; SQLite makes each wait for the other.
+connection. Other processes may write too; each waits for the other.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -30,6 +31,13 @@ Work = Callable[[Connection], T]
 Prepare = Callable[[], Work[Any]]  # Any: each job has a result type of its own
 
 _MOST_JOBS: Final = 64
+_PATIENCE: Final = 10.0
+"""How many seconds a transaction waits for another process."""
+_FIRST_PAUSE: Final = 0.0002
+_LONGEST_PAUSE: Final = 0.005
+_LONGER: Final = 1.2
+_ERROR_CLASS: Final = 0xFF
+"""The part of SQLite's extended error codes that says what kind of error it is."""
 _DATABASE_ERRORS: Final = (SQLAlchemyError, sqlite3.Error)
 
 
@@ -38,7 +46,10 @@ Prepared = tuple[_Job, Work[Any]]
 
 
 class SqliteWriter:
-    """Runs jobs on a connection of its own, in a thread of its own. The statement `begin` opens a transaction."""
+    """Runs jobs on a connection of its own, in a thread of its own.
+
+    The statement `begin` opens a transaction. On the connections that `connect` makes it does not wait for others.
+    """
 
     def __init__(self, connect: Callable[[], Connection], begin: str) -> None:
         self._connect = connect
@@ -89,7 +100,7 @@ class SqliteWriter:
         # driver is in autocommit mode, and these statements decide.
         own = driver(connection)
         torn = False
-        own.execute(self._begin)
+        self._begin_transaction(own)
         try:
             # The version changes when another connection writes, not when this one does. It is read inside the
             # transaction, which holds the write lock: nothing can be written between this look and the commit.
@@ -120,6 +131,25 @@ class SqliteWriter:
             for job, work in batch:
                 job.result = job.error = None
                 self._write(connection, [(job, work)])
+
+    def _begin_transaction(self, own: sqlite3.Connection) -> None:
+        """Begins a transaction, when no other process has one.
+
+        SQLite would wait itself, 1 ms and then 2, 5, 10 and more. A transaction takes about a millisecond, so it would
+        often sleep while nobody writes: where a sync takes milliseconds, two processes then write 0.6 to 0.9 times as
+        much, and the longest wait is ten times as long.
+        """
+        end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
+        while True:
+            try:
+                own.execute(self._begin)
+                return
+            except sqlite3.OperationalError as error:
+                code = getattr(error, "sqlite_errorcode", 0) & _ERROR_CLASS
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(pause)
+            pause = min(pause * _LONGER, _LONGEST_PAUSE)
 
     def _discard(self) -> None:
         connection, self._connection = self._connection, None

@@ -1,0 +1,88 @@
+"""The lists of games, as plain endpoints. docs/spec/http.md, "Games"."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, Final
+
+from fastapi import Query
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope
+
+from hkoji_server.routes import models
+from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query
+from hkoji_server.routes.players import NO_STORE
+from hkoji_server.service.players import Players
+from hkoji_server.store import contract
+from hkoji_server.store.game_lists import cursor_of
+
+GAMES_PATH: Final = "/v1/games"
+OWN_GAMES_PATH: Final = "/v1/me/games"
+
+Prefix = Annotated[str | None, Query(pattern="^[0-9a-f]{4,32}$")]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[
+    str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?$", description="`next` of the page before")
+]
+
+_STATUS: Final = Parameter[str | None]("query", "status", models.Status, None)
+_PLAYER: Final = Parameter[str | None]("query", "player", models.Name, None)
+_PREFIX: Final = Parameter[str | None]("query", "prefix", Prefix, None)
+_WAITING: Final = Parameter("query", "waiting", bool, False)
+_LIMIT: Final = Parameter("query", "limit", Limit, 50)
+_CURSOR: Final = Parameter[str | None]("query", "after", Cursor, None)
+
+
+class ListEndpoint(PlainEndpoint):
+    """A page of a list."""
+
+    def __init__(self, players: Players, store: contract.Store) -> None:
+        self._players = players
+        self._store = store
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
+        """Returns the games that the request's query asks for."""
+        query = await self.read(scope)
+        found = await self._store.games(query)
+        cursor = cursor_of(query, found[-1]) if len(found) == query.limit else None
+        return Response(models.games_bytes(found, cursor), media_type="application/json", headers=NO_STORE)
+
+    @abstractmethod
+    async def read(self, scope: Scope) -> contract.Query:
+        """Returns which games to list. Its parameters are read in the order in which they are documented."""
+
+
+class AllGamesEndpoint(ListEndpoint):
+    """Everybody's games."""
+
+    async def read(self, scope: Scope) -> contract.Query:
+        """Returns which games to list."""
+        given = read_query(scope)
+        return contract.Query(
+            status=_STATUS.read(given),
+            player=_PLAYER.read(given),
+            prefix=_PREFIX.read(given),
+            limit=_LIMIT.read(given),
+            after=_CURSOR.read(given),
+        )
+
+
+class OwnGamesEndpoint(ListEndpoint):
+    """The caller's games."""
+
+    async def read(self, scope: Scope) -> contract.Query:
+        """Returns which games to list. Raises `LoginError`."""
+        player = await read_login(self._players, scope)
+        given = read_query(scope)
+        return contract.Query(
+            player=player,
+            waiting=_WAITING.read(given),
+            status=_STATUS.read(given),
+            limit=_LIMIT.read(given),
+            after=_CURSOR.read(given),
+        )
+
+
+def make_list_endpoints(players: Players, store: contract.Store) -> dict[str, ASGIApp]:
+    """Returns the endpoints over these use cases, by their paths."""
+    return {GAMES_PATH: AllGamesEndpoint(players, store), OWN_GAMES_PATH: OwnGamesEndpoint(players, store)}

@@ -1,0 +1,146 @@
+"""An audit whose signatures are verified in two threads has the findings of one thread, in the same order."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hkoji.audit.checks import SignatureCheck
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.log_audit import Audit, audit
+from hkoji.audit.log_signatures import Verdict
+from hkoji.cli.audit import command
+from hkoji.cli.audit.second_thread import map_in_two_threads, processors
+from hkoji.errors import SignatureError
+from hkoji.log.line import format_log
+from tests.lab.damage.single_bytes import some_damages, sound_logs
+from tests.lab.two_audits.damaged_logs import cases, golden
+from tests.support.forgery import pins
+from tests.support.framing import frame, stories
+from tests.support.shell import run
+from tests.support.table import whole_game
+
+
+def _same(one: Audit, other: Audit) -> None:
+    assert one == other
+    assert one.lines == other.lines
+
+
+def test_damaged_and_forged_logs() -> None:
+    """Every sort of damage and forgery, several times."""
+    steps: set[int] = set()
+    for seed in range(6):
+        for case in cases(random.Random(seed)):
+            alone = audit(case.log, case.pins)
+            steps.update(finding.step for finding in alone.findings)
+            _same(audit(case.log, case.pins, map_checks=map_in_two_threads), alone)
+    assert {1, 2, 3, 4, 5, 6, 8} <= steps
+
+
+def test_single_damaged_bytes_and_cut_games() -> None:
+    rng = random.Random(2)
+    for log in sound_logs():
+        for place in rng.sample(range(len(log.data)), 6):
+            for damage in some_damages(log.data, range(place, place + 1), 2, rng):
+                data = damage.of(log.data)
+                _same(audit(data, log.pins, map_checks=map_in_two_threads), audit(data, log.pins))
+    for case in list(golden())[::7]:
+        _same(audit(case.log, case.pins, map_checks=map_in_two_threads), audit(case.log, case.pins))
+
+
+def test_files_of_evidence() -> None:
+    rng = random.Random(4)
+    for pair in stories():
+        text = frame(rng, pair)
+        for known in ({}, pins(pair[0].table)):
+            _same(audit_file(text, known, map_checks=map_in_two_threads), audit_file(text, known))
+
+
+def test_faults_in_several_signatures_and_receipts() -> None:
+    """An entry and a receipt with the signature of another: the order of the steps decides, not the time."""
+    table = whole_game(1)
+    for entry in range(0, len(table.lines), 3):
+        for receipt in range(0, len(table.lines), 4):
+            lines = list(table.lines)
+            signed = lines[receipt].receipt
+            assert signed
+            lines[entry] = lines[entry]._replace(sig=lines[entry - 1].sig)
+            lines[receipt] = lines[receipt]._replace(receipt=signed._replace(sig=lines[receipt - 1].sig))
+            log = format_log(lines)
+            alone = audit(log, pins(table))
+            assert [finding.step for finding in alone.findings] == ([4, 5] if receipt < entry else [4])
+            _same(audit(log, pins(table), map_checks=map_in_two_threads), alone)
+
+
+def _checks(count: int) -> list[SignatureCheck]:
+    key = whole_game(1).server.public
+    return [SignatureCheck(bytes([number]), key, "a", b"", "server") for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 50])
+def test_the_verdicts_are_those_of_map(count: int) -> None:
+    def verify(check: SignatureCheck) -> Verdict:
+        return SignatureError("server", str(check.sig[0])) if check.sig[0] % 3 else None
+
+    for _ in range(20):
+        both = map_in_two_threads(verify, _checks(count)), map(verify, _checks(count))
+        one, other = ([str(verdict) for verdict in verdicts] for verdicts in both)
+        assert one == other
+
+
+def test_the_second_thread_takes_part_and_ends_with_the_audit() -> None:
+    threads: dict[str, int] = {}
+
+    def verify(_: SignatureCheck) -> Verdict:
+        threads[threading.current_thread().name] = threads.get(threading.current_thread().name, 0) + 1
+        time.sleep(0.002)
+        return None
+
+    before = threading.active_count()
+    assert list(map_in_two_threads(verify, _checks(40))) == [None] * 40
+    assert sorted(threads) == ["MainThread", "hkoji-audit"]
+    assert min(threads.values()) > 5
+    verdicts = map_in_two_threads(verify, _checks(40))
+    next(verdicts)
+    verdicts.close()
+    assert threading.active_count() == before
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_second_thread_that_fails_makes_no_signature_valid() -> None:
+    def verify(_: SignatureCheck) -> Verdict:
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError
+        time.sleep(0.01)
+        return None
+
+    with pytest.raises(KeyError):
+        list(map_in_two_threads(verify, _checks(5)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_file_is_audited_in_two_threads_where_there_are_two_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    used = []
+
+    def noted(verify: object, checks: object) -> object:
+        used.append(True)
+        return map_in_two_threads(verify, checks)  # type: ignore[arg-type] # passed on as they come
+
+    monkeypatch.setattr(command, "map_in_two_threads", noted)
+    monkeypatch.setattr(command, "processors", lambda: count)
+    (tmp_path / "game.jsonl").write_text(whole_game(1).text)
+    assert run("audit", str(tmp_path / "game.jsonl")).code == 0
+    assert used == [True] * (count - 1)
+
+
+def test_the_number_of_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert processors() >= 1
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert processors() >= 1

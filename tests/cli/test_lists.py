@@ -1,0 +1,227 @@
+"""Lists of games, invitations in every command that names whose turn it is, and results in words."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hkoji.cli.games.lists import STATUS
+from hkoji.cli.games.watch import happened_json
+from hkoji.client.transport import HttpAnswer
+from hkoji.client.watching import watch_game
+from hkoji.game import entry_kinds
+from hkoji.game.course import STATUSES
+from hkoji.rules.events import Outcome
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.memory_service import URL, Game, MemoryService, registered
+from tests.support.shell import Shell
+from tests.support.table import Table
+
+SHORT = Hanamikoji(max_rounds=1)
+ENDS: list[tuple[Ruleset, Outcome, str, str]] = [
+    (SHORT, Outcome("charm", 0), "you win with 11 charm or more", "vinci tu con almeno 11 di fascino"),
+    (SHORT, Outcome("charm", 1), "bob wins with 11 charm or more", "vince bob con almeno 11 di fascino"),
+    (SHORT, Outcome("geisha", 0), "you win with 4 geisha or more", "vinci tu con almeno 4 geisha"),
+    (SHORT, Outcome("limit", 1), "bob wins at the round limit", "vince bob al limite di round"),
+    (SHORT, Outcome("limit", None), "a shared win, at the round limit", "vittoria condivisa, al limite di round"),
+    (GeishasRoad(), Outcome("rounds", 1), "bob wins with two rounds", "vince bob con due round"),
+    (SHORT, Outcome("resign", 0), "you win by resignation", "vinci tu per abbandono"),
+]
+
+
+def ended(ruleset: Ruleset, outcome: Outcome) -> Table:
+    """A game of alice and bob with that outcome."""
+    for seed in range(1000):
+        table = Table(ruleset=ruleset, seed=seed).begin()
+        table = table.play(3) if outcome.reason == "resign" else table.play()
+        if outcome.reason == "resign":
+            assert outcome.winner is not None
+            table.send(table.entry(1 - outcome.winner, entry_kinds.Resign()))
+        if table.course.outcome == outcome:
+            return table
+    raise AssertionError(f"no game ends by {outcome}")
+
+
+def add(service: MemoryService, table: Table) -> None:
+    service.games[table.game] = Game(table.refereed, table.lines)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ruleset", "outcome", "english", "italian"), ENDS, ids=[each[2] for each in ENDS])
+def test_lists_and_audits_say_who_has_won_and_by_what(
+    service: MemoryService, alice: Shell, tmp_path: Path, ruleset: Ruleset, outcome: Outcome, english: str, italian: str
+) -> None:
+    table = ended(ruleset, outcome)
+    add(service, table)
+    for words in (("games",), ("games", "--all"), ("games", "--status", "finished")):
+        (listed,) = alice(*words, "--json").json
+        assert (listed["status"], listed["result"]) == (
+            "finished",
+            {"reason": outcome.reason, "winner": outcome.winner},
+        )
+        head, line = alice(*words).out.splitlines()
+        assert head.endswith("  result")
+        assert line.endswith(f"  {english}")
+        assert alice(*words, "--lang", "it").out.rstrip().endswith(f"  {italian}")
+    file = tmp_path / "game.jsonl"
+    file.write_text(table.text)
+    by_name = {"en": english.replace("you win", "alice wins"), "it": italian.replace("vinci tu", "vince alice")}
+    for language, said in by_name.items():
+        assert re.search(rf"^9 \w+ +{said}$", alice("audit", str(file), "--lang", language).out, re.MULTILINE)
+
+
+def test_a_cancelled_game_is_not_a_finished_one(alice: Shell) -> None:
+    game = alice("new").out.strip()
+    assert alice("cancel", game, "--json").json["status"] == "cancelled"
+    (listed,) = alice("games", "--status", "cancelled", "--json").json
+    assert (listed["game"], listed["status"]) == (game, "cancelled")
+    assert listed["result"] == {"reason": "cancel", "winner": None}
+    for status in ("open", "playing", "finished"):
+        assert alice("games", "--status", status, "--json").json == []
+    head, line = alice("games").out.splitlines()
+    assert "result" not in head
+    assert "cancelled" in line.split()
+    assert "annullata" in alice("games", "--lang", "it").out
+    assert "statuses: open, playing, finished, cancelled" in alice("games", "--status", "lost").err
+
+
+def test_every_status_has_a_word() -> None:
+    assert tuple(STATUS) == STATUSES
+
+
+def test_a_list_without_a_game_that_is_over_has_no_results(alice: Shell) -> None:
+    alice("new")
+    (head, _) = alice("games").out.splitlines()
+    assert head.endswith("  updated")
+
+
+@pytest.mark.parametrize(
+    ("was", "made"),
+    [
+        ('"result": null', '"result": {"reason": "charm", "winner": 0}'),
+        ('"status": "open"', '"status": "finished"'),
+        ('"status": "open"', '"status": "cancelled"'),
+        ('"status": "open"', '"status": "finished", "result": {"reason": "cancel", "winner": null}'),
+        ('"status": "open"', '"status": "cancelled", "result": {"reason": "charm", "winner": 0}'),
+        ('"result": null', '"result": {"reason": "charm", "winner": true}'),
+        ('"result": null', '"result": {"reason": "charm", "winner": 2}'),
+        ('"result": null', '"result": {"reason": "\\u001b[2J", "winner": 0}'),
+        ('"result": null', '"result": "charm"'),
+    ],
+)
+def test_a_result_that_does_not_fit_is_not_listed(service: MemoryService, alice: Shell, was: str, made: str) -> None:
+    alice("new")
+
+    def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+        if not path.startswith("/v1/me/games"):
+            return answer
+        text = answer.body.decode()
+        assert was in text
+        if made.count('"result"') and not was.startswith('"result"'):
+            text = text.replace(', "result": null', "")
+        return HttpAnswer(200, text.replace(was, made).encode())
+
+    service.tamper = tamper
+    done = alice("games")
+    assert (done.code, done.out) == (1, "")
+    assert "is not understood" in done.err
+
+
+# --- invitations ------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_the_turn_of_the_one_who_is_invited_in_every_command(alice: Shell, bob: Shell) -> None:
+    game = alice("new", "--invite", "bob").out.strip()
+    join = f"hkoji join {game[:8]}"
+    assert [each["to_move"] for each in bob("next", "--json").json] == ["bob"]
+    for words in (("show",), ("wait", "--timeout", "0")):
+        shown = bob(*words[:1], game, *words[1:], "--json").json
+        assert (shown["to_move"], shown["seat"], shown["legal"], shown["due"]) == ("bob", None, [], "join")
+        for plain in ((), ("--plain",)):
+            text = bob(*words[:1], game, *words[1:], *plain).out
+            assert "It is your turn: alice invites you to join this game." in text
+            assert join in text
+            assert "hkoji wait" not in text
+    said = bob("show", game, "--lang", "it").out
+    assert "Tocca a te: alice ti invita" in said
+    assert join in said
+    for player, mine in ((bob, True), (alice, False)):
+        with closing(watch_game(player.seat.client, game, 0)) as watched:
+            told = happened_json(next(watched))
+        assert (told["kind"], told["to_move"], told["mine"], told["result"]) == ("open", "bob", mine, None)
+    moved = bob("move", game, "1A")
+    assert moved.code == 9
+    assert join in moved.err
+
+
+def test_to_anyone_else_the_game_waits_for_the_one_who_is_invited(
+    service: MemoryService, alice: Shell, bob: Shell, tmp_path: Path
+) -> None:
+    game = alice("new", "--invite", "bob").out.strip()
+    carol = Shell(registered(service, "carol", tmp_path / "carol"))
+    for shell in (alice, carol):
+        assert shell("next", "--json").json == []
+        shown = shell("show", game).out
+        assert "The game waits for bob to join." in shown
+        assert "hkoji join" not in shown
+        assert shell("wait", game, "--timeout", "0").code == 3
+    assert f"hkoji wait {game[:8]}" in alice("show", game).out
+    assert bob("join", game).code == 0
+    assert [each["to_move"] for each in alice("next", "--json").json] == ["alice"]
+    assert bob("next", "--json").json == []
+
+
+def test_a_game_for_anyone_says_how_to_join_but_is_nobodys_turn(alice: Shell, bob: Shell) -> None:
+    game = alice("new").out.strip()
+    assert bob("next", "--json").json == []
+    shown = bob("show", game).out
+    assert "The game waits for someone to join." in shown
+    assert f"hkoji join {game[:8]}" in shown
+    assert bob("wait", game, "--timeout", "0").code == 3
+    assert bob("show", game, "--json").json["to_move"] is None
+
+
+def test_nobody_can_be_invited_who_is_not_registered(service: MemoryService, alice: Shell) -> None:
+    done = alice("new", "--invite", "nobody")
+    assert (done.code, done.out) == (2, "")
+    assert "no player 'nobody'" in done.err
+    assert f"no game was opened; nobody has to register first, with `hkoji register --server {URL}`" in done.err
+    assert not service.games
+    assert not [path for method, path in service.requests if method == "POST" and path == "/v1/offers"]
+    assert alice("new", "--invite", "nobody", "--lang", "it").err.count("nessuna partita è stata aperta") == 1
+
+
+def test_a_service_that_does_not_tell_who_is_registered_lets_anyone_be_invited(
+    service: MemoryService, alice: Shell
+) -> None:
+    def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+        return HttpAnswer(405, b"{}") if path == "/v1/players/nobody" else answer
+
+    service.tamper = tamper
+    assert alice("new", "--invite", "nobody").code == 0
+    assert len(service.games) == 1
+
+
+def test_open_games_are_those_that_one_can_join(
+    service: MemoryService, alice: Shell, bob: Shell, tmp_path: Path
+) -> None:
+    carol = Shell(registered(service, "carol", tmp_path / "carol"))
+    free, invited = alice("new").out.strip(), alice("new", "--invite", "bob").out.strip()
+
+    def listed(shell: Shell, *words: str) -> set[str]:
+        return {each["game"] for each in shell("games", *words, "--json").json}
+
+    assert listed(alice, "--open") == set()
+    assert listed(bob, "--open") == {free, invited}
+    assert listed(carol, "--open") == {free}
+    assert "No game can be joined." in alice("games", "--open").out
+    assert listed(carol, "--all") == listed(carol, "--all", "--status", "open") == {free, invited}
+    for game in (free, invited):
+        assert bob("join", game).code == 0
