@@ -12,7 +12,7 @@ from hkoji import __version__
 
 def main() -> None:
     """Runs the program."""
-    if sys.argv[1:] == ["--version"]:
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         try:
             print(f"hkoji {__version__}", flush=True)
             return

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar, Final
 
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import quoted, shorten, tell
 
 A_MOVE: Final = tell("a move")
 
@@ -423,7 +423,9 @@ class SeatedBotError(BotError):
         HkojiError.__init__(
             self,
             tell("{bot} failed in game {deal}{table}: {reason}", bot=bot, deal=deal, table=table, reason=reason),
-            hint=tell("its game so far, in seat {seat}: {position}", seat=seat, position="\n  ".join(("", *position))),
+            hint=tell(
+                "its game so far, in seat {seat}: {position}", seat=seat, position=quoted("\n  ".join(("", *position)))
+            ),
         )
         self.bot = bot
         self.reason = reason
@@ -443,3 +445,13 @@ class StorageError(HkojiError):
     """A file or database that cannot be read or written as needed."""
 
     code = "storage"
+
+
+class OutputError(HkojiError):
+    """Standard output that cannot be written: a full disk, or none that is open. `reason` is the system's."""
+
+    code = "output"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(tell("cannot write the output: {reason}; moves that were made are kept", reason=reason))
+        self.reason = reason

@@ -1,7 +1,8 @@
 """A bot that is a program: it reads a decision on its standard input and writes a move on its standard output.
 
-There is one process for each decision, or one process that is kept and asked line by line. Its standard error is that
-of this process. Anything but a legal move in time is a `BotError`; hkoji never guesses a move for the program.
+There is one process for each decision, or one process that is kept and asked line by line. What it writes to standard
+error goes on to that of this process, without characters that steer a terminal. Anything but a legal move in time is a
+`BotError`; hkoji never guesses a move for the program.
 
 An interface says how a decision is put to a program, usually as one line of JSON. In every interface the answer is one
 line: a move in any notation that people may type.
@@ -9,6 +10,7 @@ line: a move in any notation that people may type.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import os
@@ -17,13 +19,15 @@ import selectors
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Sequence
 from typing import IO, Final, Protocol
 
 from hkoji.bots.protocol import Seen
 from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import printable, shorten, tell
 from hkoji.rules.information import information_json
 
 
@@ -63,6 +67,8 @@ _MOST_BYTES: Final = 64 * 1024
 """The longest output of a program for one decision."""
 _FAREWELL: Final = 2.0
 """The time that a program has to end once its input or output is closed or it has been killed, in seconds."""
+_LAST_WORDS: Final = 1.0
+"""The time to wait for what it wrote to standard error before it ended, in seconds."""
 
 
 class ProgramBot:
@@ -95,6 +101,7 @@ class ProgramBot:
         self._keep: Final = keep
         self._interface: Final = interface
         self._process: subprocess.Popen[bytes] | None = None
+        self._relay: threading.Thread | None = None
 
     def decide(self, seen: Seen) -> str:
         """Returns the program's move. Raises `BotError`, after ending the program."""
@@ -145,6 +152,7 @@ class ProgramBot:
                 self._words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env=environment,
                 bufsize=0,
                 start_new_session=True,
@@ -154,6 +162,8 @@ class ProgramBot:
                 tell("{name} cannot be run: {reason}", name=self._name, reason=error.strerror or str(error)),
                 hint=tell("a script needs a first line like #!/usr/bin/env python3, or run it as cmd:python3 mybot.py"),
             ) from error
+        self._relay = threading.Thread(target=_pass_on, args=(_pipe(self._process.stderr),), daemon=True)
+        self._relay.start()
         # A program that answers without reading its input must not block the write.
         os.set_blocking(_pipe(self._process.stdin).fileno(), False)
         return self._process
@@ -253,6 +263,18 @@ class ProgramBot:
             for pipe in (process.stdin, process.stdout):
                 with contextlib.suppress(OSError):
                     _pipe(pipe).close()
+        if self._relay is not None:
+            self._relay.join(_LAST_WORDS)
+            self._relay = None
+
+
+def _pass_on(pipe: IO[bytes]) -> None:
+    """Copies what a program says to standard error, until it has ended with all processes that it has started."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    with pipe:
+        while data := os.read(pipe.fileno(), _MOST_BYTES):
+            sys.stderr.write(printable(decoder.decode(data), "\n\t"))
+            sys.stderr.flush()
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

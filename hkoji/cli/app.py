@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Annotated, Any, Final
@@ -16,6 +17,7 @@ from hkoji.cli import completion
 from hkoji.cli.commands import games, host, identity, play, study
 from hkoji.cli.help import translated_help
 from hkoji.cli.language import current, translate
+from hkoji.cli.usage_errors import as_message
 from hkoji.errors import UsageError
 from hkoji.messages.text import Text, tell
 
@@ -52,7 +54,7 @@ class GroupedCommands(TyperGroup):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"hkoji {__version__}")
+        sys.stdout.write(f"hkoji {__version__}\n")
         raise typer.Exit
 
 
@@ -128,7 +130,8 @@ def run(words: Sequence[str]) -> int | None:
         except EOFError as error:
             raise KeyboardInterrupt from error
         except TyperException as error:
-            raise UsageError(error.format_message(), hint=tell("see `hkoji COMMAND --help`")) from error
+            message = as_message(error.format_message())
+            raise UsageError(message, hint=tell("see `hkoji COMMAND --help`")) from error
     return code
 
 

@@ -7,21 +7,24 @@ from collections.abc import Iterator
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import TextStyle
 from hkoji.cli.settings import deck_for
+from hkoji.cli.terminal import fold
 from hkoji.game.position import Position
 from hkoji.show import games
-from hkoji.show.board import Board, Choice, Look
-
-
-def board(position: Position, style: TextStyle) -> Board:
-    """Returns the board of a position. Raises `UsageError` if the deck asked for does not fit the game."""
-    deck = deck_for(position.course.setup.ruleset.name)
-    return games.board(position, Look(translate, deck, style.paint, style.plain))
+from hkoji.show.board import WIDTH, Board, Choice, Look
+from hkoji.show.deck import SpelledDeck
 
 
 def draw(position: Position, style: TextStyle) -> str:
-    """Returns a position as a board, with what has happened and what can be typed."""
-    made = board(position, style)
-    return made.text(made.choices() if style.seated else _commands(made))
+    """Returns a position as a board, with what has happened and what can be typed.
+
+    It is in sentences where the table has no room, or the terminal does not have the signs of the cards. Raises
+    `UsageError` if the deck asked for does not fit the game.
+    """
+    deck = deck_for(position.course.setup.ruleset.name)
+    narrow = style.width is not None and style.width < WIDTH
+    plain = style.plain or narrow or isinstance(deck, SpelledDeck)
+    made = games.board(position, Look(translate, deck, style.paint, plain))
+    return fold(made.text(made.choices() if style.seated else _commands(made)), style.width)
 
 
 def _commands(made: Board) -> Iterator[Choice]:

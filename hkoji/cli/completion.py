@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import typer
 
 from hkoji.cli import language, settings
-from hkoji.errors import HkojiError
+from hkoji.cli.terminal import ReaderGoneError
+from hkoji.errors import HkojiError, OutputError
 from hkoji.messages.language import LANGUAGES
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ def answer(run: Callable[[Sequence[str]], object]) -> None:
     try:
         sys.stdout.writelines(f"{line.removeprefix(taken)}\n" for line in printed.getvalue().splitlines())
         sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OutputError, ReaderGoneError):
+        pass  # nobody is left to be told
     sys.exit(code)  # type: ignore[arg-type] # the code of an earlier exit
 
 

@@ -2,7 +2,8 @@
 
 The help is written in English where a command is declared: docstrings, `help=`, `epilog=`. This module finds it in the
 Typer program and translates it before it is shown. `scripts/build/catalogues.py` finds the messages of the help with
-this module, so they need no marks. Typer's own texts are translated as far as Typer passes them to gettext.
+this module, so they need no marks. Typer passes some of its own texts to gettext; a formatter of ours translates the
+others.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import contextlib
 import gettext
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
 from hkoji.cli import language
@@ -28,11 +30,13 @@ TYPER: Final = (
     tell("Options"),
     tell("Commands"),
     tell("required"),
-    tell("Missing command."),
-    tell("No such command {name!r}.", name=""),
     tell("default: {default}", default=""),
 )
-"""Typer's own texts, listed here to be in the catalogues."""
+"""The texts of the help that Typer passes to gettext, listed here to be in the catalogues."""
+
+_ARGUMENTS: Final = (tell("[OPTIONS]"), tell("COMMAND [ARGS]..."))
+"""What Typer writes for the arguments of a command."""
+_HELP_OPTION: Final[str] = tell("Show this message and exit.")
 
 
 _COMMANDS: Final = ("hkoji ", "printf ")
@@ -73,7 +77,8 @@ def translated_help(app: typer.Typer) -> Iterator[None]:
         # Typer asks gettext without naming a language; gettext then reads it from LANGUAGE.
         gettext.textdomain(DOMAIN)
         os.environ["LANGUAGE"] = language.current()
-        yield
+        with translated_forms():
+            yield
     finally:
         gettext.textdomain(domain)
         if before is None:
@@ -82,6 +87,31 @@ def translated_help(app: typer.Typer) -> Iterator[None]:
             os.environ["LANGUAGE"] = before
         for words in found:
             setattr(words.holder, words.attribute, str(words.message))
+
+
+@contextlib.contextmanager
+def translated_forms() -> Iterator[None]:
+    """Lets Typer write usage and help with a formatter that translates what Typer does not pass to gettext."""
+    context = TyperCommand.context_class
+    usual = context.formatter_class
+
+    class TranslatedFormatter(usual):  # type: ignore[misc, valid-type] # a class that Typer does not export
+        def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+            for each in _ARGUMENTS:
+                args = args.replace(each, language.translate(each))
+            super().write_usage(prog, args, f"{language.translate(tell('Usage'))}: " if prefix is None else prefix)
+
+        def write_dl(self, rows: Sequence[tuple[str, str]], *widths: int, **named: int) -> None:
+            shown = [
+                (first, language.translate(_HELP_OPTION) if text == _HELP_OPTION else text) for first, text in rows
+            ]
+            super().write_dl(shown, *widths, **named)
+
+    context.formatter_class = TranslatedFormatter
+    try:
+        yield
+    finally:
+        context.formatter_class = usual
 
 
 def _find(app: typer.Typer) -> Iterator[HelpText]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.terminal import read_secret
 from hkoji.errors import CancelledError, OtherOriginError, StorageError, UsageError
 from hkoji.messages.text import tell
 
@@ -36,9 +37,7 @@ def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes
 def read_code(out: CommandOutput) -> str:
     """Returns the operator's code from standard input; at a terminal it is asked for and not shown."""
     if sys.stdin.isatty() and not out.keep:
-        from getpass import getpass
-
-        return getpass(_("Code from the operator: ")).strip()
+        return read_secret(_("Code from the operator: ")).strip()
     return read_input(out, "-", 1024).decode("ascii", "replace").strip()
 
 
@@ -51,13 +50,26 @@ def check_standard_input(sources: list[str], *, taken: bool) -> None:
 
 
 def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool) -> None:
-    """Asks at a terminal, unless `yes` or in a batch. Raises `CancelledError` with the text `refused` for a no."""
-    if yes or out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """Asks before a step that cannot be taken back, unless `yes`. Raises `CancelledError` with `refused` for a no.
+
+    Without a terminal, and in a batch, nobody can be asked: then it raises `UsageError`.
+    """
+    if yes:
         return
+    if out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise unconfirmed()
     sys.stderr.write(f"{question} {_('[y/N]')} ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in _("y yes").split():
         raise CancelledError(refused, hint=tell("nothing was sent"))
+
+
+def unconfirmed() -> UsageError:
+    """Returns the error for a step that cannot be taken back, where nobody can be asked."""
+    return UsageError(
+        tell("this cannot be taken back, and there is no terminal to ask for confirmation"),
+        hint=tell("nothing was sent; to confirm it, give the command with --yes"),
+    )
 
 
 def with_origin(out: CommandOutput, origin: str | None, call: Callable[[str | None], _T]) -> _T:

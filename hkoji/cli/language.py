@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from hkoji.errors import UsageError
-from hkoji.messages.language import ENGLISH, LANGUAGES, Speaker, language_of_locale
+from hkoji.messages.language import ENGLISH, LANGUAGES, Speaker, language_of_locale, speaker
 from hkoji.messages.text import plural, shorten, tell
 
 
@@ -16,7 +16,7 @@ class _Current:
     """The language of this process and its speaker: one process serves one person."""
 
     name: str = ENGLISH
-    speaker: Speaker = staticmethod(str)
+    say: Speaker = staticmethod(speaker(None))
 
 
 def use(wanted: str | None, *, asked: bool = True) -> None:  # noqa: ARG001 # a language suits every command
@@ -26,7 +26,7 @@ def use(wanted: str | None, *, asked: bool = True) -> None:  # noqa: ARG001 # a 
     if name != _Current.name:
         from hkoji.manual.catalogues import load_speaker  # English needs no file
 
-        _Current.name, _Current.speaker = name, staticmethod(load_speaker(name))
+        _Current.name, _Current.say = name, staticmethod(load_speaker(name))
 
 
 def check(name: str) -> None:
@@ -45,7 +45,7 @@ def current() -> str:
 
 def translate(message: str) -> str:
     """Returns a message in the language in use; text that is no `Text` stays as it is."""
-    return _Current.speaker(message)
+    return _Current.say(message)
 
 
 def _(template: str, /, **values: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -12,7 +12,8 @@ from typing import Final
 from hkoji.cli import plain_forms, settings
 from hkoji.cli.exits import Exit, exit_code
 from hkoji.cli.output import out
-from hkoji.errors import HkojiError, InterruptionError, UsageError
+from hkoji.cli.terminal import ReaderGoneError, screens
+from hkoji.errors import HkojiError, InterruptionError, OutputError, UsageError
 
 COMPLETE: Final = "_HKOJI_COMPLETE"
 """Set by a shell's function that asks for completions."""
@@ -20,20 +21,13 @@ COMPLETE: Final = "_HKOJI_COMPLETE"
 
 def main() -> None:
     """Runs the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal whose encoding has no arrows still shows the board
-    if COMPLETE in os.environ:
-        from hkoji.cli import app, completion
+    with screens():
+        if COMPLETE in os.environ:
+            from hkoji.cli import app, completion
 
-        completion.answer(app.complete)
-    out.json = "--json" in takewhile("--".__ne__, sys.argv[1:])  # what follows -- is another program's
-    code = _guarded(_command)
-    try:
-        sys.stderr.flush()
-    except OSError:
-        # What could not be written stays in the buffer. At exit Python would try once more, and replace the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+            completion.answer(app.complete)
+        out.json = "--json" in takewhile("--".__ne__, sys.argv[1:])  # what follows -- is another program's
+        code = _guarded(_command)
     sys.exit(code)
 
 
@@ -52,10 +46,11 @@ def _typer(words: list[str]) -> int | None:
     try:
         return run(words)
     except UsageError as error:
-        show = getattr(error.__cause__, "show", None)
-        if out.json or show is None:
+        if out.json or not hasattr(error.__cause__, "show"):
             raise
-        show()  # Typer's own error: its text has the usage
+        from hkoji.cli import usage_errors
+
+        usage_errors.show(error.__cause__)  # Typer's own error: its text has the usage
         return Exit.USAGE
 
 
@@ -66,22 +61,15 @@ def _guarded(command: Callable[[], int | None]) -> int:
         sys.stdout.flush()
     except HkojiError as error:
         code = exit_code(error)
-        try:
+        # What was printed before the error comes first; if it cannot be written, the error is told all the same.
+        with contextlib.suppress(OutputError, ReaderGoneError):
             sys.stdout.flush()
-        except BrokenPipeError:
-            _silence()
         out.error(error)
     except KeyboardInterrupt:
         if not out.json:
             sys.stderr.write("\n")  # below the ^C that a terminal shows
         out.error(InterruptionError())
         code = Exit.INTERRUPTED
-    except BrokenPipeError:
-        _silence()
+    except ReaderGoneError:
         code = Exit.OK
     return int(code)
-
-
-def _silence() -> None:
-    """Discards further output: the reader has closed the pipe (`| head`), and closing stdout must not fail either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

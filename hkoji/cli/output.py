@@ -7,15 +7,16 @@ terminal, never with NO_COLOR or `--plain`. The commands of a process also share
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from hkoji.cli import terminal
 from hkoji.cli.exits import exit_code
 from hkoji.cli.language import _, translate
 from hkoji.errors import HkojiError
+from hkoji.messages.text import Text, printable
 
 if TYPE_CHECKING:
     from hkoji.client import Client
@@ -33,13 +34,15 @@ Result: TypeAlias = Mapping[str, Any] | list[Any]  # Any: JSON
 class TextStyle:
     """How text for people looks: in colour or not; `plain` is linear text without tables and lines, for screen readers.
 
-    `seated` means that the reader is at a prompt and types moves, not commands.
+    `seated` means that the reader is at a prompt and types moves, not commands. `width` is the number of columns; None
+    is no limit.
     """
 
-    def __init__(self, *, colour: bool, plain: bool, seated: bool = False) -> None:
+    def __init__(self, *, colour: bool, plain: bool, seated: bool = False, width: int | None = None) -> None:
         self.colour: Final = colour and not plain
         self.plain: Final = plain
         self.seated: Final = seated
+        self.width: Final = None if plain else width
 
     def paint(self, text: str, *styles: str) -> str:
         """Returns `text` in the named styles."""
@@ -61,11 +64,15 @@ class CommandOutput:
     @property
     def style(self) -> TextStyle:
         """The style of results for people."""
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return TextStyle(colour=colour, plain=self.plain)
+        return TextStyle(colour=terminal.colours(), plain=self.plain, width=terminal.width())
 
-    def result(self, value: Result | Callable[[], Result], text: Callable[[], str], *, paged: bool = False) -> None:
-        """Prints a result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`."""
+    def result(
+        self, value: Result | Callable[[], Result], text: Callable[[], str], *, paged: bool = False, exact: bool = False
+    ) -> None:
+        """Prints a result: `value` (JSON) for programs, `text` for people; at a terminal in a pager if `paged`.
+
+        A text is folded to the width of a terminal, unless it is `exact`: to be copied from there.
+        """
         if self.keep or self.json:
             made = versioned(value() if callable(value) else value)
             if self.keep:
@@ -73,12 +80,10 @@ class CommandOutput:
             else:
                 sys.stdout.write(encode(made) + "\n")
         else:
-            shown = text()
+            shown = text() if exact else terminal.fold(text(), self.style.width)
             shown = shown if shown.endswith("\n") or not shown else shown + "\n"
             if paged and sys.stdout.isatty() and not self.plain:
-                import pydoc
-
-                pydoc.pager(shown)
+                terminal.page(shown)
             else:
                 sys.stdout.write(shown)
 
@@ -96,19 +101,24 @@ class CommandOutput:
     def say(self, text: str) -> None:
         """Prints a remark."""
         if not self.keep:
-            sys.stderr.write(translate(text) + "\n")
+            sys.stderr.write(_line(text) + "\n")
 
     def error(self, error: HkojiError) -> None:
         """Prints an error: what failed, and what to do next."""
         if self.json:
             sys.stderr.write(encode(versioned({"error": error_json(error)})) + "\n")
             return
-        sys.stderr.write(f"hkoji: {translate(error.message)}\n")
+        sys.stderr.write(f"hkoji: {_line(error.message)}\n")
         shape = getattr(error, "shape", ())
         if shape:
             sys.stderr.write(f"  {_('legal moves look like: {moves}', moves='  '.join(shape))}\n")
         if error.hint:
-            sys.stderr.write(f"  {translate(error.hint)}\n")
+            sys.stderr.write(f"  {_line(error.hint)}\n")
+
+
+def _line(message: str) -> str:
+    """Returns a message in the language in use; text that is no `Text` may come from elsewhere, and stays one line."""
+    return translate(message) if isinstance(message, Text) else printable(message)
 
 
 def versioned(value: Result) -> Result:

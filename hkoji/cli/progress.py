@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.terminal import beneath, screens
 
 Advance = Callable[[int], None]
 
@@ -27,11 +28,12 @@ def progress(out: CommandOutput, total: int, *, sized: bool = False, hidden: boo
     count = DownloadColumn() if sized else MofNCompleteColumn()
     # Rich redirects stdout to stderr, which is right only if both are the terminal.
     same = sys.stdout.isatty()
-    with Progress(
-        BarColumn(), count, TimeRemainingColumn(), console=Console(stderr=True), transient=True, redirect_stdout=same
-    ) as bar:
+    console = Console(file=beneath(sys.stderr))
+    columns = (BarColumn(), count, TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, redirect_stdout=same, redirect_stderr=False) as bar:
         task = bar.add_task("", total=total)
-        yield lambda done: bar.advance(task, done)
+        with screens():  # results pass a screen before Rich gets them
+            yield lambda done: bar.advance(task, done)
 
 
 def shows_progress(out: CommandOutput) -> bool:

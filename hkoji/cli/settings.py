@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from hkoji.cli import language
+from hkoji.cli.terminal import can_show
 from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import shorten, tell
 
@@ -163,13 +165,16 @@ def _use_deck(name: str | None, *, asked: bool = True) -> None:
         _ChosenDeck.deck = find_deck(name)
 
 
-def deck_for(ruleset: str) -> Deck:
-    """Returns the deck for a game. Raises `UsageError` if the command line names one that does not fit the game."""
-    from hkoji.show.deck import STANDARD
+def deck_for(ruleset: str, *, symbols: bool = False) -> Deck:
+    """Returns the deck for a game. Raises `UsageError` if the command line names one that does not fit the game.
+
+    Where the terminal does not have the deck's symbols, they are spelled out, unless `symbols` are needed in any case.
+    """
+    from hkoji.show.deck import STANDARD, SpelledDeck
 
     deck = _ChosenDeck.deck or STANDARD
     if deck.fits(ruleset):
-        return deck
+        return deck if symbols or can_show(deck.write(ascii_uppercase)) else SpelledDeck(deck, language.translate)
     if _ChosenDeck.asked:
         raise UsageError(
             tell("{game} cannot be played with the deck {deck!r}", game=ruleset, deck=deck.name),

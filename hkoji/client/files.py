@@ -39,7 +39,10 @@ def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Writes a file atomically and durably. Raises `StorageError`; the old file stays then.
 
     Without `durable` nothing is synced: if the power fails, the old file, the new one or an empty one may be there.
+    It never takes the place of a device or a pipe, such as /dev/null.
     """
+    if path.exists() and not path.is_file():
+        raise StorageError(tell("{path} is not a regular file", path=path), hint=_UNCHANGED)
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -219,6 +219,13 @@ class ClientGame:
         known = self.record.refresh()
         course = known.position.course
         if known.seat == 0:
+            if course.finished:
+                raise GameOverError(course.setup.game)
+            if course.stage is not Stage.JOIN:
+                raise IllegalError(
+                    tell("you host this game, and {name} has joined it", name=course.setup.names[1]),
+                    hint=tell("see it with `hkoji show {game}`", game=course.setup.game[:8]),
+                )
             raise IllegalError(tell("you host this game; somebody else has to join it"), hint=tell("nothing was sent"))
         if known.seat is None:
             if course.finished:

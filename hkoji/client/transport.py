@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from hkoji import __version__
 from hkoji.errors import NetworkError, TooLargeError, UsageError
 from hkoji.log.line import MAX_LINE_BYTES
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """The longest answer to any request; `Transport.most` limits most of them further. JSON of lists in lists needs 26
@@ -225,7 +225,8 @@ class Transport:
         return HttpAnswer(response.status, data, response.headers.get("Location", ""), seconds)
 
     def _broken(self, error: Exception) -> NetworkError:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        # The library quotes an answer that is not HTTP: `shorten` makes it fit into a message.
+        reason = getattr(error, "strerror", None) or shorten(str(error), 120) or type(error).__name__
         return NetworkError(self.url, reason, hint=tell("nothing is lost; give the same command again later"))
 
 

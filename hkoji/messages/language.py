@@ -25,7 +25,17 @@ _LOCALES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 def speaker(catalogue: Catalogue | None) -> Speaker:
     """Returns a speaker of the catalogue's language; None stands for English, which needs no catalogue."""
-    return str if catalogue is None else partial(render, catalogue=catalogue)
+    return partial(render, catalogue=_English() if catalogue is None else catalogue)
+
+
+class _English:
+    """The catalogue of the language in which the messages are written."""
+
+    def gettext(self, message: str, /) -> str:
+        return message
+
+    def ngettext(self, one: str, many: str, number: int, /) -> str:
+        return one if number == 1 else many
 
 
 def language_of_locale(environ: Mapping[str, str]) -> str:

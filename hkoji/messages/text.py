@@ -7,6 +7,7 @@ use their own grammar. This module knows neither the reader's language nor the p
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Protocol
@@ -96,7 +97,10 @@ def all_of(names: Sequence[str]) -> str:
 
 
 def render(message: str, catalogue: Catalogue) -> str:
-    """Returns `message` in the catalogue's language: a `Text` with all its values, any other text unchanged."""
+    """Returns `message` in the catalogue's language: a `Text` with all its values, any other text unchanged.
+
+    A value that may come from elsewhere stays within its line, and cannot steer a terminal: see `printable`.
+    """
     if not isinstance(message, Text):
         return message
     if message.many:
@@ -109,17 +113,35 @@ def render(message: str, catalogue: Catalogue) -> str:
     if not isinstance(message, Dictated):
         return template.format(**values)
     if template in (message.template, message.many):
-        return str(message)
+        return printable(str(message))
     try:
         return template.format(**values)
     except (LookupError, ValueError, TypeError, AttributeError):
-        return str(message)
+        return printable(str(message))
 
 
 def _rendered(value: object, catalogue: Catalogue) -> object:
     if isinstance(value, Exception):  # an error of the project stands for its message
         value = getattr(value, "message", value)
-    return render(value, catalogue) if isinstance(value, Text) else value
+    if isinstance(value, Text):
+        return render(value, catalogue)
+    # A value may come from elsewhere: it must not begin a line of its own.
+    return value if value is None or isinstance(value, int | float) else printable(str(value))
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Returns `text` without characters that steer a terminal: those that cannot be printed are shown as escapes.
+
+    Control characters, marks for the direction of writing and line separators are such; those in `keep` stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else _escape(each) for each in text)
+
+
+def _escape(character: str) -> str:
+    # The other spaces of Unicode are not printable in Python's sense.
+    return " " if unicodedata.category(character) == "Zs" else character.encode("unicode_escape").decode()
 
 
 def shorten(text: str, width: int = 60) -> str:

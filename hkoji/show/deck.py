@@ -91,6 +91,47 @@ class StandardDeck:
 STANDARD: Final[Deck] = StandardDeck()
 
 
+class SpelledDeck:
+    """A deck whose cards are spelled out in the speaker's language, for places that do not have its symbols."""
+
+    def __init__(self, deck: Deck, say: Speaker) -> None:
+        self._deck: Final = deck
+        self._say: Final = say
+
+    @property
+    def name(self) -> str:
+        """The deck's name."""
+        return self._deck.name
+
+    def fits(self, ruleset: str) -> bool:
+        """Whether the deck fits."""
+        return self._deck.fits(ruleset)
+
+    def symbol(self, card: str) -> str:
+        """The card's word."""
+        return self._say(self._deck.word(card))
+
+    def word(self, card: str) -> str:
+        """The card's word."""
+        return self._deck.word(card)
+
+    def write(self, notation: str) -> str:
+        """`3 spades hearts hearts` for `3BCC`."""
+        return " ".join(each if self._deck.write(each) == each else self.symbol(each) for each in notation)
+
+    def parts(self, action: str) -> tuple[str, ...]:
+        """The words to type, which are those of the deck."""
+        return self._deck.parts(action)
+
+    def read(self, text: str) -> str:
+        """A typed decision, as the deck reads it."""
+        return self._deck.read(text)
+
+    def cards(self) -> tuple[DeckCard, ...]:
+        """The deck's cards."""
+        return self._deck.cards()
+
+
 def typed(deck: Deck, action: str, say: Speaker) -> str:
     """Returns the text to type for a decision, in the deck's names and the speaker's language."""
     return " ".join(say(part) for part in deck.parts(action))

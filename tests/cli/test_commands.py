@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from hkoji.errors import HkojiError, NetworkError
 from tests.support.memory_service import URL, LocalPlayer, MemoryService
 from tests.support.shell import Done, Shell, run
 
+ROOT = Path(__file__).parents[2]
 COMMANDS = frozenset(
     {
         *("init", "register", "whoami", "key", "new", "join", "games", "next", "show", "move", "wait", "resign"),
@@ -231,7 +233,7 @@ def test_json_says_what_was_done(alice: Shell, bob: Shell, tmp_path: Path) -> No
     assert alice("wait", game, "--json").json["legal"] == shown["legal"]
     replayed = alice("replay", game, "--json", "--at", "2").json
     assert (replayed["at"], replayed["entries"]) == (2, 5)
-    over = alice("resign", game, "--json").json
+    over = alice("resign", game, "--yes", "--json").json
     assert over["result"] == {"reason": "resign", "winner": 1}
     audited = alice("audit", game, "--json").json
     assert audited["ok"] is True
@@ -360,7 +362,7 @@ def test_no_network(alice: Shell, bob: Shell, service: MemoryService) -> None:
 
 def test_an_audit_that_fails_names_step_entry_and_signer(alice: Shell, bob: Shell, tmp_path: Path) -> None:
     game = begin(alice, bob)
-    alice("resign", game)
+    alice("resign", game, "--yes")
     lines = alice("export", game).out.splitlines()
     line = json.loads(lines[5])
     other = json.loads(lines[1])
@@ -388,7 +390,7 @@ def test_an_existing_file_wins_over_a_game(
     alice: Shell, bob: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game, other = begin(alice, bob), begin(alice, bob)
-    alice("resign", other)
+    alice("resign", other, "--yes")
     monkeypatch.chdir(tmp_path)
     (tmp_path / game[:8]).write_text(alice("export", other).out)
     assert alice("replay", game[:8], "--json").json["game"] == other
@@ -407,11 +409,82 @@ def test_a_cut_log_is_replayed_as_far_as_it_goes(alice: Shell, bob: Shell, tmp_p
     assert empty.code == Exit.MOVE
 
 
-def test_nothing_is_asked_without_a_terminal(alice: Shell, bob: Shell) -> None:
+def test_without_a_terminal_what_cannot_be_taken_back_needs_yes(alice: Shell, bob: Shell) -> None:
     game = begin(alice, bob)
-    done = alice("resign", game)
-    assert done.code == 0
-    assert "[y/N]" not in done.err
+    for words in (["resign", game], ["revoke"], ["recover", "alice", "--server", URL]):
+        before = alice("show", game, "--json").json
+        for done in (alice(*words, stdin="y\n"), alice(*words, "--json", stdin="y\n")):
+            assert (done.code, done.out) == (Exit.USAGE, "")
+            assert "[y/N]" not in done.err
+            assert "give the command with --yes" in done.err
+        answer = json.loads(alice("batch", stdin=f"{' '.join(words)}\n").out)
+        assert (answer["ok"], answer["error"]["exit_code"]) == (False, Exit.USAGE)
+        assert alice("show", game, "--json").json == before
+    assert alice("whoami").code == 0
+    answer = json.loads(alice("batch", stdin=f"resign {game} --yes\n").out)
+    assert answer["result"]["status"] == "finished"
+
+
+def test_the_host_cannot_join_and_is_told_why(alice: Shell, bob: Shell) -> None:
+    game = str(alice("new", "--json").json["game"])
+    assert "somebody else has to join it" in alice("join", game).err
+    assert bob("join", game).code == 0
+    playing = alice("join", game)
+    assert (playing.code, "bob has joined it" in playing.err) == (Exit.MOVE, True)
+    assert alice("resign", game, "--yes").code == 0
+    over = alice("join", game)
+    assert (over.code, "is over" in over.err, "somebody else" in over.err) == (Exit.TURN, True, False)
+
+
+def test_the_example_of_a_batch_can_be_copied(alice: Shell) -> None:
+    example = next(line for line in run("batch", "--help").out.splitlines() if "Example" in line)
+    given = re.search(r"printf '(.*)' \|", example)
+    assert given is not None
+    done = alice("batch", stdin=given[1].replace("\\n", "\n"))
+    assert [json.loads(line)["command"] for line in done.out.splitlines()] == ["next", "show 2714"]
+    assert example.strip() in (ROOT / "docs" / "cli.md").read_text()
+
+
+def test_only_with_force_a_result_replaces_a_file(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+    game = begin(alice, bob)
+    log = tmp_path / "game.jsonl"
+    log.write_text(alice("log", game).out)
+    ways = {
+        "a.jsonl": ["evidence", game, "--output"],
+        "b.svg": ["replay", game, "--svg"],
+        "c.png": ["replay", game, "--png"],
+        "d.svg": ["stats", str(log), "--plot"],
+    }
+    for name, words in ways.items():
+        file = tmp_path / name
+        made = alice(*words, str(file))
+        assert made.code == 0, made.err
+        good = file.read_bytes()
+        file.write_bytes(b"mine")
+        refused = alice(*words, str(file))
+        assert (refused.code, refused.out) == (Exit.FAILURE, "")
+        assert "exists already" in refused.err
+        assert "--force" in refused.err
+        assert file.read_bytes() == b"mine"
+        link = tmp_path / f"link-{name}"
+        link.symlink_to(file)
+        assert alice(*words, str(link)).code == Exit.FAILURE
+        assert file.read_bytes() == b"mine"
+        assert alice(*words, str(link), "--force").code == 0
+        assert file.read_bytes() == good
+        assert link.is_symlink()
+        missing = alice(*words, str(tmp_path / "nowhere" / name))
+        assert (missing.code, missing.err.count("cannot write")) == (Exit.FAILURE, 1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    assert alice(*ways["a.jsonl"], str(pipe)).code == 0  # nothing is replaced
+    assert os.read(reader, 65536) == (tmp_path / "a.jsonl").read_bytes()
+    os.close(reader)
+    assert (tmp_path / "a.jsonl").stat().st_mode & 0o777 == 0o600
+    step = alice("replay", game, "--step", stdin=f"s {tmp_path / 'b.svg'}\n")
+    assert "exists already" in step.err
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".")) == []
 
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("\n", 3), ("", 3), ("no\n", 3)])

@@ -243,7 +243,7 @@ def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell],
 def test_audit_takes_expected_keys(players: tuple[Shell, Shell], tmp_path: Path) -> None:
     host, guest = players
     game = begin(host, guest)
-    host.run("resign", game)
+    host.run("resign", game, "--yes")
     export = tmp_path / "game.jsonl"
     export.write_text(guest.run("export", game).stdout)
     me, other = host.json("whoami"), guest.json("whoami")

@@ -46,7 +46,7 @@ def test_the_file_convicts_at_a_strangers(service: HostileService, alice: Shell,
     bare = alice("evidence", game[:6], "--output", str(file), "--json")
     assert (bare.code, bare.json["refused"], bare.json["left_out"]) == (0, 0, 2)
     assert "statements that reveal your cards are left out (2); --with-cards includes them" in bare.err
-    written = alice("evidence", game[:6], "--output", str(file), "--with-cards", "--json")
+    written = alice("evidence", game[:6], "--output", str(file), "--with-cards", "--force", "--json")
     assert (written.code, written.json["refused"], written.json["left_out"], written.err) == (0, 1, 0, "")
     printed = alice("evidence", game[:6], "--with-cards")
     assert printed.out == file.read_text()

@@ -74,10 +74,10 @@ def test_a_lost_key_from_the_hosts_code_to_the_opponents_word(
     assert (refused.code, refused.error["code"]) == (Exit.KEY, "revoked")
     assert "the operator" in refused.error["hint"]
     new = HallPlayer({URL: hall}, "alice", tmp_path / "new")
-    wrong = run("recover", "alice", "--server", URL, "--json", seat=new, stdin="no code\n")
+    wrong = run("recover", "alice", "--server", URL, "--yes", "--json", seat=new, stdin="no code\n")
     assert wrong.code == Exit.KEY
     assert "the code is not the one that the operator gave alice" in wrong.err
-    found = run("recover", "alice", "--server", URL, "--json", seat=new, stdin=f"{code}\n").json
+    found = run("recover", "alice", "--server", URL, "--yes", "--json", seat=new, stdin=f"{code}\n").json
     assert found["lost"] == [old["fingerprint"]]
     said(run("show", game, seat=new), "has your new key now")
     stopped = run("show", game, "--json", seat=bob)
@@ -106,12 +106,12 @@ def test_a_revocation_made_before_and_one_of_an_earlier_key(
     run("rekey", seat=alice)
     file = tmp_path / "revocation.json"
     file.write_text(prepared.out)
-    said(run("revoke", str(file), seat=bob), f"The key {old['fingerprint']} is no longer valid")
-    said(run("revoke", "--fingerprint", old["fingerprint"], seat=alice))  # once more: done already
+    said(run("revoke", str(file), "--yes", seat=bob), f"The key {old['fingerprint']} is no longer valid")
+    said(run("revoke", "--fingerprint", old["fingerprint"], "--yes", seat=alice))  # once more: done already
     said(run("next", seat=alice))
     assert run("revoke", "--fingerprint", "SHA256:x", seat=alice).code == Exit.USAGE
     file.write_text("{}")
-    assert run("revoke", str(file), seat=bob).code == Exit.MOVE
+    assert run("revoke", str(file), "--yes", seat=bob).code == Exit.MOVE
     asked = run("revoke", seat=alice, stdin="n\n", terminal=True)
     assert asked.code == Exit.CANCELLED
     said(run("next", seat=alice))
@@ -125,6 +125,6 @@ def test_impossible_commands_are_refused(players: tuple[HallPlayer, HallPlayer],
     public = tmp_path / "bob.pub"
     public.write_text(run("key", seat=bob).out)
     said(run("trust", "bob", str(public), seat=alice), "SHA256:")
-    assert run("recover", "alice", "--server", URL, seat=bob, stdin="x").code == Exit.FAILURE
+    assert run("recover", "alice", "--server", URL, "--yes", seat=bob, stdin="x").code == Exit.FAILURE
     assert run("admin", "revoke", "alice", "--data", str(tmp_path / "nowhere")).code == Exit.USAGE
     assert run("rekey", "--key", str(alice.path / "id_ed25519"), seat=alice).code == Exit.USAGE

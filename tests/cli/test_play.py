@@ -224,6 +224,29 @@ def test_giving_up_is_asked_once_more(home: Path) -> None:
     assert "lost" in run("play", "--list").out
 
 
+def test_the_prompt_reads_italian_words_and_its_help_lists_them(home: Path) -> None:
+    words = ("aiuto", "mosse", "tavolo", "storia", "annulla", "consiglio", "abbandona", "n", "esci")
+    for lang in ("it", "en"):
+        done = session("play", "--lang", lang, types=lines(*words))
+        assert done.code == 0
+        assert "hint" not in done.out.replace("hint  ", "")
+        assert done.out.count("Hanamikoji") >= 2  # the board, again
+        assert ("Un bot con le tue carte giocherebbe" if lang == "it" else "A bot with your cards") in done.out
+        assert ("Abbandoni questa partita?" if lang == "it" else "Give this game up?") in done.out
+        assert ("Nothing was sent" in done.out, "Non è stato inviato" in done.out) == (False, False)
+    shown = session("play", "--lang", "it", types=lines("?", "q")).out
+    for word in ("mosse", "tavolo", "storia", "consiglio", "abbandona", "esci"):
+        assert f"  {word}" in shown
+
+
+def test_a_game_that_is_not_there_asks_for_no_set_up(home: Path) -> None:
+    done = run("play", "9999")
+    assert (done.code, done.out) == (2, "")
+    assert "no game '9999'" in done.err
+    assert "hkoji play --list" in done.err
+    assert "init" not in done.err
+
+
 # --- leaving and coming back ------------------------------------------------------------------------------------------
 
 

@@ -272,7 +272,7 @@ def test_a_position_is_drawn_into_files(tmp_path: Path) -> None:
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(head[16:20], "big") == 2 * int(root.get("width", ""))
     assert int.from_bytes(head[20:24], "big") == 2 * int(root.get("height", ""))
-    printed = run("replay", LIMIT, "--at", "9", "--eyes", "bob", "--svg", str(svg))
+    printed = run("replay", LIMIT, "--at", "9", "--eyes", "bob", "--svg", str(svg), "--force")
     assert printed.out == f"{svg}\n"
 
 

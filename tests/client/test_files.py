@@ -38,6 +38,14 @@ def test_a_file_is_written_whole_for_its_owner_only(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_file_never_takes_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(StorageError, match="not a regular file"):
+        write_file(path, b"new")
+    assert path.is_fifo()
+
+
 @pytest.mark.parametrize("step", ["fsync", "open"])
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     path = tmp_path / "file"

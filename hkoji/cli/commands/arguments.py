@@ -19,8 +19,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one line
 Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Print what is kept here, and do not ask the service.")]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Do not ask for confirmation. Without a terminal there is no question.")
+    bool, typer.Option("--yes", help="Do not ask for confirmation. Needed where there is no terminal to ask at.")
 ]
+
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 
 # --- games ------------------------------------------------------------------------------------------------------------
 

@@ -221,7 +221,7 @@ def submit(
     submit(client(), out, file, server, origin)
 
 
-@commands.command(epilog="Example: printf 'next\nshow 2714\n' | hkoji batch")
+@commands.command(epilog=r"Example: printf 'next\nshow 2714\n' | hkoji batch")
 def batch(
     context: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="No effect: answers are always JSON.")] = False,

@@ -110,12 +110,13 @@ def revoke(
     keys.revoke(client(), out, keys.RevokeOptions(file, prepare, fingerprint, yes))
 
 
-@commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example < code.txt")
+@commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example --yes < code.txt")
 def recover(
     name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
     server: Server,
     origin: Origin = None,
     key: KeyFile = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Get your name back with a new key, after a revocation.
@@ -125,7 +126,7 @@ def recover(
     from hkoji.cli.player import keys
 
     out.json = json
-    keys.recover(client(), out, name, keys.RecoverOptions(server, origin, key))
+    keys.recover(client(), out, name, keys.RecoverOptions(server, origin, key, yes))
 
 
 @commands.command(epilog="Example: hkoji trust alice SHA256:…")

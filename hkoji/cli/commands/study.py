@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hkoji.cli import completion
-from hkoji.cli.commands.arguments import Game, Jobs, Json, Offline, Plain, Source, client
+from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Offline, Plain, Source, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -83,7 +83,10 @@ def replay(
     svg: Annotated[
         str | None, typer.Option("--svg", metavar="FILE", help="Draw the position into this file; - for output.")
     ] = None,
-    png: Annotated[str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs hkoji[png].")] = None,
+    png: Annotated[
+        str | None, typer.Option("--png", metavar="FILE", help="The same as PNG; needs the extra `png`.")
+    ] = None,
+    force: Force = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -91,7 +94,7 @@ def replay(
     from hkoji.cli.study import replay as study
 
     out.json, out.plain = json, plain
-    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png))
+    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png, force))
 
 
 @commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
@@ -106,6 +109,7 @@ def stats(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw bar charts into this SVG file.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -116,7 +120,7 @@ def stats(
     from hkoji.cli.study.stats import show_stats
 
     out.json, out.plain = json, plain
-    show_stats(out, files, jobs, plot)
+    show_stats(out, files, jobs, plot, force=force)
 
 
 @commands.command(epilog="Example: hkoji log 2714 | tail -n 1")
@@ -157,6 +161,7 @@ def evidence(
         bool,
         typer.Option("--with-cards", help="Before the game is over, also include what reveals your own cards."),
     ] = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Print what you hold of a game as evidence for an audit.
@@ -166,4 +171,4 @@ def evidence(
     from hkoji.cli.games import export
 
     out.json = json
-    export.evidence(client(), out, game, output, cards=cards)
+    export.evidence(client(), out, game, output, cards=cards, force=force)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.language import translate
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.result_files import write_result
 from hkoji.client import Client
 from hkoji.errors import IllegalError
 from hkoji.log.line import Line, format_log
@@ -51,7 +51,9 @@ def export(client: Client, out: CommandOutput, game: str, *, kept: bool) -> None
     out.lines(format_log(lines))
 
 
-def evidence(client: Client, out: CommandOutput, game: str, file: str | None, *, cards: bool) -> None:
+def evidence(
+    client: Client, out: CommandOutput, game: str, file: str | None, *, cards: bool, force: bool = False
+) -> None:
     """Writes what is kept of a game as a file of evidence."""
     written = client.evidence(client.find(game), cards=cards)
     if written.left_out:
@@ -65,9 +67,7 @@ def evidence(client: Client, out: CommandOutput, game: str, file: str | None, *,
     if file is None:
         out.lines(written.text)
         return
-    from hkoji.client.files import write_file
-
-    write_file(Path(file).absolute(), written.text.encode())
+    write_result(file, written.text.encode(), force=force, private=True)
     counts = {"entries": written.entries, "views": written.views, "refused": written.refused}
     text = tell(
         "{file}: entries {entries}, views {views}, statements refused {refused}. Check it with `hkoji audit {file}`.",

@@ -63,6 +63,7 @@ def whoami(client: Client, out: CommandOutput) -> None:
                 _("home: {folder}", folder=client.home.path),
             )
         ),
+        exact=True,
     )
 
 

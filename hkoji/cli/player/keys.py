@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
-from hkoji.cli.input import confirm, read_code, read_input, with_origin
+from hkoji.cli.input import confirm, read_code, read_input, unconfirmed, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.client import Client
@@ -30,18 +31,19 @@ class RevokeOptions(NamedTuple):
 
 
 class RecoverOptions(NamedTuple):
-    """The options of `recover`: the service's address, its origin if that is another one, and a key file."""
+    """The options of `recover`: the service's address, its origin if that is another one, a key file, consent."""
 
     server: str
     origin: str | None
     key: Path | None
+    yes: bool
 
 
 def key(client: Client, out: CommandOutput) -> None:
     """Prints the public key."""
     identity = client.identity
     value = {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
-    out.result(value, lambda: identity.key.text)
+    out.result(value, lambda: identity.key.text, exact=True)
 
 
 def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:
@@ -90,7 +92,9 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
 
 
 def recover(client: Client, out: CommandOutput, name: str, wish: RecoverOptions) -> None:
-    """Gets the player's name back with a new key and the operator's code."""
+    """Gets the player's name back with a new key and the operator's code, which a terminal asks for."""
+    if not wish.yes and (out.keep or not sys.stdin.isatty()):
+        raise unconfirmed()
     service = client.service(wish.server)
     # Before the code is read: whoever has it can give the name to a key of their own.
     origin = with_origin(out, wish.origin, service.meet).origin

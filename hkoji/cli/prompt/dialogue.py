@@ -6,11 +6,11 @@ looks the same. The end of the input means that the player leaves.
 
 from __future__ import annotations
 
-import contextlib
 import select
 import sys
 from typing import Final
 
+from hkoji.cli import terminal
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, TextStyle
 
@@ -22,26 +22,33 @@ class Dialogue:
 
     def __init__(self, out: CommandOutput) -> None:
         self.terminal: Final = sys.stdin.isatty() and sys.stdout.isatty()
-        style = out.style
-        self.style: Final = TextStyle(colour=style.colour, plain=style.plain, seated=True)
+        self._out: Final = out
         self._remark = ""
 
+    @property
+    def style(self) -> TextStyle:
+        """How text looks now: a terminal may have changed its width."""
+        style = self._out.style
+        return TextStyle(colour=style.colour, plain=style.plain, seated=True, width=style.width)
+
     def say(self, text: str = "") -> None:
-        """Prints text, in place of a passing remark."""
-        sys.stdout.write(f"{self._wiped()}{text}\n")
+        """Prints text, in place of a passing remark. Lines are folded to the width of a terminal."""
+        self._wipe()
+        sys.stdout.write(f"{terminal.fold(text, self.style.width)}\n")
         sys.stdout.flush()
 
     def remark(self, text: str) -> None:
         """Shows a passing remark at a terminal, until other text is printed."""
         if self.terminal and not self.style.plain:
-            sys.stdout.write(f"{self._wiped()}{text}")
+            self._wipe()
+            sys.stdout.write(text)
             sys.stdout.flush()
             self._remark = text
 
-    def _wiped(self) -> str:
-        """Returns the characters that remove a remark from the screen, if there is one."""
-        width, self._remark = len(self._remark), ""
-        return f"\r{' ' * width}\r" if width else ""
+    def _wipe(self) -> None:
+        """Removes a remark from the screen, if there is one."""
+        width, self._remark = len(terminal.shown(self._remark)), ""
+        terminal.wipe(width)
 
     def ask(self, prompt: str) -> str | None:
         """Asks for a line and returns it, stripped; None at the end of the input."""
@@ -65,10 +72,8 @@ class Dialogue:
         return not line or line.strip().lower() in LEAVE
 
     def _edited(self, prompt: str) -> str:
-        # input() offers line editing once readline is loaded; some builds of Python have none.
-        with contextlib.suppress(ImportError):
-            import readline  # noqa: F401
-        return input(f"{self._wiped()}{prompt}")
+        self._wipe()
+        return terminal.read_line(prompt)
 
     def _piped(self, prompt: str) -> str:
         sys.stdout.write(prompt)
@@ -80,5 +85,5 @@ class Dialogue:
         return line
 
 
-LEAVE: Final = ("q", "quit", "exit", "bye")
-"""The words for leaving."""
+LEAVE: Final = ("q", "quit", "exit", "bye", "esci")
+"""The words for leaving. Words are read in every language."""

@@ -22,9 +22,13 @@ from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
 from hkoji.show.deck import Deck, typed
 
-_HELP_WORDS: Final = ("?", "h", "help")
-_BOARD_WORDS: Final = ("board", "show")
-_ROUND_WORDS: Final = ("rounds", "history")
+_HELP_WORDS: Final = ("?", "h", "help", "aiuto")
+_BOARD_WORDS: Final = ("board", "show", "tavolo")
+_ROUND_WORDS: Final = ("rounds", "history", "storia")
+_MOVES_WORDS: Final = ("moves", "mosse")
+_HINT_WORDS: Final = ("hint", "consiglio")
+_UNDO_WORDS: Final = ("undo", "annulla")
+_RESIGN_WORDS: Final = ("resign", "abbandona")
 _NUMBERS: Final = "123456789"
 _MOST_LISTED: Final = 24
 _WIDTH: Final = 78
@@ -80,7 +84,7 @@ class PromptGame:
             word = line.lower()
             if word in LEAVE:
                 return False
-            if word == "resign":
+            if word in _RESIGN_WORDS:
                 if self._talk.agrees(_("Give this game up? It cannot be taken back.")):
                     with self._client.game(self._game) as held:
                         held.resign()
@@ -101,13 +105,13 @@ class PromptGame:
             self._tell_help(position)
         elif word in _BOARD_WORDS:
             self._talk.say(draw(position, self._talk.style))
-        elif word == "moves":
+        elif word in _MOVES_WORDS:
             self._list(position, position.legal)
         elif word in _ROUND_WORDS:
             self._talk.say(rounds_text(position.course.setup.ruleset, position.events))
-        elif word == "undo":
+        elif word in _UNDO_WORDS:
             self._talk.say(translate(_NO_UNDO))
-        elif word == "hint":
+        elif word in _HINT_WORDS:
             self._tell_hint(position)
         else:
             return False
@@ -156,7 +160,7 @@ class PromptGame:
         shown = [_typed(position, move) for move in moves[:most]]
         row = ""
         for move in shown:
-            if len(row) + len(move) + 2 > _WIDTH:
+            if row and len(row) + len(move) + 2 > min(_WIDTH, self._talk.style.width or _WIDTH):
                 self._talk.say(row)
                 row = ""
             row += f"  {move}"

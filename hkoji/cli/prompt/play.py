@@ -77,6 +77,10 @@ def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool
         return code
     from hkoji.cli.output import client
 
+    if out.client is None and not Home().config_file.exists():
+        # Without a player there is no game on a service.
+        hint = tell("list your games against bots with `hkoji play --list`, or begin one with `hkoji play`")
+        raise NotFoundError(tell("game"), game, hint=hint)
     return correspond(client(), out, game)
 
 

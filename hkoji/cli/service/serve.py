@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hkoji.errors import UsageError
+from hkoji.extras import install_command
 from hkoji.messages.text import tell
 
 
@@ -25,5 +26,6 @@ def service_function(name: str) -> Any:  # Any: a function of the service
         return next(iter(found)).load()
     except (StopIteration, ImportError) as error:
         raise UsageError(
-            tell("the service is not installed"), hint=tell("install it with: pip install 'hkoji[server]'")
+            tell("the service is not installed"),
+            hint=tell("install it with: {command}", command=install_command("server")),
         ) from error

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from hkoji.cli.boards import board
-from hkoji.cli.output import TextStyle
-from hkoji.errors import StorageError, UsageError
+from hkoji.cli import terminal
+from hkoji.cli.language import translate
+from hkoji.cli.result_files import write_result
+from hkoji.cli.settings import deck_for
+from hkoji.errors import UsageError
+from hkoji.extras import install_command
 from hkoji.game.position import Position
 from hkoji.messages.text import tell
-from hkoji.show.games import draw_position
+from hkoji.show.board import Look
+from hkoji.show.games import board, draw_position
 
 _ZOOM: Final = 2.0
 """Pixels of a PNG for each one of the drawing."""
@@ -36,29 +40,19 @@ def drawing_file(file: str) -> DrawingFile:
 
 def draw(position: Position, where: str) -> str:
     """Returns a position as SVG text, with the title `where`."""
-    return draw_position(board(position, TextStyle(colour=False, plain=False)).scene(where))
+    deck = deck_for(position.course.setup.ruleset.name, symbols=True)
+    return draw_position(board(position, Look(translate, deck)).scene(where))
 
 
-def write(svg: str, where: DrawingFile) -> None:
-    """Writes a drawing. Raises `StorageError`, or `UsageError` if a PNG cannot be made or shown here."""
+def write(svg: str, where: DrawingFile, *, force: bool) -> None:
+    """Writes a drawing. Raises `UsageError` if a PNG cannot be made or shown here, and what `write_result` raises."""
     data = _png(svg) if where.png else svg.encode()
     if where.file == "-":
         if where.png and sys.stdout.isatty():
             raise UsageError(tell("a PNG cannot be shown at a terminal"), hint=tell("give a file, or pipe it on"))
-        _stdout().write(data)
+        terminal.write_bytes(data)
         return
-    try:
-        Path(where.file).write_bytes(data)
-    except OSError as error:
-        raise StorageError(
-            tell("cannot write {file}: {reason}", file=where.file, reason=error.strerror),
-            hint=tell("give a file in a folder that you may write to"),
-        ) from error
-
-
-def _stdout() -> BinaryIO:
-    sys.stdout.flush()
-    return sys.stdout.buffer
+    write_result(where.file, data, force=force)
 
 
 def _png(svg: str) -> bytes:
@@ -67,6 +61,6 @@ def _png(svg: str) -> bytes:
     except ImportError as error:
         raise UsageError(
             tell("the PNG renderer is not installed"),
-            hint=tell("install it with: pip install 'hkoji[png]', or draw an SVG"),
+            hint=tell("install it with: {command}, or draw an SVG", command=install_command("png")),
         ) from error
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_ZOOM))

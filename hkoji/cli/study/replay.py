@@ -14,7 +14,7 @@ from hkoji.errors import MalformedError, UsageError
 from hkoji.game.position import studied_position
 from hkoji.game.replay import Replay, replay
 from hkoji.log.line import Line, parse_lines
-from hkoji.messages.text import tell
+from hkoji.messages.text import printable, tell
 from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
 from hkoji.study.eyes import Eyes, parse_eyes, see
@@ -24,7 +24,7 @@ from hkoji.study.stops import Stop, at_entry, stops
 class ReplayOptions(NamedTuple):
     """The options: the entry to show, whose eyes, and whether to go step by step (None: at a terminal).
 
-    `svg` and `png` are files to draw the position into, `-` for standard output.
+    `svg` and `png` are files to draw the position into, `-` for standard output; `force` replaces files.
     """
 
     at: int | None = None
@@ -32,6 +32,7 @@ class ReplayOptions(NamedTuple):
     step: bool | None = None
     svg: str | None = None
     png: str | None = None
+    force: bool = False
 
 
 def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOptions) -> None:
@@ -62,7 +63,7 @@ def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOpt
             )
         from hkoji.cli.study.stepping import ReplayWalk, walk
 
-        walk(ReplayWalk(known, eyes, wish.at), out)
+        walk(ReplayWalk(known, eyes, wish.at), out, force=wish.force)
         return
     _show(out, seen, eyes, wish.at, steps=bool(step))
 
@@ -98,11 +99,11 @@ def _draw(out: CommandOutput, seen: Replay, eyes: Eyes, wish: ReplayOptions) -> 
     position = studied_position(shown, eyes.seat)
     svg = drawing.draw(position, place_title(position, number, found[-1].decision, eyes))
     for each in targets:
-        drawing.write(svg, each)
+        drawing.write(svg, each, force=wish.force)
     if not printed:
         files = [each.file for each in targets]
         value = {"game": position.course.setup.game, "at": last, "eyes": eyes.word, "drawn": files}
-        out.result(value, lambda: "\n".join(files))
+        out.result(value, lambda: "\n".join(map(printable, files)))
 
 
 def _show(out: CommandOutput, seen: Replay, eyes: Eyes, at: int | None, *, steps: bool) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hkoji.cli.input import check_standard_input
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.log_files import UnreadableLog
 from hkoji.cli.output import CommandOutput, TextStyle
+from hkoji.cli.result_files import write_result
 from hkoji.cli.study.game_records import read_games
-from hkoji.errors import HkojiError, StorageError
-from hkoji.messages.text import plural, tell
+from hkoji.errors import HkojiError
+from hkoji.messages.text import plural, printable, tell
 from hkoji.rules.registry import RULESETS
 from hkoji.show.svg.charts import Bar, Chart, draw_charts
 from hkoji.study.shares import Share, Spread
@@ -37,13 +37,14 @@ class UncountedLogs(NamedTuple):
         return self.unreadable + self.broken
 
 
-def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | None) -> None:
+def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | None, *, force: bool) -> None:
     """Counts all logs and shows the result. Then raises `HkojiError` if some were not counted."""
     check_standard_input(sources, taken=out.keep)
     tally = GameTally()
     problems = _fold(tally, sources, jobs)
     if plot is not None:
-        _write(plot, draw_charts(_("{n} games", n=tally.games), tuple(_charts(tally))))
+        drawn = draw_charts(_("{n} games", n=tally.games), tuple(_charts(tally)))
+        write_result(plot, drawn.encode(), force=force)
     value: dict[str, Any] = {  # Any: JSON
         **tally.to_json(),
         "unreadable": problems.unreadable,
@@ -74,16 +75,6 @@ def _fold(tally: GameTally, sources: list[str], jobs: int) -> UncountedLogs:
         if len(named) < _NAMED:
             named.append(found)
     return UncountedLogs(counts[0], counts[1], tuple(named))
-
-
-def _write(file: str, text: str) -> None:
-    try:
-        Path(file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StorageError(
-            tell("cannot write {file}: {reason}", file=file, reason=error.strerror),
-            hint=tell("give a file in a folder that you may write to"),
-        ) from error
 
 
 # --- for people ---------------------------------------------------------------------------------------------------
@@ -252,7 +243,7 @@ def _problems(problems: UncountedLogs, style: TextStyle) -> Iterator[str]:
         "bold",
     )
     for each in problems.named[:_SHOWN]:
-        yield f"  {each.file}{f':{each.line}' if each.line else ''}: {translate(each.reason)}"
+        yield f"  {printable(each.file)}{f':{each.line}' if each.line else ''}: {translate(each.reason)}"
     if problems.total > _SHOWN:
         yield _("… and {n} more: see --json", n=problems.total - _SHOWN)
 

@@ -13,6 +13,7 @@ from hkoji.cli.boards import draw
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import place_title, stop_text
+from hkoji.cli.terminal import fold
 from hkoji.errors import HkojiError, UsageError
 from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay
@@ -59,9 +60,9 @@ class ReplayWalk:
         """Carries out a command. Raises `UsageError` if there is no such place, or `IllegalError`."""
         word, _, rest = command.strip().partition(" ")
         rest = rest.strip()
-        if word in ("", "n", "next"):
+        if word in ("", "n", "next", "avanti"):
             self._set(self.index + 1, tell("this is the last position"))
-        elif word in ("p", "prev", "b", "back"):
+        elif word in ("p", "prev", "b", "back", "indietro"):
             self._set(self.index - 1, tell("this is the first position"))
         elif word == "$":
             self.index = len(self.found) - 1
@@ -71,7 +72,7 @@ class ReplayWalk:
             self._set(at_round(self.found, self.stop.round + 1), tell("this is the last round"))
         elif word == "rp":
             self._set(at_round(self.found, self.stop.round - 1), tell("this is the first round"))
-        elif word in ("e", "eyes"):
+        elif word in ("e", "eyes", "occhi"):
             self._look(parse_eyes(rest, self.replay.steps[-1].course.setup.names) if rest else None)
         elif word.startswith("@"):
             self._set(
@@ -143,25 +144,28 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def walk(place: ReplayWalk, out: CommandOutput) -> None:
-    """Shows the current place, and the new place after each command, until `q` or the end of the input."""
+def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
+    """Shows the current place, and the new place after each command, until `q` or the end of the input.
+
+    With `force` a drawing may replace a file.
+    """
     asks = sys.stdin.isatty()
     _show(place, out)
     while True:
         if asks:
             sys.stdout.flush()
-            sys.stderr.write(translate(_PROMPT))
+            sys.stderr.write(fold(translate(_PROMPT).rstrip(), out.style.width) + " ")
             sys.stderr.flush()
         line = sys.stdin.readline()
         command = line.strip()
-        if not line or command in ("q", "quit"):
+        if not line or command in ("q", "quit", "esci"):
             return
-        if command in ("?", "h", "help"):
-            sys.stderr.write(f"{translate(HELP)}\n")
+        if command in ("?", "h", "help", "aiuto"):
+            sys.stderr.write(f"{fold(translate(HELP), out.style.width)}\n")
             continue
         try:
             if command.startswith("s "):
-                _save(place, command[2:].strip())
+                _save(place, command[2:].strip(), force=force)
                 continue
             place.go(command)
         except HkojiError as error:
@@ -171,10 +175,10 @@ def walk(place: ReplayWalk, out: CommandOutput) -> None:
         _show(place, out)
 
 
-def _save(place: ReplayWalk, file: str) -> None:
+def _save(place: ReplayWalk, file: str, *, force: bool) -> None:
     from hkoji.cli.study import drawing
 
-    drawing.write(place.drawing(), drawing.drawing_file(file))
+    drawing.write(place.drawing(), drawing.drawing_file(file), force=force)
     sys.stderr.write(_("drawn in {file}", file=file) + "\n")
 
 
@@ -182,4 +186,5 @@ def _show(place: ReplayWalk, out: CommandOutput) -> None:
     style = out.style
     stopped = place.replay.stop if place.index == len(place.found) - 1 else None
     more = "\n" + _("The log stops there: {reason}", reason=stopped) + "\n" if stopped else ""
-    sys.stdout.write(f"{style.paint(place.title(), 'bold')}\n\n{draw(place.position, style)}{more}\n")
+    title = style.paint(fold(place.title(), style.width), "bold")
+    sys.stdout.write(f"{title}\n\n{draw(place.position, style)}{fold(more, style.width)}\n")

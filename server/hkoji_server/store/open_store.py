@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hkoji.errors import UsageError
+from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
@@ -44,7 +45,7 @@ async def open_store(location: Location) -> AsyncIterator[Store]:
     except ImportError as error:
         raise UsageError(
             tell("the PostgreSQL driver is not installed"),
-            hint=tell("install it with: pip install 'hkoji[postgres]'"),
+            hint=tell("install it with: {command}", command=install_command("postgres")),
         ) from error
     store = await open_postgres(location)
     try:
