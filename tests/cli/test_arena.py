@@ -39,6 +39,7 @@ MATCH = {
     "jobs": int,
     "moves": int,
     "moves_per_second": float,
+    "v": int,
     "options": dict,
     "ruleset": str,
     "seconds": float,

@@ -304,7 +304,7 @@ def test_what_is_removed_and_the_codes_are_counted(data: Path) -> None:
     assert admin.revoke_keys(data, "alice") not in {code["code"] for code in codes}
     assert (admin.stats(data)["codes"], admin.check(data).count) == (3, 0)
     assert admin.tidy(data) == {"offers": 1, "logins": 0, "challenges": 0, "codes": 0}
-    assert admin.stats(data)["games"] == {"total": 3, "finished": 1, "open": 1, "playing": 1}
+    assert admin.stats(data)["games"] == {"total": 4, "cancelled": 1, "finished": 1, "open": 1, "playing": 1}
     assert admin.check(data).count == 0
 
 

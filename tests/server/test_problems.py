@@ -41,7 +41,10 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
 ]
 # Errors that occur only on a player's side.
 ELSEWHERE = {
+    errors.InterruptionError,
+    errors.LaterVersionError,
     errors.NotShownError,
+    errors.OtherOriginError,
     errors.TrustError,
     errors.AuditError,
     errors.UsageError,
