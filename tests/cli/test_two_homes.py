@@ -138,6 +138,7 @@ def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
     hand = alice.json("show", game)["hand"]
     for broken in (None, early):
         (folder / "view.json").unlink()
+        (folder / "views.signed").unlink()
         if broken is not None:
             (folder / "view.json").write_bytes(broken)
         said = alice.fails(Exit.FAILURE, "show", game, "--offline")

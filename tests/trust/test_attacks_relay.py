@@ -222,11 +222,12 @@ def test_a_relay_while_a_move_waits(service: Service, relay: Relay, alice: Shell
     game = begin(alice, bob)
     secret = next(each for each in alice("show", game)["legal"] if each.startswith("1"))
     folder = alice.home / "games" / game
-    (folder / "outbox.json").write_text(json.dumps(alice("sign", game, secret)))
+    signed = alice.run("sign", game, secret).stdout
+    (folder / "outbox.jsonl").write_text(signed)
     (folder / "secrets.json").write_text((folder / "secrets.json").read_text().replace(service.url, relay.url))
     for words in (("show", game), ("move", game, secret), ("wait", game), ("cancel", game)):
         alice.fails(4, *words)
-    alice.fails(4, "submit", "-", stdin=(folder / "outbox.json").read_text())
+    alice.fails(4, "submit", "-", stdin=signed)
     assert got_nothing(relay)
     (folder / "secrets.json").write_text((folder / "secrets.json").read_text().replace(relay.url, service.url))
     assert alice("show", game)["seq"] == 5

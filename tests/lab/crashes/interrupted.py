@@ -58,6 +58,7 @@ class Clients:
         self._clients = []
         self._before = 0
         self._ledger = ledger
+        self._where = where
         self._registered = False
         for side in ("alice", "bob"):
             home = Home(folder / side)
@@ -83,7 +84,7 @@ class Clients:
         alice, bob = self._clients
         if not self._registered:
             for client in self._clients:
-                client.register("http://127.0.0.1:9")
+                client.register("http://127.0.0.1:9", origin=f"http://127.0.0.1:{self._where()}")
             self._registered = True
         elif self._game is None:
             self._do(self._new)

@@ -35,6 +35,7 @@ from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock, Inside
 
 URL = "http://127.0.0.1:9"
+ORIGIN = "http://inside"
 TOKEN_LIFETIME = 3600
 CHALLENGE_LIFETIME = 60
 NAMES = ("alice", "bob", "carol")
@@ -91,7 +92,7 @@ class World:
             cached_games=1,  # so that games are often read from the database again
             **UNLIMITED,
         )
-        app = create_app(settings, ClockAndEntropy(self.clock, self._entropy), address="http://inside")
+        app = create_app(settings, ClockAndEntropy(self.clock, self._entropy), address=ORIGIN)
         self._lifespan = app.router.lifespan_context(app)
         # The service freezes its objects when it starts, which is too slow for so many services.
         with patch("hkoji_server.app.gc"):
@@ -108,7 +109,7 @@ class World:
         create(home, name, None, sha256(name.encode()).digest())
         device = Device(self, name, home)
         self.devices.append(device)
-        device.client.register(URL)
+        device.client.register(URL, origin=ORIGIN)
 
     def time(self) -> str:
         """The time in the form that entries use."""
