@@ -15,16 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support import programs
 from tests.support.service import HKOJI, serving
 from tests.support.terminal import Terminal
 
 INTERACTIVE = {"bash": ("bash", "--rcfile", ".bashrc", "-i"), "zsh": ("zsh", "-i")}
 SHELLS = ("bash", "zsh", "fish")
-
-
-def needs(shell: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not here")
 
 
 class Place(NamedTuple):
@@ -43,7 +39,7 @@ class Place(NamedTuple):
             "HKOJI_HOME": str(self.home),
             "HOME": str(self.folder),
             "ZDOTDIR": str(self.folder),
-            "PATH": f"{HKOJI.parent}:{os.environ['PATH']}",
+            "PATH": f"{HKOJI.parent}:{programs.path()}",
             "PYTHONPATH": ":".join(filter(None, sys.path)),
             "TERM": "xterm",
             "LANG": "C.UTF-8",
@@ -223,7 +219,7 @@ def test_a_silent_service_holds_nobody_up(place: Place, tmp_path: Path) -> None:
 def installed(place: Place) -> Place:
     """The place, where completion is set up for all shells that are here."""
     for shell in SHELLS:
-        if shutil.which(shell):
+        if programs.has(shell):
             done = subprocess.run(
                 [shell, "-c", "hkoji --install-completion; true"],
                 env=place.environment(),
@@ -240,7 +236,7 @@ def installed(place: Place) -> Place:
 
 @pytest.mark.parametrize("shell", INTERACTIVE)
 def test_the_tab_key_completes(installed: Place, shell: str) -> None:
-    needs(shell)
+    programs.needs(shell)
     game = installed.playing
     with Terminal(INTERACTIVE[shell], installed.environment(), str(installed.folder)) as terminal:
         terminal.wait_for("ready> ")
@@ -265,7 +261,7 @@ def test_the_tab_key_completes(installed: Place, shell: str) -> None:
 
 
 def test_fish_completes(installed: Place) -> None:
-    needs("fish")
+    programs.needs("fish")
 
     def offered(line: str) -> dict[str, str]:
         done = subprocess.run(
@@ -287,7 +283,7 @@ def test_fish_completes(installed: Place) -> None:
 
 
 def test_zsh_shows_opponent_and_state(installed: Place) -> None:
-    needs("zsh")
+    programs.needs("zsh")
     with Terminal(("zsh", "-i"), installed.environment(), str(installed.folder)) as terminal:
         terminal.wait_for("ready> ")
         terminal.type("hkoji show \t\t")
@@ -296,7 +292,7 @@ def test_zsh_shows_opponent_and_state(installed: Place) -> None:
 
 
 def test_show_completion_prints_the_script_of_the_shell(place: Place) -> None:
-    for shell in filter(shutil.which, SHELLS):
+    for shell in filter(programs.has, SHELLS):
         done = subprocess.run(
             [shell, "-c", "hkoji --show-completion; true"],
             env=place.environment(),
