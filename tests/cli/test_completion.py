@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.support import programs
+from tests.support.forked import run_forked
 from tests.support.service import HKOJI, serving
 from tests.support.terminal import Terminal
 
@@ -49,7 +50,9 @@ class Place(NamedTuple):
 
 def _hkoji(home: Path, *words: str) -> str:
     environment = {**os.environ, "HKOJI_HOME": str(home)}
-    return subprocess.run([str(HKOJI), *words], env=environment, capture_output=True, text=True, check=True).stdout
+    done = run_forked(words, env=environment)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +84,7 @@ def ask(place: Place, line: str, shell: str = "fish", **more: str) -> subprocess
     else:
         asked = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     environment = place.environment(_HKOJI_COMPLETE=f"complete_{shell}", **asked, **more)
-    return subprocess.run(
-        [sys.executable, "-m", "hkoji"], env=environment, capture_output=True, text=True, check=False, cwd=place.folder
-    )
+    return run_forked((), env=environment)
 
 
 def values(place: Place, line: str, **more: str) -> dict[str, str]:
@@ -117,9 +118,7 @@ def test_join_offers_the_games_that_the_service_has_open(place: Place) -> None:
 
 
 def test_games_against_a_bot_are_offered_to_play(place: Place, tmp_path: Path) -> None:
-    subprocess.run(
-        [str(HKOJI), "play"], env={**os.environ, "HKOJI_HOME": str(tmp_path)}, input="", text=True, check=True
-    )
+    _hkoji(tmp_path, "play")
     ((game, about),) = values(place, "hkoji play ", HKOJI_HOME=str(tmp_path)).items()
     assert about == "search-bot"
     assert json.loads(_hkoji(tmp_path, "play", "--list", "--json"))[0]["game"].startswith(game)
