@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,6 +22,12 @@ ENGLISH = re.compile(
 )
 
 
+@cache
+def root() -> Any:  # Any: Typer does not export the type of commands
+    """The whole program, which takes Typer long to build."""
+    return typer.main.get_command(app)
+
+
 def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command and group, by its words."""
 
@@ -29,7 +36,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
         for name, each in getattr(command, "commands", {}).items():
             yield from below((*words, name), each)
 
-    return below((), typer.main.get_command(app))
+    return below((), root())
 
 
 def mistakes() -> Iterator[tuple[str, ...]]:
@@ -60,9 +67,8 @@ def mistakes() -> Iterator[tuple[str, ...]]:
 
 def refused(words: tuple[str, ...], lang: str) -> Done | None:
     """What is said of a mistake; None if Typer finds none, and the command would run."""
-    context: Any = typer.main.get_command(app)
     try:
-        made = context.make_context("hkoji", list(words), obj=None)
+        made = root().make_context("hkoji", list(words), obj=None)
         while (below := made.command.get_command(made, made._protected_args[0])) is not None:
             made = below.make_context(made._protected_args[0], made.args, parent=made)
             if not hasattr(below, "commands"):

@@ -41,10 +41,10 @@ def hkoji(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def killed_hkoji(home: Path, *words: str, call: str, number: int) -> subprocess.CompletedProcess[str]:
-    """A command that is killed at its n-th call of a kind; only the calls of that kind are stopped at."""
-    strace = ("strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", f"trace={call}")
+    """A command that is killed at its n-th call of a kind."""
+    inject = f"inject={call}:signal=SIGKILL:when={number}"
     return subprocess.run(
-        [*strace, "-e", f"inject={call}:signal=SIGKILL:when={number}", str(HKOJI), *words],
+        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", inject, str(HKOJI), *words],
         env={**os.environ, "HKOJI_HOME": str(home)},
         capture_output=True,
         text=True,
