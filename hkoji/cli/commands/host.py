@@ -121,7 +121,9 @@ commands.add_typer(admin, name="admin")
 
 @admin.command(epilog="Example: hkoji admin revoke alice --data ~/hkoji-data")
 def revoke(
-    name: Annotated[str, typer.Argument(help="The player whose key is lost or stolen.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The player whose key is lost or stolen.", show_default=False)
+    ],
     data: Data = None,
     database: Database = None,
     json: Json = False,
