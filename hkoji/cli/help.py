@@ -36,7 +36,12 @@ TYPER: Final = (
 
 _ARGUMENTS: Final = (tell("[OPTIONS]"), tell("COMMAND [ARGS]..."))
 """What Typer writes for the arguments of a command."""
-_HELP_OPTION: Final[str] = tell("Show this message and exit.")
+_OPTIONS: Final = (
+    tell("Show this message and exit."),
+    tell("Install completion for the current shell."),
+    tell("Show completion for the current shell, to copy it or customize the installation."),
+)
+"""What Typer writes about its own options."""
 
 
 _COMMANDS: Final = ("hkoji ", "printf ")
@@ -94,6 +99,7 @@ def translated_forms() -> Iterator[None]:
     """Lets Typer write usage and help with a formatter that translates what Typer does not pass to gettext."""
     context = TyperCommand.context_class
     usual = context.formatter_class
+    own: Final = {str(each): language.translate(each) for each in _OPTIONS}
 
     class TranslatedFormatter(usual):  # type: ignore[misc, valid-type] # a class that Typer does not export
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
@@ -102,9 +108,7 @@ def translated_forms() -> Iterator[None]:
             super().write_usage(prog, args, f"{language.translate(tell('Usage'))}: " if prefix is None else prefix)
 
         def write_dl(self, rows: Sequence[tuple[str, str]], *widths: int, **named: int) -> None:
-            shown = [
-                (first, language.translate(_HELP_OPTION) if text == _HELP_OPTION else text) for first, text in rows
-            ]
+            shown = [(first, own.get(text, text)) for first, text in rows]
             super().write_dl(shown, *widths, **named)
 
     context.formatter_class = TranslatedFormatter
@@ -151,5 +155,7 @@ def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[HelpText]:  
     callback.__annotations__ = hints = get_type_hints(callback, include_extras=True)
     for hint in hints.values():
         for parameter in getattr(hint, "__metadata__", ()):
-            if isinstance(parameter, OptionInfo | ArgumentInfo) and parameter.help:
-                yield HelpText(parameter, "help", quoted(parameter.help))
+            if isinstance(parameter, OptionInfo | ArgumentInfo):
+                for attribute in ("help", "metavar"):
+                    if written := getattr(parameter, attribute):
+                        yield HelpText(parameter, attribute, quoted(written))

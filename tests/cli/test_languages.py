@@ -194,7 +194,9 @@ def test_every_command_has_its_help_in_the_catalogue() -> None:
     untranslated = [
         words.message
         for words in found
-        if language.translate(words.message) == words.message and "The game:" not in words.message
+        if language.translate(words.message) == words.message
+        and "The game:" not in words.message
+        and words.message not in ("BOT", "FILE")  # as in Italian
     ]
     language.use("en")
     assert untranslated == []

@@ -116,6 +116,15 @@ def test_help_is_in_italian(words: tuple[str, ...]) -> None:
         r"\[OPTIONS\]|\[ARGS\]|Show this|Options:|Commands:|Arguments:|\[required|default:", italian.out
     )
     assert "Mostra questo aiuto" in " ".join(italian.out.split())
+    # The words for arguments, in the usage, the lists and the descriptions.
+    assert not re.search(r"\b(GAME|NOTATION|NAME|KEY|VALUE|COMMAND|FILES|Install|completion for)\b", italian.out)
+
+
+@pytest.mark.parametrize("words", [words for words, _ in commands()], ids=" ".join)
+def test_usage_writes_each_argument_in_one_way(words: tuple[str, ...]) -> None:
+    usage = run(*words, "--help").out.split("\n\n")[0]
+    assert "[[" not in usage
+    assert not re.search(r"[\[{][a-z]", usage), usage
 
 
 def test_for_programs_errors_are_english() -> None:

@@ -151,7 +151,7 @@ def watch(
     game: Annotated[
         str | None,
         typer.Argument(
-            metavar="[GAME]",
+            metavar="GAME",
             help="The game's id or its first characters.",
             show_default=False,
             autocompletion=completion.games,

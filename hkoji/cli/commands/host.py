@@ -64,11 +64,11 @@ def serve(
     ] = None,
     limit_address: Annotated[
         str | None,
-        typer.Option("--limit-address", help="The limit for one address [1200/minute], or off.", show_default=False),
+        typer.Option("--limit-address", help="The limit for one address [6000/minute], or off.", show_default=False),
     ] = None,
     limit_player: Annotated[
         str | None,
-        typer.Option("--limit-player", help="The limit for one player [600/minute], or off.", show_default=False),
+        typer.Option("--limit-player", help="The limit for one player [3000/minute], or off.", show_default=False),
     ] = None,
     request_timeout: Annotated[
         float | None,
@@ -121,7 +121,9 @@ commands.add_typer(admin, name="admin")
 
 @admin.command(epilog="Example: hkoji admin revoke alice --data ~/hkoji-data")
 def revoke(
-    name: Annotated[str, typer.Argument(help="The player whose key is lost or stolen.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The player whose key is lost or stolen.", show_default=False)
+    ],
     data: Data = None,
     database: Database = None,
     json: Json = False,

@@ -16,7 +16,7 @@ commands = typer.Typer()
 
 @commands.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
 def init(
-    name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.", show_default=False)],
     key: KeyFile = None,
     json: Json = False,
 ) -> None:
@@ -59,7 +59,7 @@ def whoami(json: Json = False) -> None:
     identity.whoami(client(), out)
 
 
-@commands.command(epilog="Examples: hkoji key > alice.pub; hkoji audit GAME --key alice=alice.pub")
+@commands.command(epilog="Examples: hkoji key > alice.pub; hkoji audit 2714 --key alice=alice.pub")
 def key(json: Json = False) -> None:
     """Print your public key, to give to others."""
     from hkoji.cli.player import keys
@@ -87,9 +87,7 @@ def rekey(key: KeyFile = None, json: Json = False) -> None:
 def revoke(
     file: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[FILE]", help="A revocation prepared earlier; - for standard input.", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help="A revocation prepared earlier; - for standard input.", show_default=False),
     ] = None,
     prepare: Annotated[bool, typer.Option("--prepare", help="Print the revocation and send nothing.")] = False,
     fingerprint: Annotated[
@@ -112,7 +110,7 @@ def revoke(
 
 @commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example --yes < code.txt")
 def recover(
-    name: Annotated[str, typer.Argument(help="Your name as a player.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.", show_default=False)],
     server: Server,
     origin: Origin = None,
     key: KeyFile = None,
@@ -131,7 +129,9 @@ def recover(
 
 @commands.command(epilog="Example: hkoji trust alice SHA256:…")
 def trust(
-    name: Annotated[str, typer.Argument(help="The player.", show_default=False, autocompletion=completion.players)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The player.", show_default=False, autocompletion=completion.players)
+    ],
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="A fingerprint, a key as text, or a .pub file.", show_default=False)
     ],
@@ -152,12 +152,17 @@ def config(
     key: Annotated[
         str | None,
         typer.Argument(
-            help="lang or deck; default: show all.", show_default=False, autocompletion=completion.setting_names
+            metavar="SETTING",
+            help="lang or deck; default: show all.",
+            show_default=False,
+            autocompletion=completion.setting_names,
         ),
     ] = None,
     value: Annotated[
         str | None,
-        typer.Argument(help="The value to keep.", show_default=False, autocompletion=completion.setting_values),
+        typer.Argument(
+            metavar="VALUE", help="The value to keep.", show_default=False, autocompletion=completion.setting_values
+        ),
     ] = None,
     unset: Annotated[bool, typer.Option("--unset", help="Remove the setting.")] = False,
     json: Json = False,

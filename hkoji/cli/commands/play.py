@@ -33,7 +33,7 @@ def play(
     game: Annotated[
         str | None,
         typer.Argument(
-            metavar="[GAME]",
+            metavar="GAME",
             help="A game in progress, on this machine or a service.",
             show_default=False,
             autocompletion=completion.prompt_games,
@@ -85,7 +85,7 @@ def play(
 @commands.command(epilog="Examples: hkoji rules; hkoji rules geishas-road --lang it; hkoji rules --edition 2018-it")
 def rules(
     game: Annotated[
-        str | None, typer.Argument(metavar="[GAME]", help=GAME_HELP, autocompletion=completion.rulesets)
+        str | None, typer.Argument(metavar="RULESET", help=GAME_HELP, autocompletion=completion.rulesets)
     ] = None,
     edition: Annotated[
         str | None,
@@ -125,7 +125,7 @@ def bot_run(
     game: Game,
     program: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- PROGRAM...]", help="A program and its arguments.", show_default=False),
+        typer.Argument(metavar="-- PROGRAM", help="A program and its arguments.", show_default=False),
     ] = None,
     bot: Annotated[
         str | None,
