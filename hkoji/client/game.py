@@ -212,15 +212,15 @@ class ClientGame:
     def join(self) -> Position:
         """Joins the game, unless the player has joined already, and reveals the player's entropy.
 
-        Raises `LoginError` if there is no player here, `ConflictError` if somebody else has joined.
+        Raises `LoginError` if there is no player here, `ConflictError` if somebody else has joined, `GameOverError`.
         """
         self._player()
         self._deliver_pending()
         known = self.record.refresh()
         course = known.position.course
+        if course.finished:
+            raise GameOverError(course.setup.game)
         if known.seat == 0:
-            if course.finished:
-                raise GameOverError(course.setup.game)
             if course.stage is not Stage.JOIN:
                 raise IllegalError(
                     tell("you host this game, and {name} has joined it", name=course.setup.names[1]),
@@ -228,8 +228,6 @@ class ClientGame:
                 )
             raise IllegalError(tell("you host this game; somebody else has to join it"), hint=tell("nothing was sent"))
         if known.seat is None:
-            if course.finished:
-                raise GameOverError(course.setup.game)
             if course.stage is not Stage.JOIN:
                 raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=_TAKEN)
             refuse_chosen_cards(course)
