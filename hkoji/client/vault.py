@@ -3,8 +3,8 @@
 docs/spec/log.md, "Client rules". The log here only ever grows. What must be on disk, and before what:
 
 1. Entropy, before its commitment is signed (`secrets.json`, replaced: two syncs, once a game).
-2. An entry with its signature and openings, before the first byte of it is sent (`outbox.jsonl`, added to: one sync). A
-   retry sends these bytes, and the openings are read from there ever after, so they need no sync of their own.
+2. An entry with its signature and openings, before the first byte of it is sent (`outbox.signed`, added to: one sync).
+   A retry sends these bytes, and the openings are read from there ever after, so they need no sync of their own.
 3. A view that shows new cards, before the lines that it belongs to (`views.signed`, added to: one sync).
 4. Lines that have been verified, before the command reports them (`log.jsonl`, added to: one sync). They are what a
    forked log is recognized by.
@@ -54,7 +54,7 @@ class VaultStamp(NamedTuple):
 
 
 class _SignedEntries(NamedTuple):
-    """What `outbox.jsonl` says: the last submission, if it has no receipt yet, and the openings of all."""
+    """What `outbox.signed` says: the last submission, if it has no receipt yet, and the openings of all."""
 
     pending: Submission | None = None
     openings: tuple[Opening, ...] = ()
@@ -68,7 +68,7 @@ class Vault:
         self.game: Final = folder.name
         self._log: Final = folder / "log.jsonl"
         self._secrets: Final = folder / "secrets.json"
-        self._outbox: Final = folder / "outbox.jsonl"
+        self._outbox: Final = folder / "outbox.signed"
         self._view: Final = folder / "view.json"
         self._lock: Final = folder / "lock"
         # What was read last, and the state of the file then: a command looks into these files many times.
@@ -283,7 +283,7 @@ class Vault:
 
 
 _NO_LONGER: Final = b'{"pending":false}'
-"""The line of `outbox.jsonl` that says that the submission before it has its receipt, or was refused."""
+"""The line of `outbox.signed` that says that the submission before it has its receipt, or was refused."""
 
 
 def _stamp(file: Path) -> _Stamp:

@@ -50,8 +50,8 @@ from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
-from hkoji_server.store.location import show_location
-from hkoji_server.store.open_store import location_of, open_rates, open_store, verify_opens
+from hkoji_server.store.location import Location, show_location
+from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
 from hkoji_server.store.timed_store import timed_store
 
@@ -244,11 +244,15 @@ def serve(
     listener = bind_listener(settings.host, settings.port)
     address, name = url_of(listener, settings.host), default_origin(listener, settings.host)
     place = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
-    verify_opens(location)  # says what is wrong with the database before the server starts
+    # Says what is wrong with the database before the server starts.
+    origin = asyncio.run(_find_origin(location, settings.origin, name))
 
     def ready() -> None:
+        said = f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C\n"
+        if origin != address:
+            said += f"players use: hkoji register --server {origin}; if they use another address, give --origin\n"
         with suppress(OSError):  # the service also runs if stderr cannot be written
-            print(f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C", file=sys.stderr, flush=True)
+            print(said, end="", file=sys.stderr, flush=True)
         tell_systemd("READY=1")
 
     with ExitStack() as stack:
@@ -267,6 +271,12 @@ def serve(
             forget = workers_metrics.forget
         if Workers(settings.workers, partial(_work, settings, name), listener, forget).run(ready) == signal.SIGINT:
             raise KeyboardInterrupt
+
+
+async def _find_origin(location: Location, origin: str | None, fallback: str) -> str:
+    """Returns the origin of the service in this store; in a new store it makes the service's key and origin."""
+    async with open_store(location) as store:
+        return (await _identify(store, ClockAndEntropy(), origin, fallback))[1]
 
 
 def _work(settings: Settings, address: str, listener: socket.socket, ready: Connection, parent: Connection) -> None:

@@ -157,9 +157,9 @@ class Settings(BaseSettings):
     """Connections of one address (IPv6: one /64) to a process, except a trusted proxy; others are closed; 0: any."""
     max_address_waiting: int = Field(default=100, ge=0)
     """Clients of one address that may wait at a process at once; others are answered 429; 0: any number."""
-    limit_address: RateSetting = "1200/minute"
+    limit_address: RateSetting = "6000/minute"
     """Requests from one address over all workers, as in `600/minute`, or `off`; others are answered 429."""
-    limit_player: RateSetting = "600/minute"
+    limit_player: RateSetting = "3000/minute"
     """Moves and private reads of one player over all workers, or `off`; others are answered 429."""
     limit_registrations: RateSetting = "30/hour"
     """New names from one address over all workers, or `off`; others are answered 429."""

@@ -164,6 +164,6 @@ def test_an_offer_says_what_its_deal_is_bound_to() -> None:
 
 
 def test_the_words_for_contradictions_are_those_of_the_page() -> None:
-    page = (DOCS / "cli.md").read_text()
-    kinds = " or ".join(f"`{each.value}`" for each in ContradictionKind)
-    assert f"| a contradiction | `contradiction` ({kinds}), " in page
+    page = (DOCS / "json.md").read_text()
+    *others, last = (f"`{each.value}`" for each in ContradictionKind)
+    assert f"| `contradiction` | string | {', '.join(others)} or {last} |" in page

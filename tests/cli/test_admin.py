@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -17,7 +16,8 @@ import pytest
 from hkoji.cli.main import main
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.service import HKOJI, Player, serving
+from tests.support.forked import run_forked
+from tests.support.service import Player, serving
 from tests.support.service_in_process import inside
 
 Run = Callable[..., tuple[int, str, str]]
@@ -65,9 +65,7 @@ def test_what_an_admin_is_shown(served: Path, tmp_path: Path, run: Run) -> None:
 def typed(home: Path, *words: object, stdin: str = "") -> tuple[int, str, str]:
     """Exit code and output of a command in a process of its own."""
     environment = {**os.environ, "HKOJI_HOME": str(home), "HKOJI_CONFIG": os.devnull}
-    done = subprocess.run(
-        [HKOJI, *map(str, words)], env=environment, input=stdin, capture_output=True, text=True, check=False
-    )
+    done = run_forked([*map(str, words)], env=environment, stdin=stdin)
     return done.returncode, done.stdout, done.stderr
 
 

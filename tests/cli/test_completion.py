@@ -15,16 +15,13 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support import programs
+from tests.support.forked import run_forked
 from tests.support.service import HKOJI, serving
 from tests.support.terminal import Terminal
 
 INTERACTIVE = {"bash": ("bash", "--rcfile", ".bashrc", "-i"), "zsh": ("zsh", "-i")}
 SHELLS = ("bash", "zsh", "fish")
-
-
-def needs(shell: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not here")
 
 
 class Place(NamedTuple):
@@ -43,7 +40,7 @@ class Place(NamedTuple):
             "HKOJI_HOME": str(self.home),
             "HOME": str(self.folder),
             "ZDOTDIR": str(self.folder),
-            "PATH": f"{HKOJI.parent}:{os.environ['PATH']}",
+            "PATH": f"{HKOJI.parent}:{programs.path()}",
             "PYTHONPATH": ":".join(filter(None, sys.path)),
             "TERM": "xterm",
             "LANG": "C.UTF-8",
@@ -53,7 +50,9 @@ class Place(NamedTuple):
 
 def _hkoji(home: Path, *words: str) -> str:
     environment = {**os.environ, "HKOJI_HOME": str(home)}
-    return subprocess.run([str(HKOJI), *words], env=environment, capture_output=True, text=True, check=True).stdout
+    done = run_forked(words, env=environment)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +84,7 @@ def ask(place: Place, line: str, shell: str = "fish", **more: str) -> subprocess
     else:
         asked = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     environment = place.environment(_HKOJI_COMPLETE=f"complete_{shell}", **asked, **more)
-    return subprocess.run(
-        [sys.executable, "-m", "hkoji"], env=environment, capture_output=True, text=True, check=False, cwd=place.folder
-    )
+    return run_forked((), env=environment)
 
 
 def values(place: Place, line: str, **more: str) -> dict[str, str]:
@@ -121,9 +118,7 @@ def test_join_offers_the_games_that_the_service_has_open(place: Place) -> None:
 
 
 def test_games_against_a_bot_are_offered_to_play(place: Place, tmp_path: Path) -> None:
-    subprocess.run(
-        [str(HKOJI), "play"], env={**os.environ, "HKOJI_HOME": str(tmp_path)}, input="", text=True, check=True
-    )
+    _hkoji(tmp_path, "play")
     ((game, about),) = values(place, "hkoji play ", HKOJI_HOME=str(tmp_path)).items()
     assert about == "search-bot"
     assert json.loads(_hkoji(tmp_path, "play", "--list", "--json"))[0]["game"].startswith(game)
@@ -223,7 +218,7 @@ def test_a_silent_service_holds_nobody_up(place: Place, tmp_path: Path) -> None:
 def installed(place: Place) -> Place:
     """The place, where completion is set up for all shells that are here."""
     for shell in SHELLS:
-        if shutil.which(shell):
+        if programs.has(shell):
             done = subprocess.run(
                 [shell, "-c", "hkoji --install-completion; true"],
                 env=place.environment(),
@@ -240,7 +235,7 @@ def installed(place: Place) -> Place:
 
 @pytest.mark.parametrize("shell", INTERACTIVE)
 def test_the_tab_key_completes(installed: Place, shell: str) -> None:
-    needs(shell)
+    programs.needs(shell)
     game = installed.playing
     with Terminal(INTERACTIVE[shell], installed.environment(), str(installed.folder)) as terminal:
         terminal.wait_for("ready> ")
@@ -265,7 +260,7 @@ def test_the_tab_key_completes(installed: Place, shell: str) -> None:
 
 
 def test_fish_completes(installed: Place) -> None:
-    needs("fish")
+    programs.needs("fish")
 
     def offered(line: str) -> dict[str, str]:
         done = subprocess.run(
@@ -287,7 +282,7 @@ def test_fish_completes(installed: Place) -> None:
 
 
 def test_zsh_shows_opponent_and_state(installed: Place) -> None:
-    needs("zsh")
+    programs.needs("zsh")
     with Terminal(("zsh", "-i"), installed.environment(), str(installed.folder)) as terminal:
         terminal.wait_for("ready> ")
         terminal.type("hkoji show \t\t")
@@ -296,7 +291,7 @@ def test_zsh_shows_opponent_and_state(installed: Place) -> None:
 
 
 def test_show_completion_prints_the_script_of_the_shell(place: Place) -> None:
-    for shell in filter(shutil.which, SHELLS):
+    for shell in filter(programs.has, SHELLS):
         done = subprocess.run(
             [shell, "-c", "hkoji --show-completion; true"],
             env=place.environment(),

@@ -139,14 +139,14 @@ def test_a_move_that_has_not_been_sent(player: Player) -> None:
         at="2026-11-20T12:00:00Z", body={}, by="alice", game=player.game, kind="cancel", prev="0" * 64, seq=2
     )
     sent = Submission(entry, sign_entry(entry, PrivateKey.from_seed(b"a" * 32)))
-    (folder / "outbox.jsonl").write_text(f"{format_submission(sent)}\n")
+    (folder / "outbox.signed").write_text(f"{format_submission(sent)}\n")
     found = player.found()
     assert verdicts(found) == {"unsent": "warn"}
     assert player.game[:8] in found["unsent"].hint
-    with (folder / "outbox.jsonl").open("ab") as file:
+    with (folder / "outbox.signed").open("ab") as file:
         file.write(b'{"entry":')
     assert verdicts(player.found()) == {"unsent": "warn"}  # a torn line was never sent
-    (folder / "outbox.jsonl").write_bytes(b"damaged\n")
+    (folder / "outbox.signed").write_bytes(b"damaged\n")
     assert verdicts(player.found()) == {"unsent": "fail"}
 
 

@@ -129,7 +129,7 @@ def games(record: Recorder) -> str:
     legal = record(mover, "show", given_up)["legal"]
     signed = record.run(mover, "sign", given_up, legal[0])
     record(mover, "submit", "-", stdin=signed.out)
-    record("bob", "resign", given_up)
+    record("bob", "resign", given_up, "--yes")
     record("alice", "wait", given_up)
     record("alice", "watch", given_up, "--after", "-1")
     record("alice", "watch", given_up, "--after", "-1")
@@ -208,11 +208,11 @@ def keys(record: Recorder) -> None:
         record(who, "init", who)
         record(who, "register", "--server", record.service.url)
     record("carol", "revoke", "--prepare", title="revoke --prepare")
-    record("carol", "revoke")
+    record("carol", "revoke", "--yes")
     record("carol", "next", code=Exit.KEY)
     data = ("--data", str(record.service.data))
     made = record("operator", "admin", "revoke", "dave", *data)
-    record("dave", "recover", "dave", "--server", record.service.url, stdin=made["code"])
+    record("dave", "recover", "dave", "--yes", "--server", record.service.url, stdin=made["code"])
     fingerprint = record("alice", "key")["fingerprint"]
     record("bob", "trust", "alice", fingerprint)
 

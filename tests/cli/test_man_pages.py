@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,12 +15,17 @@ import pytest
 
 from hkoji.cli.app import app, root_command
 from scripts.build import man_pages
+from tests.support import programs
 from tests.support.shell import run
 
 ROOT = Path(__file__).parents[2]
 CHECKERS = {
     "mandoc": ("mandoc", "-T", "lint", "-W", "warning"),
     "groff": ("groff", "-man", "-ww", "-z"),
+}
+VIEWERS = {
+    "mandoc": ("mandoc", "-T", "utf8", "-O", "width=400"),
+    "man": ("man", "--no-hyphenation", "--no-justification", "--pager=cat"),
 }
 
 
@@ -46,18 +52,20 @@ def test_every_command_has_a_page(pages: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_the_roff_is_correct(pages: dict[str, Path], checker: str) -> None:
-    if shutil.which(checker) is None:
-        pytest.skip(f"{checker} is not here")
+    programs.needs(checker)
+    environment = {**os.environ, "PATH": programs.path()}
     for page in pages.values():
-        done = subprocess.run([*CHECKERS[checker], str(page)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*CHECKERS[checker], str(page)], env=environment, capture_output=True, text=True, check=False
+        )
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_man_shows_what_the_help_says(pages: dict[str, Path]) -> None:
-    if shutil.which("man") is None:
-        pytest.skip("man is not here")
-    environment = {"MANWIDTH": "400", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "TERM": "dumb"}
-    command = ["man", "--no-hyphenation", "--no-justification", "--pager=cat", str(pages["hkoji-move.1"])]
+@pytest.mark.parametrize("viewer", VIEWERS)
+def test_it_shows_what_the_help_says(pages: dict[str, Path], viewer: str) -> None:
+    programs.needs(viewer)
+    environment = {"MANWIDTH": "400", "LANG": "C.UTF-8", "PATH": programs.path(), "TERM": "dumb"}
+    command = [*VIEWERS[viewer], str(pages["hkoji-move.1"])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     shown = re.sub(r".\x08", "", done.stdout)
     assert "hkoji-move - Make a move" in shown

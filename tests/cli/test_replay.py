@@ -17,6 +17,7 @@ from hkoji.cli.boards import draw
 from hkoji.cli.exits import Exit
 from hkoji.cli.output import TextStyle
 from hkoji.cli.study.stepping import ReplayWalk
+from hkoji.extras import install_command
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -300,7 +301,7 @@ def test_drawing_that_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     missing = run("replay", LIMIT, "--png", str(tmp_path / "a.png"))
     assert missing.code == Exit.USAGE
-    assert "pip install 'hkoji[png]'" in missing.err
+    assert f"install it with: {install_command('png')}" in missing.err
     assert not (tmp_path / "a.png").exists()
     assert run("replay", LIMIT, "--svg", str(tmp_path / "a.svg")).code == 0
 

@@ -219,7 +219,7 @@ def test_no_file_steers_the_terminal(alice: Shell, bob: Shell, tmp_path: Path) -
 def test_no_name_and_no_variable_steers_the_terminal(
     alice: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)  # some of them write a file
     game = str(alice("new", "--json").json["game"])
     words = [
         *[(EVIL,), ("show", EVIL), ("show", game, f"--{EVIL}"), ("move", game, EVIL), ("init", EVIL), ("join", EVIL)],

@@ -187,7 +187,7 @@ def recover(service: Service, home: Path, *key: str) -> Shell:
     """Alice's name in a home, with the operator's code."""
     code = admin.revoke_keys(service.data, "alice")
     shell = Shell(home)
-    shell.run("recover", "alice", "--server", service.url, *key, stdin=code)
+    shell.run("recover", "alice", "--yes", "--server", service.url, *key, stdin=code)
     return shell
 
 

@@ -148,7 +148,7 @@ def test_a_move_that_waits_is_sent_from_both_copies_of_a_home(alice: Shell, bob:
     """The copies send the same bytes, and the service gives the same receipt."""
     game = begin(alice, bob)
     move = next(each for each in alice.json("show", game)["legal"] if each.startswith("1"))
-    outbox = alice.home / "games" / game / "outbox.jsonl"  # as it is when the command is killed before the answer
+    outbox = alice.home / "games" / game / "outbox.signed"  # as it is when the command is killed before the answer
     outbox.write_text(alice.run("sign", game, move).stdout)
     other = copy(alice, "copy")
     for shell in (other, alice):
@@ -185,15 +185,17 @@ def test_a_synced_folder_with_half_a_state(alice: Shell, bob: Shell, old: tuple[
     nobody_is_convicted(game, before, after, alice, bob)
 
 
-def test_a_file_that_is_cut_short_is_reported_and_can_be_moved_away(alice: Shell, bob: Shell) -> None:
+def test_a_log_that_is_cut_short_is_completed_and_a_view_is_reported(alice: Shell, bob: Shell) -> None:
     game = begin(alice, bob)
-    folder = alice.home / "games" / game
-    for file in ("log.jsonl", "view.json"):
-        whole = (folder / file).read_bytes()
-        (folder / file).write_bytes(whole[: len(whole) // 2])
-        assert str(folder / file) in alice.fails(Exit.FAILURE, "show", game)
-        (folder / file).rename(folder / f"{file} (conflict)")
-        alice.run("show", game)
+    log, view = (alice.home / "games" / game / file for file in ("log.jsonl", "view.json"))
+    whole = log.read_bytes()
+    log.write_bytes(whole[: len(whole) // 2])
+    alice.run("show", game)
+    assert log.read_bytes() == whole
+    view.write_bytes(view.read_bytes()[: view.stat().st_size // 2])
+    assert str(view) in alice.fails(Exit.FAILURE, "show", game)
+    view.rename(view.with_suffix(".conflict"))
+    alice.run("show", game)
     alice.run("move", game, my_move(alice, game))
     nobody_is_convicted(game, alice, bob)
 

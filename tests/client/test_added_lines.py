@@ -96,7 +96,7 @@ def test_a_torn_submission_was_never_sent(alice: LocalPlayer, bob: LocalPlayer, 
     with pytest.raises(NetworkError):
         alice.move(game, notation)
     service.before = lambda _method, _path: None
-    path = alice.folder(game) / "outbox.jsonl"
+    path = alice.folder(game) / "outbox.signed"
     whole = path.read_bytes()
     assert Vault(path.parent).outbox() is not None
     path.write_bytes(whole[:-1])
@@ -162,7 +162,7 @@ def test_the_syncs_of_a_move(alice: LocalPlayer, bob: LocalPlayer, service: Memo
         notation = next(each for each in held.current().legal if each[0] == action)
         with counted() as first:
             held.move(notation)
-    assert first["fdatasync outbox.jsonl"] == 1
+    assert first["fdatasync outbox.signed"] == 1
     assert first["fdatasync log.jsonl"] == 1
     assert first["syncs"] == 2
 
@@ -203,7 +203,7 @@ def test_the_note_of_a_receipt_may_be_lost(alice: LocalPlayer, bob: LocalPlayer,
     game = begin(alice, bob)
     notation = alice.position(game).legal[0]
     made = alice.move(game, notation)
-    path = alice.folder(game) / "outbox.jsonl"
+    path = alice.folder(game) / "outbox.signed"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]))
     assert Vault(path.parent).outbox() is not None

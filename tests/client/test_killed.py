@@ -19,6 +19,7 @@ from hkoji.client import Client, Home, Position
 from hkoji.client.vault import Vault
 from hkoji.log.line import parse_log
 from tests.support.commands import current
+from tests.support.forked import run_forked
 from tests.support.service import HKOJI, Service, serving
 
 POINTS = [
@@ -35,10 +36,20 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
-def hkoji(home: Path, *words: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "HKOJI_HOME": str(home)}
+def hkoji(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return run_forked(words, env={**os.environ, "HKOJI_HOME": str(home)})
+
+
+def killed_hkoji(home: Path, *words: str, call: str, number: int) -> subprocess.CompletedProcess[str]:
+    """A command that is killed at its n-th call of a kind; only the calls of that kind are stopped at."""
+    strace = ("strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", f"trace={call}")
     return subprocess.run(
-        [*before, str(HKOJI), *words], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [*strace, "-e", f"inject={call}:signal=SIGKILL:when={number}", str(HKOJI), *words],
+        env={**os.environ, "HKOJI_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 
@@ -56,10 +67,7 @@ def test_a_move_that_is_killed_anywhere_is_made_once(service: Service, tmp_path:
         mover, position = to_move(homes, game)
         notation = position[tried % len(position)]
         before = entries(service, game)
-        inject = f"inject={call}:signal=SIGKILL:when={number}"
-        done = hkoji(
-            homes[mover], "move", game, notation, before=("strace", "-f", "-qq", "-o", "/dev/null", "-e", inject)
-        )
+        done = killed_hkoji(homes[mover], "move", game, notation, call=call, number=number)
         killed += done.returncode != 0
         signed = Vault(Home(homes[mover]).game_folder(game)).outbox()
         if signed is not None or len(entries(service, game)) == len(before):

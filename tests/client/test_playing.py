@@ -153,7 +153,7 @@ def test_everything_is_on_disk_before_it_is_sent(alice: LocalPlayer, bob: LocalP
             if method != "POST" or not path.endswith("/entries"):
                 return
             folder = player.folder(path.split("/")[3])
-            submission = parse_submission((folder / "outbox.jsonl").read_bytes().splitlines()[-1])
+            submission = parse_submission((folder / "outbox.signed").read_bytes().splitlines()[-1])
             secrets = json.loads((folder / "secrets.json").read_text())
             assert set(submission.opening) <= set(Vault(folder).openings())
             if submission.entry.kind in ("open", "join"):
@@ -216,7 +216,7 @@ def test_an_invited_player_finds_the_game_and_nobody_else_joins(
     with pytest.raises(IllegalError, match="open only to bob"):
         carol.join(game)
     assert len(alice.service.games[game].lines) == before
-    assert not (carol.folder(game) / "outbox.jsonl").exists()
+    assert not (carol.folder(game) / "outbox.signed").exists()
     bob.join(game)
 
 

@@ -351,7 +351,7 @@ def test_every_refusal_says_what_is_unchanged(alice: LocalPlayer, bob: LocalPlay
     secret = next(action for action in alice.position(game).legal if action[0] == "1")
     alice.move(game, secret)
     bob.position(game)
-    for name in ("log.jsonl", "view.json", "views.signed", "secrets.json", "outbox.jsonl"):
+    for name in ("log.jsonl", "view.json", "views.signed", "secrets.json", "outbox.signed"):
         (alice.folder(game) / name).unlink()
     lies: dict[str, Callable[[dict[str, Any]], None]] = {
         "the opening of your own move at entry 5 is missing": lambda value: value.update(openings=[]),

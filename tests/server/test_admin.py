@@ -21,6 +21,7 @@ from hkoji_server.service.database_check import CheckTally, DatabaseFault
 
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.game import entry_kinds
+from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster
 from tests.support.ledger import Ledger, dumped, lost
@@ -144,6 +145,26 @@ def test_whatever_is_wrong_is_found(data: Path, what: str) -> None:
     assert tally.count > 0
     assert any(reason in fault.reason for fault in tally.faults), tally.faults
     assert {fault.kind for fault in tally.faults} <= {"game", "player", "database"}
+
+
+@pytest.mark.parametrize("by_operator", [True, False])
+def test_a_player_who_was_recovered_with_a_code_is_right(tmp_path: Path, by_operator: bool) -> None:
+    data = tmp_path / "data"
+    with inside(data, seed="recovered") as service:
+        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        game, new = begin(alice, bob), PrivateKey.from_seed(b"n" * 32)
+        if not by_operator:
+            assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
+        code = admin.revoke_keys(data, "alice")
+        assert alice.ask("/v1/players/alice/recovery", alice.recovering(new, code)).status == 200
+        old, alice.key = alice.key, new
+        alice.login()
+        proof = encode_base64(alice.proof(alice.course(game), new, old))
+        assert service.ask("POST", f"/v1/games/{game}/recovery", {"proof": proof}, alice.token).status == 201
+    tally = admin.check(data)
+    assert (tally.games, tally.players, tally.faults) == (1, 2, ())
+    change(data, "UPDATE player SET sig = (SELECT sig FROM player AS p WHERE name = 'bob') WHERE name = 'alice'")
+    assert [fault.name for fault in admin.check(data).faults] == ["alice"]
 
 
 def test_a_page_that_is_broken_is_found(data: Path) -> None:

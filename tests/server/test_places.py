@@ -27,8 +27,8 @@ from tests.support.sockets import WHOLE, connected, everything, healthy
 def test_limits_are_on_unless_they_are_switched_off() -> None:
     given = load()
     assert (given.limit_address, given.limit_player, given.limit_registrations) == (
-        "1200/minute",
-        "600/minute",
+        "6000/minute",
+        "3000/minute",
         "30/hour",
     )
     assert (given.max_address_connections, given.max_address_waiting) == (200, 100)

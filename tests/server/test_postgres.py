@@ -24,7 +24,7 @@ from hkoji_server.settings import load
 from hkoji_server.store import game_lists, player_keys
 from hkoji_server.store.contract import Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.open_store import location_of, verify_opens
+from hkoji_server.store.open_store import location_of, open_store
 from hkoji_server.store.postgres import statements as said
 from hkoji_server.store.postgres import store as module
 from hkoji_server.store.postgres.connections import LostError, PostgresConnections, check_safe
@@ -228,8 +228,13 @@ def test_passwords_are_in_no_error(url: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("HKOJI_DATABASE", url.replace("PASSWORD", "s3cret"))
     settings = load()
     assert "s3cret" not in repr(settings)
+
+    async def work() -> None:
+        async with open_store(location_of(settings)):
+            pass
+
     with pytest.raises(StorageError, match="database") as raised:
-        verify_opens(location_of(settings))
+        asyncio.run(work())
     said: list[str] = []
     error: BaseException | None = raised.value
     while error is not None:

@@ -45,6 +45,7 @@ ELSEWHERE = {
     errors.LaterVersionError,
     errors.NotShownError,
     errors.OtherOriginError,
+    errors.OutputError,
     errors.TrustError,
     errors.AuditError,
     errors.UsageError,

@@ -159,6 +159,25 @@ def test_a_service_without_a_name_has_its_address_or_the_machines(monkeypatch: p
         assert default_origin(listener, "0.0.0.0") == f"http://0.0.0.0:{port}"
 
 
+def test_a_service_says_by_which_address_players_know_it_where_that_is_another_than_its_own(tmp_path: Path) -> None:
+    def told(*options: str) -> tuple[str, str]:
+        with serving(tmp_path / "data", options=options) as service:
+            origin = service.ask("GET", "/v1/service").json["origin"]
+            return service.log.read_text(), f"hkoji register --server {origin}"
+
+    said, register = told("--host", "0.0.0.0", "--workers", "2")
+    assert f"players use: {register}; " in said
+    assert "0.0.0.0" not in register
+    said, register = told()  # the origin of the first start is kept, with its port
+    assert f"players use: {register}; " in said
+    with serving(tmp_path / "other") as service:
+        said = service.log.read_text()
+        port = service.port
+    assert "players use" not in said
+    with serving(tmp_path / "other", port=port, options=("--origin", "https://my.example")) as service:
+        assert "players use: hkoji register --server https://my.example; " in service.log.read_text()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_a_service_starts_and_stops_where_its_log_cannot_be_written(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd, Path("/dev/full").open("w") as full:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -25,6 +26,7 @@ from tests.support.service import Player, begin, serving
 from tests.support.service_in_process import Inside, inside
 
 FEW = Rate(3, 60)
+MANY = Rate(500, 50)  # in blocks of ten
 
 
 class Time:
@@ -76,6 +78,63 @@ class RatesContract:
         clock.now -= 7200
         assert waits(rates, "a") == 0
 
+    def test_all_processes_together_never_exceed_a_large_rate_at_once(self, opened: Open, clock: Time) -> None:
+        each = [opened() for _ in range(3)]
+        admitted = sum(waits(each[n % 3], "a", MANY) == 0 for n in range(600))
+        assert 500 - 2 * (MANY.block - 1) <= admitted <= 500
+        while not waits(each[0], "a", MANY):
+            admitted += 1
+        while not waits(each[1], "a", MANY) or not waits(each[2], "a", MANY):
+            admitted += 1
+        assert admitted == 500  # what one process holds back is not lost
+        clock.now += 50
+        assert waits(each[0], "a", MANY) == 0
+
+    def test_in_any_time_a_large_rate_is_exceeded_by_a_block_of_each_process_at_most(
+        self, opened: Open, clock: Time
+    ) -> None:
+        each, random = [opened() for _ in range(2)], Random(5)
+        admitted: list[float] = []
+        for _ in range(1500):
+            clock.now += random.choice((0, 0, 0, 0, 0.05, 0.3))
+            if not waits(random.choice(each), "a", MANY):
+                admitted.append(clock.now)
+        assert len(admitted) < 1400
+        for first, begin_ in enumerate(admitted):
+            for last in range(first, len(admitted), 50):
+                allowed = MANY.count + (admitted[last] - begin_) * 1e6 / MANY.step + 2 * MANY.block
+                assert last - first + 1 <= allowed
+
+    def test_nobody_is_refused_who_stays_below_a_large_rate_at_several_processes(
+        self, opened: Open, clock: Time
+    ) -> None:
+        each = [opened() for _ in range(3)]
+        for n in range(900):  # 0.9 of the rate
+            assert waits(each[n % 3], "a", MANY) == 0
+            clock.now += 50 / 450
+
+    def test_a_block_is_paid_for_with_one_statement_and_a_refusal_is_remembered(
+        self, opened: Open, clock: Time
+    ) -> None:
+        rates: Any = opened()
+        executed: list[str] = []
+        pay = rates._admit
+
+        def counting(execute: Any, request: Any) -> Any:  # Any: the arguments and the result of `_admit`
+            def counted(statement: str, values: Any) -> Any:
+                executed.append(statement)
+                return execute(statement, values)
+
+            return pay(counted, request)
+
+        with patch.object(rates, "_admit", counting):
+            assert [waits(rates, "a", MANY) for _ in range(500)] == [0] * 500
+            assert len(executed) == 500 // MANY.block
+            assert all(waits(rates, "a", MANY) == pytest.approx(0.1) for _ in range(500))
+            assert len(executed) <= 500 // MANY.block + 3
+            clock.now += 0.1
+            assert waits(rates, "a", MANY) == 0
+
 
 def waits(rates: Rates, name: str, rate: Rate = FEW) -> float:
     return asyncio.run(rates.admit(name, rate))
@@ -113,6 +172,15 @@ class TestSqlite(RatesContract):
         assert waits(rates, "b") == 0
         with closing(sqlite3.connect(tmp_path / "limits")) as database:
             assert database.execute("SELECT name FROM rate").fetchall() == [("b",)]
+
+    def test_what_a_process_remembers_of_a_name_is_forgotten(self, opened: Open, clock: Time) -> None:
+        rates: Any = opened()
+        for number in range(50):
+            assert waits(rates, f"{number}", MANY) == 0
+        clock.now += 61
+        rates._cleaned -= 61
+        assert waits(rates, "b", MANY) == 0
+        assert list(rates._allowances._kept) == ["b"]
 
 
 class TestPostgres(RatesContract):

@@ -274,10 +274,13 @@ class StoreContract(WaitingContract):
         run(store.replace_key(replace(alice, key=two), RetiredKey(one, "alice", AT, False)))
         with pytest.raises(ForbiddenError, match="another key now"):
             run(store.add_token("b", "alice", later, now, one))
+        run(store.add_token("d", "alice", later, now, two))
+        run(store.revoke_key(RetiredKey(one, "alice", AT, True)))  # ends the logins with that key, and no other
+        assert run(store.token("d", now)) == "alice"
         run(store.revoke_key(RetiredKey(two, "alice", AT, True)))
         with pytest.raises(RevokedError):
             run(store.add_token("c", "alice", later, now, two))
-        assert [run(store.token(digest, now)) for digest in "abc"] == [None] * 3
+        assert [run(store.token(digest, now)) for digest in "abcd"] == [None] * 4
 
     # --- games ----------------------------------------------------------------------------------------------------
 

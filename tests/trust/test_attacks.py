@@ -284,10 +284,10 @@ def test_an_old_receipt_for_the_own_move(service: HostileService, alice: LocalPl
     notation = alice.position(game).legal[0]
     with lying(service, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
         alice.move(game, notation)
-    kept = (alice.folder(game) / "outbox.jsonl").read_bytes()
+    kept = (alice.folder(game) / "outbox.signed").read_bytes()
     with lying(service, receipt_of(5, 4)), pytest.raises(errors.TrustError, match="receipt does not hold"):
         alice.move(game, notation)
-    assert (alice.folder(game) / "outbox.jsonl").read_bytes() == kept
+    assert (alice.folder(game) / "outbox.signed").read_bytes() == kept
     assert proven(service, alice, game) == set()
     assert alice.move(game, notation).seq == 5
     assert service.games[game].lines[5].entry == parse_submission(kept.splitlines()[-1]).entry

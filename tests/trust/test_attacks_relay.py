@@ -149,10 +149,10 @@ def test_a_relay_of_a_recovery(service: Service, relay: Relay, alice: Shell, tmp
     alice("register", "--server", service.url)
     code = admin.revoke_keys(service.data, "alice")
     again = Shell(tmp_path / "again")
-    again.fails(8, "recover", "alice", "--server", relay.url, stdin=code)
+    again.fails(8, "recover", "alice", "--yes", "--server", relay.url, stdin=code)
     assert got_nothing(relay)
     assert not (again.home / "config.json").exists()
-    assert again("recover", "alice", "--server", service.url, stdin=code)["name"] == "alice"
+    assert again("recover", "alice", "--yes", "--server", service.url, stdin=code)["name"] == "alice"
 
 
 @attack("such an address as the place to send a signed move to", who=ANYBODY, found=CLIENT, named=ADDRESS)
@@ -210,7 +210,9 @@ def test_another_service_under_a_known_origin(service: Service, alice: Shell, bo
         for confirmed in ((), ("--origin", service.url)):
             assert "pretends to be the other" in alice.fails(8, "register", "--server", other.url, *confirmed)
         with pytest.raises(AssertionError):
-            Shell(tmp_path / "alice")("recover", "alice", "--server", other.url, "--origin", service.url, stdin="code")
+            Shell(tmp_path / "alice")(
+                "recover", "alice", "--yes", "--server", other.url, "--origin", service.url, stdin="code"
+            )
         assert other.ask("GET", "/v1/players/alice").status == 404
     assert alice("show", game)["hand"]
 
@@ -223,7 +225,7 @@ def test_a_relay_while_a_move_waits(service: Service, relay: Relay, alice: Shell
     secret = next(each for each in alice("show", game)["legal"] if each.startswith("1"))
     folder = alice.home / "games" / game
     signed = alice.run("sign", game, secret).stdout
-    (folder / "outbox.jsonl").write_text(signed)
+    (folder / "outbox.signed").write_text(signed)
     (folder / "secrets.json").write_text((folder / "secrets.json").read_text().replace(service.url, relay.url))
     for words in (("show", game), ("move", game, secret), ("wait", game), ("cancel", game)):
         alice.fails(4, *words)

@@ -77,7 +77,7 @@ def test_a_service_with_two_faces(tmp_path: Path) -> None:
             logs = []
             for player, service, name in ((alice, one, "a"), (bob, two, "b")):
                 address.to = service.port
-                seen, _ = player.batch(f"show {game}", f"resign {game}")
+                seen, _ = player.batch(f"show {game}", f"resign {game} --yes")
                 assert seen["seq"] == 6
                 log = tmp_path / f"{name}.jsonl"
                 log.write_text(player("export", game))

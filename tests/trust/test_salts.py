@@ -189,7 +189,7 @@ def test_a_retry_sends_the_stored_bytes_and_draws_nothing(
     with pytest.raises(NetworkError):
         alice.move(game, action)
     setattr(service, when, lambda _method, _path: None)
-    waiting = (alice.folder(game) / "outbox.jsonl").read_bytes().splitlines()[-1]
+    waiting = (alice.folder(game) / "outbox.signed").read_bytes().splitlines()[-1]
     drawn = list(alice.drawn.given)
     service.requests.clear()
     service.bodies.clear()

@@ -64,11 +64,11 @@ def serve(
     ] = None,
     limit_address: Annotated[
         str | None,
-        typer.Option("--limit-address", help="The limit for one address [1200/minute], or off.", show_default=False),
+        typer.Option("--limit-address", help="The limit for one address [6000/minute], or off.", show_default=False),
     ] = None,
     limit_player: Annotated[
         str | None,
-        typer.Option("--limit-player", help="The limit for one player [600/minute], or off.", show_default=False),
+        typer.Option("--limit-player", help="The limit for one player [3000/minute], or off.", show_default=False),
     ] = None,
     request_timeout: Annotated[
         float | None,

@@ -164,6 +164,8 @@ def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:
 
 
 def _fault_of(player: Player) -> str | None:
+    """Returns what is wrong with a player's statement. A registration and a recovery may have the same text."""
+    reason = None
     for parse, namespace in _STATEMENTS:
         try:
             statement = parse(player.text)
@@ -175,6 +177,7 @@ def _fault_of(player: Player) -> str | None:
                 return tell("the statement is about another name or key")
             sshsig.verify(decode_base64(player.sig, "signature"), key, namespace, statement.message, player.name)
         except HkojiError as error:
-            return str(error)
-        return None
-    return tell("the statement cannot be read")
+            reason = reason or str(error)
+        else:
+            return None
+    return reason or tell("the statement cannot be read")

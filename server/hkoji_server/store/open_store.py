@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -52,16 +51,6 @@ async def open_store(location: Location) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
-
-
-def verify_opens(location: Location) -> None:
-    """Opens and closes the store. Raises `StorageError` if it cannot be used."""
-
-    async def work() -> None:
-        async with open_store(location):
-            pass
-
-    asyncio.run(work())
 
 
 def open_rates(location: Location) -> Rates:

@@ -79,7 +79,8 @@ def replace(connection: Connection, player: Player, retired: RetiredKey) -> None
 def revoke(connection: Connection, retired: RetiredKey) -> None:
     """Revokes a key. If it is revoked already, nothing changes.
 
-    In particular, no login ends then: everybody can read the statement of a revocation and send it again.
+    In particular, no login ends then: everybody can read the statement of a revocation and send it again. The logins
+    of an earlier key ended when it was replaced.
     """
     before = _retired(connection, retired.key)
     holder = before.name if before else retired.name if _key_of(connection, retired.name) == retired.key else None
@@ -87,11 +88,11 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
         raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
+        connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
     elif before.revoked:
         return
     else:
         connection.execute(update(RETIRED).where(RETIRED.c.key == retired.key).values(**asdict(retired)))
-    connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
 
 
 def recover(connection: Connection, player: Player, digest: str, now: str) -> None:

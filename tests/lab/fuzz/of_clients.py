@@ -142,7 +142,7 @@ def home_files(data: bytes) -> None:
 def _files(home: Home) -> tuple[Path, ...]:
     game = home.game_folder(GAME)
     names = ("config.json", "pins.json", "tokens.json", "new.json")
-    kept = ("secrets.json", "outbox.jsonl", "view.json", "log.jsonl", "lock")
+    kept = ("secrets.json", "outbox.signed", "view.json", "log.jsonl", "lock")
     return (*(home.path / name for name in names), *(game / name for name in kept))
 
 

@@ -180,7 +180,7 @@ def _command(scene: Scene, viewer: str, name: str, command: str) -> bytes:
     home.update_config(name=eye.me.name, key=eye.me.key.public.text, key_file=home.key_file.name)
     home.set_token(world.service.url, eye.me.token)
     with closing(Client(home)) as client:
-        client.register(world.service.url)
+        client.register(world.service.url, origin=ADDRESS)
     words = [word.replace("GAME", eye.game) for word in command.split()]
     done = subprocess.run(
         [str(HKOJI), *words],

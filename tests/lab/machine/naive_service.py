@@ -79,7 +79,7 @@ class NaiveService:
             case "POST", "login":
                 return self._login(json.loads(body), now, drawn)
             case "GET", "games":
-                return self._page(query, self._listed(query.get("player")))
+                return self._page(query, self._listed(query.get("player")), query.get("player"))
             case "GET", "games", game:
                 return self._spectate(game)
             case "GET", "games", game, "log":
@@ -97,8 +97,8 @@ class NaiveService:
                 return self._offer(json.loads(body)["ruleset"], me, at, drawn)
             case "GET", "me", "games":
                 if query.get("waiting") == "true":
-                    return self._page(query, [game for game in self._listed(None) if game.to_move == me])
-                return self._page(query, self._listed(me))
+                    return self._page(query, [game for game in self._listed(me) if game.to_move == me], me)
+                return self._page(query, self._listed(me), me)
             case "GET", "games", game, "view":
                 return self._view(game, me, int(query.get("after", -1)))
         raise AssertionError(f"the model does not know {method} {address}")
@@ -245,29 +245,44 @@ class NaiveService:
         opened = [game for game in self.games.values() if game.status != "offered"]
         if player is not None:
             opened = [game for game in opened if player in (*game.names, game.invite and game.invite["name"])]
-        return sorted(opened, key=lambda game: (game.created, game.game), reverse=True)
+        opened.sort(key=lambda game: (game.created, game.game), reverse=True)
+        return sorted(opened, key=lambda game: 0 if player is None else _part(game, player))
 
     def waiting_for(self, name: str) -> list[str]:
         """The games whose next entry a player owes."""
-        return [game.game for game in self._listed(None) if game.to_move == name]
+        return [game.game for game in self._listed(name) if game.to_move == name]
 
     def own_games(self, name: str) -> list[str]:
         """The games that a player sits in, or is invited to."""
         return [game.game for game in self._listed(name)]
 
-    def _page(self, query: dict[str, str], found: list[NaiveGame]) -> Expected:
+    def _page(self, query: dict[str, str], found: list[NaiveGame], player: str | None) -> Expected:
         limit = int(query.get("limit", 50))
-        chosen = list(_chosen(query, found))[:limit]
-        cursor = f"{chosen[-1].created}~{chosen[-1].game}" if len(chosen) == limit else None
+        in_parts = player if "prefix" not in query else None
+        chosen = list(_chosen(query, found, in_parts))[:limit]
+        cursor = _cursor(chosen[-1], in_parts) if len(chosen) == limit else None
         return Expected(200, body={"games": [game.summary() for game in chosen], "next": cursor})
 
 
-def _chosen(query: dict[str, str], found: list[NaiveGame]) -> Iterator[NaiveGame]:
-    after = tuple(query["after"].split("~")) if "after" in query else None
+def _part(game: NaiveGame, player: str) -> int:
+    """The part of a player's list in which a game stands: those that go on, invitations, those that are over."""
+    if game.status in ("finished", "cancelled"):
+        return 2
+    return 1 if game.status == "open" and game.names[0] != player else 0
+
+
+def _cursor(game: NaiveGame, player: str | None) -> str:
+    place = f"{game.created}~{game.game}"
+    return place if player is None else f"{place}~{_part(game, player)}"
+
+
+def _chosen(query: dict[str, str], found: list[NaiveGame], player: str | None) -> Iterator[NaiveGame]:
+    created, name, *part = query["after"].split("~") if "after" in query else ("", "")
     for game in found:
         if query.get("status", game.status) != game.status or not game.game.startswith(query.get("prefix", "")):
             continue
-        if after is None or (game.created, game.game) < after:
+        place = (0 if player is None else -_part(game, player), game.created, game.game)
+        if "after" not in query or place < (-int(*part or "0"), created, name):
             yield game
 
 

@@ -216,10 +216,10 @@ class Operations(RuleBasedStateMachine):
         elif seat == 1:
             assert isinstance(result, Position), result
             self.check_position(device, game, result)
-        elif seat == 0:
-            assert type(result) is errors.IllegalError, result
         elif game.stage == "over":
             assert isinstance(result, errors.GameOverError), result
+        elif seat == 0:
+            assert type(result) is errors.IllegalError, result
         elif game.stage != "join":
             assert isinstance(result, errors.ConflictError), result
         else:
@@ -246,7 +246,7 @@ class Operations(RuleBasedStateMachine):
             self.move_in(device, game, pick(sorted(game.moves()), choice))
 
     def move_in(self, device: Device, game: NaiveGame, notation: str) -> None:
-        outbox = device.home.game_folder(game.game) / "outbox.jsonl"
+        outbox = device.home.game_folder(game.game) / "outbox.signed"
         last = outbox.read_bytes().splitlines()[-1] if outbox.exists() else b""
         waited = handmade_entries.entry_of(last) if b'"entry":' in last else None
         result = self.act(device, game, lambda: device.move(game.game, notation))

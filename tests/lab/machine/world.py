@@ -269,7 +269,7 @@ class Wire(Transport):
         game = path.split("/")[3] if path.endswith("/entries") else None
         kept = game is not None and not device.bare
         if game is not None and kept:
-            outbox = device.home.game_folder(game) / "outbox.jsonl"
+            outbox = device.home.game_folder(game) / "outbox.signed"
             assert outbox.read_bytes().endswith(b"\n" + sent + b"\n") or outbox.read_bytes() == sent + b"\n", (
                 "what is sent is on disk before"
             )

@@ -7,10 +7,10 @@ names would lock them in an arbitrary order, and two of those could deadlock.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import time
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from sqlalchemy import URL
@@ -28,7 +28,7 @@ def _named(statement: str) -> bytes:
     return text.replace("%(name)s::bigint", "%(name)s").encode()
 
 
-_ADMIT, _DUE, _FORGET = map(_named, (rates.ADMIT, rates.DUE, rates.FORGET))
+_STATEMENTS: Final = {statement: _named(statement) for statement in (rates.ADMIT, rates.DUE, rates.FORGET)}
 
 
 class PostgresRates(SqlRates):
@@ -45,9 +45,10 @@ class PostgresRates(SqlRates):
         try:
             connection = self._connection = self._connection or self._open()
             for job in batch:
-                job.result = _admit(connection, job.work)
-            if self._is_time_to_clean():
-                connection.execute(_FORGET, {"now": batch[0].work.now})
+                job.result = self._admit(lambda *given: _row(connection, *given), job.work)
+            now = batch[0].work.now
+            if self._is_time_to_clean(now):
+                connection.execute(_STATEMENTS[rates.FORGET], {"now": now})
         except psycopg.Error as error:
             self._drop()
             self._log_failure(error)
@@ -67,9 +68,5 @@ class PostgresRates(SqlRates):
                 connection.close()
 
 
-def _admit(connection: psycopg.Connection, request: RateRequest) -> float:
-    values = request.values
-    if connection.execute(_ADMIT, values).fetchone():
-        return 0.0
-    row = connection.execute(_DUE, values).fetchone()
-    return request.wait(int(row[0])) if row else 0.0
+def _row(connection: psycopg.Connection, statement: str, values: Mapping[str, str | int]) -> Sequence[Any] | None:
+    return connection.execute(_STATEMENTS[statement], values).fetchone()

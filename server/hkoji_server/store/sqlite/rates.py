@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep, time
-from typing import Final
+from typing import Any, Final
 
 from hkoji_server.store.batch_thread import Job
-from hkoji_server.store.rates import ADMIT, DUE, FORGET, TABLE, RateRequest, SqlRates
+from hkoji_server.store.rates import FORGET, TABLE, RateRequest, SqlRates
 
 _BUSY_SECONDS: Final = 2
 _PAUSE: Final = 0.01
@@ -31,9 +31,10 @@ class SqliteRates(SqlRates):
             database = self._database = self._database or self._open()
             database.execute("BEGIN IMMEDIATE")
             for job in batch:
-                job.result = _admit(database, job.work)
-            if self._is_time_to_clean():
-                database.execute(FORGET, {"now": batch[0].work.now})
+                job.result = self._admit(lambda *given: _row(database, *given), job.work)
+            now = batch[0].work.now
+            if self._is_time_to_clean(now):
+                database.execute(FORGET, {"now": now})
             database.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
             self._drop()
@@ -84,8 +85,6 @@ def _open(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _admit(database: sqlite3.Connection, request: RateRequest) -> float:
-    values = request.values
-    if database.execute(ADMIT, values).fetchall():
-        return 0.0
-    return request.wait(int(database.execute(DUE, values).fetchone()[0]))
+def _row(database: sqlite3.Connection, statement: str, values: Mapping[str, str | int]) -> Sequence[Any] | None:
+    rows = database.execute(statement, values).fetchall()
+    return rows[0] if rows else None

@@ -136,7 +136,7 @@ class SqliteWriter:
         """Begins a transaction, when no other process has one.
 
         SQLite would wait itself, 1 ms and then 2, 5, 10 and more. A transaction takes about a millisecond, so it would
-        often sleep while nobody writes: where a sync takes milliseconds, two processes then write 0.6 to 0.9 times as
+        often sleep while nobody writes: where a sync takes milliseconds, two processes then write 0.5 to 0.9 times as
         much, and the longest wait is ten times as long.
         """
         end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
