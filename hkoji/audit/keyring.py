@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from hkoji.audit.checks import verify_expected_key, verify_first_key, verify_key_changer
 from hkoji.game import entry_kinds
-from hkoji.game.course import verify_replaced_key
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name
+from hkoji.game.setup import verify_replaced_key
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell

@@ -19,7 +19,7 @@ from hkoji.client.answers import problem, read_player
 from hkoji.client.home import Home
 from hkoji.client.identity import load
 from hkoji.client.pins import Pins
-from hkoji.client.service import REPLACED
+from hkoji.client.requests import REPLACED
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.client.vault import Vault
 from hkoji.doctor_check import DoctorCheck

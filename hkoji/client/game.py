@@ -1,4 +1,4 @@
-"""One game of one player: fetches and verifies new lines, and sends the player's entries until they have receipts.
+"""One game of one player: looks at it, and makes what the player decides into entries.
 
 docs/spec/log.md, "Client rules". `Client.game` locks the game's folder; every method that sends relies on that.
 """
@@ -11,17 +11,16 @@ from typing import Final, NamedTuple
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame, read_kept
+from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
 from hkoji.client.vault import Vault
-from hkoji.client.verified_log import KnownGame, VerifiedLog, verify_head
+from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
     ConflictError,
     ForbiddenError,
     GameOverError,
     IllegalError,
-    LoginError,
     NetworkError,
-    NotShownError,
     RevokedError,
     StorageError,
     TrustError,
@@ -31,7 +30,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import SERVER_V1
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position, action_of
-from hkoji.game.submission import Submission, draft_entry, draft_move
+from hkoji.game.submission import Submission, draft_move
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import proof_message
@@ -39,9 +38,6 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
 _TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
-_EITHER: Final = tell(
-    "you have already signed another entry with this number; either of them may become part of the log"
-)
 
 
 class MadeMove(NamedTuple):
@@ -72,6 +68,7 @@ class ClientGame:
         self._entropy = entropy
         self._say = say
         self.record: Final = VerifiedLog(vault, service, identity)
+        self._sender: Final = EntrySender(vault, service, identity, self.record, say)
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -105,7 +102,7 @@ class ClientGame:
     def current(self) -> Position:
         """Sends a waiting entry, fetches new lines, reveals the player's entropy if due, and returns the game."""
         try:
-            self._deliver_pending()
+            self._sender.deliver_pending()
         except REFUSALS as error:
             self._say(tell("the service did not accept the entry that waited here: {reason}", reason=error))
         return self._settle()
@@ -132,7 +129,7 @@ class ClientGame:
                 )
             )
             return known.position
-        self._post(course, entry_kinds.Seed(entropy))
+        self._sender.post(course, entry_kinds.Seed(entropy))
         return self._fresh().position
 
     def _bring_key(self, known: KnownGame) -> KnownGame:
@@ -140,7 +137,7 @@ class ClientGame:
         position, course, seat = known.position, known.position.course, known.seat
         if self._identity is None or seat is None or course.actor != seat:
             return known
-        old, new = course.setup.keys[seat], self._my_key()
+        old, new = course.setup.keys[seat], self._sender.my_key()
         if old is None or old == new:
             return known
         here, signed = self._identity.signs_for(old), bool(self.vault.signed(course.seq + 1))
@@ -163,7 +160,7 @@ class ClientGame:
         proof = self._identity.signer_of(new).sign(sshsig.REKEY, message)
         if signs:
             try:
-                self._post(course, Rekey(new, old, proof))
+                self._sender.post(course, Rekey(new, old, proof))
             except ForbiddenError as error:
                 if error.code != RevokedError.code:
                     raise
@@ -175,7 +172,7 @@ class ClientGame:
 
     def _is_revoked(self, key: PublicKey) -> bool:
         """Returns whether the service has revoked an earlier key of the player: then nothing that it signed counts."""
-        found = self.service.player(self._player().name)
+        found = self.service.player(self._sender.player().name)
         return any(each.key == key and each.revoked for each in found.earlier)
 
     def _recover_seat(self, known: KnownGame, proof: bytes) -> None:
@@ -201,26 +198,26 @@ class ClientGame:
 
     def open(self, invite: entry_kinds.Invite | None) -> Position:
         """Opens the offered game, unless it is open already."""
-        self._deliver_pending()
+        self._sender.deliver_pending()
         known = self.record.require()
         if known.position.course.stage is Stage.OPEN:
             refuse_chosen_cards(known.position.course)
             commit = self._commit_entropy(0)
-            self._post(known.position.course, entry_kinds.Open(commit, self._my_key(), invite))
+            self._sender.post(known.position.course, entry_kinds.Open(commit, self._sender.my_key(), invite))
         return self._fresh().position
 
     def join(self) -> Position:
         """Joins the game, unless the player has joined already, and reveals the player's entropy.
 
-        Raises `LoginError` if there is no player here, `ConflictError` if somebody else has joined.
+        Raises `LoginError` if there is no player here, `ConflictError` if somebody else has joined, `GameOverError`.
         """
-        self._player()
-        self._deliver_pending()
+        self._sender.player()
+        self._sender.deliver_pending()
         known = self.record.refresh()
         course = known.position.course
+        if course.finished:
+            raise GameOverError(course.setup.game)
         if known.seat == 0:
-            if course.finished:
-                raise GameOverError(course.setup.game)
             if course.stage is not Stage.JOIN:
                 raise IllegalError(
                     tell("you host this game, and {name} has joined it", name=course.setup.names[1]),
@@ -228,16 +225,14 @@ class ClientGame:
                 )
             raise IllegalError(tell("you host this game; somebody else has to join it"), hint=tell("nothing was sent"))
         if known.seat is None:
-            if course.finished:
-                raise GameOverError(course.setup.game)
             if course.stage is not Stage.JOIN:
                 raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=_TAKEN)
             refuse_chosen_cards(course)
-            invite, me, key = course.setup.invite, self._player(), self._my_key()
+            invite, me, key = course.setup.invite, self._sender.player(), self._sender.my_key()
             if invite is not None and (reason := invite.refusal(me.name, key)):
                 raise IllegalError(reason, hint=_TAKEN)
             commit = self._commit_entropy(1)
-            self._post(course, entry_kinds.Join(commit, key))
+            self._sender.post(course, entry_kinds.Join(commit, key))
         return self._settle()
 
     def move(self, notation: str) -> MadeMove:
@@ -250,7 +245,7 @@ class ClientGame:
         if done is not None:
             return self._made_before(position, done, notation)
         submission = self._make_move(position, notation)
-        self._send(submission)
+        self._sender.send(submission)
         return MadeMove(self._fresh().position, submission.entry.seq)
 
     def resign(self) -> MadeMove:
@@ -289,19 +284,11 @@ class ClientGame:
             except NetworkError as error:
                 self._say(tell("{reason}; using the game as last seen", reason=error))
         submission = self._make_move(position, notation)
-        self._warn(submission)
+        self._sender.warn(submission)
         self.vault.keep_signed(submission)
         return submission
 
     # --- the steps ------------------------------------------------------------------------------------------------
-
-    def _player(self) -> Identity:
-        if self._identity is None:
-            raise LoginError(tell("there is no player here"), hint=tell("make one with `hkoji init NAME`"))
-        return self._identity
-
-    def _my_key(self) -> PublicKey:
-        return self._player().key_at(self.service.url)
 
     def _commit_entropy(self, seat: Seat) -> str:
         from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit
@@ -311,7 +298,7 @@ class ClientGame:
         return entropy_commit(self.vault.game, seat, entropy)
 
     def _leave(self, course: Course, body: entry_kinds.Resign | entry_kinds.Cancel) -> MadeMove:
-        self._post(course, body)
+        self._sender.post(course, body)
         return MadeMove(self._fresh().position, course.seq + 1)
 
     def _make_move(self, position: Position, notation: str) -> Submission:
@@ -319,59 +306,8 @@ class ClientGame:
         action = position.choose(
             notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}"
         )
-        draft = draft_move(course, action, self._entropy, by=self._player().name, at=utc_now())
-        return draft.sign(self._player().signer_of(self._counting_key(course)))
-
-    def _counting_key(self, course: Course) -> PublicKey:
-        """Returns the player's key in a game."""
-        seat = course.setup.seat_of(self._player().name)
-        key = None if seat is None else course.setup.keys[seat]
-        return key or self._my_key()
-
-    def _post(self, course: Course, body: entry_kinds.EntryBody) -> None:
-        player = self._player()
-        draft = draft_entry(course, body, by=player.name, at=utc_now())
-        self._send(draft.sign(player.signer_of(body.newcomer_key() or self._counting_key(course))))
-
-    def _send(self, submission: Submission) -> None:
-        """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""
-        self._warn(submission)
-        self.vault.keep_outbox(submission)
-        self._deliver(submission)
-
-    def _deliver_pending(self) -> None:
-        pending = self.vault.outbox()
-        if pending is not None:
-            self._deliver(pending)
-
-    def _deliver(self, submission: Submission) -> None:
-        """Sends the stored bytes. A refusal empties the outbox, but the entry is remembered: its signature exists."""
-        try:
-            lines = self.service.submit(submission)
-        except REFUSALS as error:
-            if isinstance(error, ConflictError):
-                verify_head(self.lines(), error.seq, error.head)
-            self.vault.keep_signed(submission)
-            self.vault.clear_outbox(durable=True)
-            raise
-        known = self.record.known()
-        kept = known.lines if known else ()
-        with self.record.refusals.kept_if_refused(kept, lines):
-            self.service.verify_submitted(submission, lines)
-        last = kept[-1].entry.seq if kept else -1
-        new = tuple(line for line in lines if line.entry.seq > last)
-        try:
-            self.record.accept(known, new, None, submission)
-            self.vault.confirm()
-        except TrustError as error:
-            # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
-            # there again.
-            if not isinstance(error, NotShownError):
-                self.record.refusals.keep(error, kept, lines)
-                self._say(tell("warning: {reason}", reason=error))
-                self._say(error.hint)
-            self.record.refresh(new)
-        self.vault.clear_outbox()
+        draft = draft_move(course, action, self._entropy, by=self._sender.player().name, at=utc_now())
+        return draft.sign(self._sender.player().signer_of(self._sender.counting_key(course)))
 
     def _fresh(self) -> KnownGame:
         """Returns the known game, with a new view if this player may have been dealt cards since the last one."""
@@ -402,11 +338,6 @@ class ClientGame:
             head=position.course.head,
             hint=tell("your earlier move {made} has arrived as entry {seq}; nothing else was sent", made=made, seq=seq),
         )
-
-    def _warn(self, submission: Submission) -> None:
-        signed = self.vault.signed(submission.entry.seq)
-        if any(text != submission.entry.text for text in signed):
-            self._say(tell("warning: {reason}", reason=_EITHER))
 
 
 def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:

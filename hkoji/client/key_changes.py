@@ -16,7 +16,8 @@ from hkoji.client.files import locked
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, make_key
 from hkoji.client.pins import registered
-from hkoji.client.service import REPLACED, Service, unregistered, utc_now
+from hkoji.client.requests import REPLACED, unregistered
+from hkoji.client.service import Service, utc_now
 from hkoji.errors import ExistsError, ForbiddenError, HkojiError, UsageError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import PublicKey

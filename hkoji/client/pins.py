@@ -14,7 +14,7 @@ from hkoji.client.files import intact, locked, read_json, text_or_none, write_js
 from hkoji.client.home import Home
 from hkoji.client.transport import same_address
 from hkoji.errors import OtherOriginError, TrustError
-from hkoji.game.course import Setup
+from hkoji.game.setup import Setup
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import NewKey
 from hkoji.messages.text import tell

@@ -1,49 +1,40 @@
-"""One service, for one player: its endpoints, its pinned key, and a login when one is needed.
+"""One service, for one player: its endpoints and its pinned key.
 
-docs/spec/http.md; docs/spec/log.md, "Client rules". A login signs only a login statement, and only for the origin at
-which the player has registered. That origin is the address in use, unless the user has confirmed another one for it. So
-nobody can obtain a signature on another text, or a login for another service.
+docs/spec/http.md; docs/spec/log.md, "Client rules".
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Generator, Mapping
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from hkoji.client.answers import (
     LONGEST_LIST,
     LONGEST_PAGE,
     LONGEST_VIEW,
-    SHORT_ANSWER,
     PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
-    problem,
-    read_challenge,
     read_description,
     read_lines,
     read_player,
     read_summary,
     read_text,
-    read_token,
     read_view_answer,
     understood,
 )
-from hkoji.client.events import ServerSentEvent, read_events
+from hkoji.client.events import ServerSentEvent
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
-from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport, same_bytes
+from hkoji.client.requests import REPLACED, ServiceRequests, unregistered
+from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
-    ForbiddenError,
     HkojiError,
-    LoginError,
-    NotFoundError,
     ServiceError,
     TrustError,
 )
@@ -55,27 +46,7 @@ from hkoji.log.statement import NewKey, parse_new_key
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
-_T = TypeVar("_T")
-
-_GRACE: Final = 10.0
-_SILENCE: Final = 45.0
-"""A stream of events without a byte for so many seconds is broken: a service sends something every 15."""
 _PAGE: Final = "200"
-_TRIES: Final = 3
-_LONGEST_WAIT: Final = 60
-"""How often, and for how many seconds in all, the client waits for a service that asks for it."""
-
-
-REPLACED: Final = tell(
-    "if you have changed or recovered your key on another machine, copy its key file from there, and take it up with "
-    "`hkoji rekey --key FILE`; if you have not, somebody else has: ask the operator"
-)
-"""The hint for a player whose key is no longer that of their name."""
-
-
-def unregistered(url: str) -> LoginError:
-    """Returns the error for a service at which the player has to register first."""
-    return LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
 
 
 def utc_now() -> str:
@@ -100,12 +71,9 @@ class Service:
         self.url: Final = transport.url
         self.pins: Final = Pins(home, self.url, say)
         self.known_keys: Final = KnownKeys(self.pins, self._successors, say)
+        self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause)
         self._transport: Final = transport
-        self._home: Final = home
         self._identity = identity
-        self._say = say
-        self._pause = pause
-        self._token: str | None = None
         self._views: Final[dict[str, tuple[bytes, ViewAnswer]]] = {}
         """The last view of each game, and the bytes that it was read from."""
         if transport.exposed:
@@ -122,7 +90,7 @@ class Service:
 
     def describe(self) -> ServiceDescription:
         """Returns the service's description."""
-        return read_description(self._request("GET", "/v1/service"))
+        return read_description(self.requests.send("GET", "/v1/service"))
 
     def meet(self, origin: str | None = None) -> ServiceDescription:
         """Returns the service's description if it may be used at this address. Pins nothing.
@@ -153,7 +121,7 @@ class Service:
         request = {"text": statement.text, "sig": encode_base64(sig)}
         try:
             request = request if code is None else {**request, "code": code}
-            self._request("POST", "/v1/players", request, most=LONGEST_PAGE)
+            self.requests.send("POST", "/v1/players", request, most=LONGEST_PAGE)
         except HkojiError as error:
             if error.code == ExistsError.code and self.pins.origin is not None:  # the name has another key by now
                 error.hint = REPLACED
@@ -165,31 +133,31 @@ class Service:
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
         """Gives a player a new key, for which the old one has signed."""
         with same_bytes():
-            self._request(
+            self.requests.send(
                 "POST", f"/v1/players/{name}/key", {"text": text, "sig": sig, "old_sig": old_sig}, most=LONGEST_PAGE
             )
 
     def revoke(self, name: str, text: str, sig: str) -> None:
         """Revokes a player's key."""
-        self._request("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig}, most=LONGEST_PAGE)
+        self.requests.send("POST", f"/v1/players/{name}/revocation", {"text": text, "sig": sig}, most=LONGEST_PAGE)
 
     def recover(self, name: str, text: str, sig: str, code: str) -> PlayerAnswer:
         """Gives a new key to a player whose key is revoked."""
         value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
         with same_bytes():
-            return read_player(self._request("POST", path, value, most=LONGEST_PAGE))
+            return read_player(self.requests.send("POST", path, value, most=LONGEST_PAGE))
 
     def is_registered(self, name: str) -> bool:
         """Returns whether a player has that name here. A service that does not answer the question may have one."""
         try:
-            self._request("GET", f"/v1/players/{name}", most=LONGEST_PAGE)
+            self.requests.send("GET", f"/v1/players/{name}", most=LONGEST_PAGE)
         except ServiceError as error:
             return error.status != 404
         return True
 
     def player(self, name: str) -> PlayerAnswer:
         """Returns a player's keys, as the service reports them."""
-        return read_player(self._request("GET", f"/v1/players/{name}", most=LONGEST_PAGE))
+        return read_player(self.requests.send("GET", f"/v1/players/{name}", most=LONGEST_PAGE))
 
     def _successors(self, name: str) -> tuple[NewKey, ...]:
         """Returns the changes of a player's key that both keys have signed; none without an answer."""
@@ -218,7 +186,7 @@ class Service:
 
     def own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
         """Returns the player's games that match."""
-        return self._with_login(lambda token: self._list("/v1/me/games", filters, token))
+        return self.requests.with_login(lambda token: self._list("/v1/me/games", filters, token))
 
     def _list(
         self, path: str, filters: Mapping[str, str | None], token: str | None = None
@@ -234,7 +202,7 @@ class Service:
         size = 0
         while True:
             query = urlencode({**chosen, "limit": _PAGE, **({"after": after} if after else {})})
-            answer = self._request("GET", f"{path}?{query}", token=token, most=LONGEST_PAGE)
+            answer = self.requests.send("GET", f"{path}?{query}", token=token, most=LONGEST_PAGE)
             with understood(answer):
                 page = answer.json()
                 found.extend(read_summary(value) for value in page["games"])
@@ -248,7 +216,7 @@ class Service:
     def offer(self, ruleset: Ruleset) -> Line:
         """Asks for a new game. Returns its first line."""
         value = {"ruleset": dict(ruleset.to_json())}
-        answer = self._with_login(lambda token: self._request("POST", "/v1/offers", value, token))
+        answer = self.requests.with_login(lambda token: self.requests.send("POST", "/v1/offers", value, token))
         with understood(answer):
             return read_line(answer.json()["line"])
 
@@ -256,17 +224,19 @@ class Service:
         """Returns the public log's lines after an entry. The service may wait up to `wait` seconds for one."""
         path = f"/v1/games/{game}/log?after={after}"
         if wait:
-            answer = self._waited(f"{path}&wait={wait}", wait)
-            self._check(answer, game)
+            answer = self.requests.waited(f"{path}&wait={wait}", wait)
+            self.requests.check(answer, game)
         else:
-            answer = self._request("GET", path, game=game, most=MOST_BYTES)
+            answer = self.requests.send("GET", path, game=game, most=MOST_BYTES)
         with understood(answer):
             return parse_log(answer.body)
 
     def view(self, game: str, after: int) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry."""
         path = f"/v1/games/{game}/view?after={after}"
-        answer = self._with_login(lambda token: self._request("GET", path, token=token, game=game, most=LONGEST_VIEW))
+        answer = self.requests.with_login(
+            lambda token: self.requests.send("GET", path, token=token, game=game, most=LONGEST_VIEW)
+        )
         body, shown = self._views.get(game, (None, None))
         if shown is None or body != answer.body:
             shown = read_view_answer(answer)
@@ -275,22 +245,14 @@ class Service:
 
     def game_events(self, game: str, after: int) -> Generator[ServerSentEvent | None, None, None]:
         """Yields a game's entries after `after`, as they come. Raises `NotFoundError` if the service has no events."""
-        answer, lines = self._transport.follow(f"/v1/games/{game}/events?after={after}", None, None, _SILENCE)
-        self._check(answer, game)
-        return read_events(lines)
+        return self.requests.follow(f"/v1/games/{game}/events?after={after}", game=game)
 
     def own_events(self, place: str | None) -> Generator[ServerSentEvent | None, None, None]:
         """Yields the entries of all own games as they come, from now on or after `place`.
 
         Raises `ServiceError` if the service has no events.
         """
-
-        def follow(token: str) -> Generator[ServerSentEvent | None, None, None]:
-            answer, lines = self._transport.follow("/v1/events", token, place, _SILENCE)
-            self._check(answer, "")
-            return read_events(lines)
-
-        return self._with_login(follow)
+        return self.requests.with_login(lambda token: self.requests.follow("/v1/events", token, place))
 
     # --- entries --------------------------------------------------------------------------------------------------
 
@@ -306,14 +268,16 @@ class Service:
         body = format_submission(submission).encode()
         path = f"/v1/games/{game}/entries"
         with same_bytes():
-            answer = self._request("POST", path, game=game, body=body, most=LONGEST_VIEW)
+            answer = self.requests.send("POST", path, game=game, body=body, most=LONGEST_VIEW)
         return read_lines(answer)
 
     def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
         """Asks to replace a revoked key of the player by the new one. Returns the line that this has added."""
         value, path = {"proof": encode_base64(proof)}, f"/v1/games/{game}/recovery"
         return read_lines(
-            self._with_login(lambda token: self._request("POST", path, value, token, game=game, most=LONGEST_VIEW))
+            self.requests.with_login(
+                lambda token: self.requests.send("POST", path, value, token, game=game, most=LONGEST_VIEW)
+            )
         )
 
     def verify_submitted(self, submission: Submission, lines: tuple[Line, ...]) -> None:
@@ -332,98 +296,3 @@ class Service:
             raise TrustError(
                 tell("the service's receipt does not hold: {reason}", reason=error), hint=tell("the entry is kept")
             ) from error
-
-    # --- requests -------------------------------------------------------------------------------------------------
-
-    def _with_login(self, call: Callable[[str], _T]) -> _T:
-        """Calls with the kept token; logs in by signature when there is none or it has expired."""
-        token = self._token or (self._home.token(self.url) if self.pins.origin else None)
-        if token is not None:
-            try:
-                answer = call(token)
-            except LoginError:
-                pass
-            else:
-                self._token = token
-                return answer
-        return call(self._login())
-
-    def _login(self) -> str:
-        from hkoji.log import sshsig
-
-        identity, origin = self._identity(), self.pins.origin
-        if origin is None:
-            raise unregistered(self.url)
-        statement = read_challenge(self._request("POST", "/v1/login/challenge"))
-        if statement.origin != origin:
-            raise TrustError(
-                tell(
-                    "the service asks you to sign a login for {origin}, but you registered at {known}",
-                    origin=statement.origin,
-                    known=origin,
-                ),
-                hint=tell(
-                    "nothing was signed; if its address has changed: hkoji register --server {url}", url=self.url
-                ),
-            )
-        sig = identity.signer_of(identity.key_at(self.url)).sign(sshsig.LOGIN, statement.message)
-        try:
-            value = {"name": identity.name, "text": statement.text, "sig": encode_base64(sig)}
-            self._token = read_token(self._request("POST", "/v1/login", value))
-        except ForbiddenError as error:
-            if identity.next is None:
-                error.hint = error.hint or REPLACED
-                raise
-            raise LoginError(
-                tell("your change of key is not finished yet: {reason}", reason=error),
-                hint=tell("finish it with `hkoji rekey`"),
-            ) from error
-        self._home.set_token(self.url, self._token)
-        return self._token
-
-    def _request(
-        self,
-        method: str,
-        path: str,
-        value: Any = None,  # Any: JSON
-        token: str | None = None,
-        *,
-        game: str = "",
-        body: bytes | None = None,
-        most: int = SHORT_ANSWER,
-    ) -> HttpAnswer:
-        if method == "POST" and body is None:
-            body = b"" if value is None else json.dumps(value).encode()
-        self._transport.most = most
-        answer = self._patiently(method, path, body, token)
-        self._check(answer, game)
-        return answer
-
-    def _check(self, answer: HttpAnswer, game: str) -> None:
-        """Raises the error that a refusal stands for."""
-        if answer.status in (200, 201):
-            return
-        if answer.status == 404 and game:
-            raise NotFoundError(tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`"))
-        raise problem(answer)
-
-    def _waited(self, path: str, wait: int) -> HttpAnswer:
-        """Returns an answer that the service may delay, or its refusal, which the caller handles."""
-        self._transport.patience, self._transport.most = wait + _GRACE, MOST_BYTES
-        try:
-            return self._transport.request("GET", path)
-        finally:
-            self._transport.patience = TIMEOUT
-
-    def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
-        """Returns the answer; if the service asks to wait, waits and asks again. Every request may be repeated."""
-        left = _LONGEST_WAIT
-        for _ in range(_TRIES):
-            answer = self._transport.request(method, path, body, token)
-            wait = answer.retry_after
-            if answer.status not in (429, 503) or wait is None or wait > left:
-                return answer
-            self._say(tell("the service asks hkoji to wait; trying again in {seconds} s", seconds=wait))
-            self._pause(wait)
-            left -= wait
-        return self._transport.request(method, path, body, token)

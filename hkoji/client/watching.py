@@ -163,10 +163,10 @@ def wait(client: Client, game: str, timeout: float | None = None) -> Position:
 def watch_game(client: Client, game: str, after: int | None = None) -> Generator[WatchedEntry, None, None]:
     """Yields each entry of a game until it is over, from now on or after an entry.
 
-    Goes on when the service cannot be reached, and asks again.
+    Of a game that is over, it yields the `end` again. Goes on when the service cannot be reached, and asks again.
     """
     position = _position(client, game)
-    told = position.course.seq if after is None else after
+    told = _now(position) if after is None else after
     if told > position.course.seq:
         raise UsageError(
             tell("game {game} has no entry {seq} yet", game=game[:8], seq=told),
@@ -219,6 +219,13 @@ def watch_all(client: Client) -> Generator[WatchedEntry, None, None]:
                 able = False
             else:
                 link.lost(error)
+
+
+def _now(position: Position) -> int:
+    """Returns the number of the last entry; if the game is over, of the one before its `end`."""
+    if not position.over:
+        return position.course.seq
+    return next(seq for seq, step in enumerate(position.replay.steps) if step.course.finished) - 1
 
 
 def _since(position: Position, told: int) -> Iterator[WatchedEntry]:

@@ -434,6 +434,8 @@ def test_the_host_cannot_join_and_is_told_why(alice: Shell, bob: Shell) -> None:
     assert alice("resign", game, "--yes").code == 0
     over = alice("join", game)
     assert (over.code, "is over" in over.err, "somebody else" in over.err) == (Exit.TURN, True, False)
+    again = bob("join", game)
+    assert (again.code, again.out, "is over" in again.err) == (Exit.TURN, "", True)
 
 
 def test_the_example_of_a_batch_can_be_copied(alice: Shell) -> None:

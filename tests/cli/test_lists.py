@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.cli import terminal
 from hkoji.cli.games.lists import STATUS
 from hkoji.cli.games.watch import happened_json
 from hkoji.client.transport import HttpAnswer
@@ -75,6 +76,31 @@ def test_lists_and_audits_say_who_has_won_and_by_what(
     by_name = {"en": english.replace("you win", "alice wins"), "it": italian.replace("vinci tu", "vince alice")}
     for language, said in by_name.items():
         assert re.search(rf"^9 \w+ +{said}$", alice("audit", str(file), "--lang", language).out, re.MULTILINE)
+
+
+def test_to_watch_a_game_that_is_over_says_who_has_won(alice: Shell, bob: Shell) -> None:
+    game = str(alice("new", "--json").json["game"])
+    assert bob("join", game).code == 0
+    assert bob("resign", game, "--yes").code == 0
+    for shell in (alice, bob):
+        (line,) = shell("watch", game).out.splitlines()
+        assert line.endswith("  the game is over: alice wins by resignation")
+    assert alice("watch", game, "--json").json["result"] == {"reason": "resign", "winner": 0}
+
+
+def test_a_list_fits_a_narrow_terminal(service: MemoryService, alice: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ended(SHORT, Outcome("limit", None))
+    add(service, table)
+    wide = alice("games").out
+    for width in (30, 80, 200):
+        monkeypatch.setattr(terminal, "width", lambda width=width: width)
+        shown = alice("games").out
+        if width == 200:
+            assert shown == wide
+        else:
+            assert shown.startswith(f"{table.game[:8]}\n  ruleset hanamikoji, ")
+            assert " ".join(shown.split()).endswith("result a shared win, at the round limit")
+            assert max(map(len, shown.splitlines())) <= width
 
 
 def test_a_cancelled_game_is_not_a_finished_one(alice: Shell) -> None:
@@ -192,7 +218,7 @@ def test_nobody_can_be_invited_who_is_not_registered(service: MemoryService, ali
     done = alice("new", "--invite", "nobody")
     assert (done.code, done.out) == (2, "")
     assert "no player 'nobody'" in done.err
-    assert f"no game was opened; nobody has to register first, with `hkoji register --server {URL}`" in done.err
+    assert f"no game was opened; the player has to register first, with `hkoji register --server {URL}`" in done.err
     assert not service.games
     assert not [path for method, path in service.requests if method == "POST" and path == "/v1/offers"]
     assert alice("new", "--invite", "nobody", "--lang", "it").err.count("nessuna partita è stata aperta") == 1

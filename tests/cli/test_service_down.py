@@ -62,7 +62,7 @@ def test_a_game_is_shown_as_it_is_kept(alice: Shell, game: str, down: Callable[[
     assert shown.out == board.out
     assert "cannot reach" in shown.err
     assert "2023-11-14T22:13:20Z" in shown.err  # when the service last answered
-    assert f"on record since {AT}" in shown.err
+    assert f"recorded at {AT}" in shown.err
     assert SAME_BYTES not in shown.err
     told = alice("show", game, "--json")
     assert told.code == 7

@@ -20,7 +20,7 @@ from tests.support.memory_service import LocalPlayer, MemoryService, begin, play
 MIB = 2**20
 REQUESTS = {
     "description": ("service.describe()", answers.SHORT_ANSWER),
-    "challenge": ("service._login()", answers.SHORT_ANSWER),
+    "challenge": ("service.requests.login()", answers.SHORT_ANSWER),
     "keys": ("service.player('bob')", answers.LONGEST_PAGE),
     "list": ("service.list_games()", answers.LONGEST_PAGE),
     "offer": ("service.offer(Hanamikoji())", answers.SHORT_ANSWER),
@@ -47,7 +47,7 @@ def peak():
 
 service = without_player(Transport(sys.argv[1]))
 service.pins._kept = {"origin": sys.argv[1]}
-service._identity = lambda: Identity("me", OwnKey(PrivateKey.from_seed(bytes(32)).public, Path("/nowhere")))
+service.requests._identity = lambda: Identity("me", OwnKey(PrivateKey.from_seed(bytes(32)).public, Path("/nowhere")))
 service.pins._kept = {"origin": service.url}
 before = peak()
 try:

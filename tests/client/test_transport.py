@@ -267,7 +267,7 @@ def test_a_service_that_asks_to_wait_a_little_is_waited_for_and_told_the_same_by
     paused: list[float] = []
     with listening([busy("7", status), busy("50", status), OK]) as (url, got):
         service = without_player(Transport(url), said.append, paused.append)
-        assert service._request("POST", "/x", body=b"{}").body == b"{}"
+        assert service.requests.send("POST", "/x", body=b"{}").body == b"{}"
         service.close()
     assert paused == [7, 50]
     assert said == [f"the service asks hkoji to wait; trying again in {seconds} s" for seconds in (7, 50)]
@@ -284,7 +284,7 @@ def test_it_is_not_waited_for_longer_than_a_minute_nor_more_than_three_times(
     with listening([busy(wait) for wait in waits]) as (url, got):
         service = without_player(Transport(url), pause=slept.append)
         with pytest.raises(TooManyError, match="too many requests") as raised:
-            service._request("GET", "/x")
+            service.requests.send("GET", "/x")
         service.close()
     assert raised.value.retry_after == 7
     assert raised.value.hint == "try again in 7 s"

@@ -38,7 +38,7 @@ def without_player(
         return load(home)
 
     service = Service(home, transport, nobody, say, pause)
-    service._token = "token"
+    service.requests.token = "token"
     return service
 
 

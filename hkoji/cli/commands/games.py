@@ -167,7 +167,7 @@ def watch(
 ) -> None:
     """Print the entries of a game as they arrive.
 
-    It ends when the game is over; with --all it runs until you interrupt it.
+    It ends when the game is over, and then says who has won. With --all it runs until you interrupt it.
     """
     from hkoji.cli.games.watch import watch
 

@@ -107,10 +107,19 @@ def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], em
             rows = [row[:-1] for row in rows]
         widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
         lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        room = out.style.width
+        if room is not None and max(map(len, lines)) > room:
+            return "\n".join(_paragraph(rows[0], row) for row in rows[1:])
         lines[0] = out.style.paint(lines[0], "dim")
         return "\n".join(lines)
 
     out.result(games, text)
+
+
+def _paragraph(titles: tuple[str, ...], row: tuple[str, ...]) -> str:
+    """Returns a game for a terminal that is too narrow for the table."""
+    told = ", ".join(f"{title} {cell}" for title, cell in zip(titles[1:], row[1:], strict=True) if cell)
+    return f"{row[0]}\n  {told}"
 
 
 def _result(game: dict[str, Any], me: str) -> str:  # Any: JSON

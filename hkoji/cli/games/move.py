@@ -103,7 +103,7 @@ def submit(client: Client, out: CommandOutput, file: str, server: str | None, or
     out.result(
         value,
         lambda: _(
-            "Entry {seq} of game {game} is on record since {time}.",
+            "Entry {seq} of game {game} was recorded at {time}.",
             seq=entry.seq,
             game=entry.game[:8],
             time=receipt.receipt.at,

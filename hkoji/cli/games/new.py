@@ -27,8 +27,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
             tell("player"),
             invite,
             hint=tell(
-                "no game was opened; {name} has to register first, with `hkoji register --server {server}`",
-                name=invite,
+                "no game was opened; the player has to register first, with `hkoji register --server {server}`",
                 server=client.server,
             ),
         )

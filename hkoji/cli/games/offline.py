@@ -70,7 +70,7 @@ def _say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
         out.say(
             tell(
                 "This is kept here and verified. The service last answered about it at {as_of}; its last entry, {seq}, "
-                "is on record since {recorded}.",
+                "was recorded at {recorded}.",
                 as_of=times[0],
                 seq=kept[0].position.course.seq,
                 recorded=kept[0].recorded,

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.errors import NotUnderstoodError
-from hkoji.game.course import Author, EntryBody, Invite
+from hkoji.game.course import Author, EntryBody
 from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Timeout, Unseal
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke
 from hkoji.game.entry_kinds.play import Move, RevealBody
 from hkoji.game.entry_kinds.setting_up import ChanceBody, Join, Offer, Open, Seed, begin
+from hkoji.game.setup import Invite
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from hkoji.errors import IllegalError, MalformedError, WeakKeyError
-from hkoji.game.course import Applied, Author, Course, EntryBody, Replaced
+from hkoji.game.course import Applied, Author, Course, EntryBody
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, is_origin
 from hkoji.log.entry import Entry, exactly, is_name, is_time, read_fields, read_key

@@ -11,9 +11,10 @@ from typing import ClassVar, NamedTuple
 
 from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.commitments import verify_entropy
-from hkoji.game.course import Applied, Author, Course, EntryBody, Invite, Setup, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.dealer import Terms, parse_terms
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.setup import Invite, Setup
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, exactly, is_name, read_fields, read_hex, read_key, verify_start
 from hkoji.log.public_key import PublicKey

@@ -1,0 +1,96 @@
+"""The setup of a game: its players, their keys, and all that is fixed before the first card."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hkoji.errors import ForbiddenError, IllegalError
+from hkoji.game.dealer import Dealer, Terms
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
+
+
+class Invite(NamedTuple):
+    """The only player who may join: a name, and the key that the player must have if one is given."""
+
+    name: str
+    key: PublicKey | None = None
+
+    def refusal(self, name: str, key: PublicKey) -> str | None:
+        """Returns why a player with that name and key may not join; None if the player is the invited one."""
+        if name == self.name and self.key in (None, key):
+            return None
+        return tell("the game is open only to {name}", name=self.name)
+
+
+class Replaced(NamedTuple):
+    """A change of a seat's key. `old` was the key up to and including entry `seq`, which replaced it.
+
+    If `vouched`, only the service says that the new key is the player's.
+    """
+
+    seq: int
+    seat: Seat
+    old: PublicKey
+    vouched: bool
+
+
+class Setup(NamedTuple):
+    """The players and all that is fixed before the first card. Pairs are by seat; None until the log has the value."""
+
+    game: str
+    ruleset: Ruleset
+    terms: Terms
+    server_key: PublicKey
+    names: tuple[str | None, str | None] = (None, None)
+    keys: tuple[PublicKey | None, PublicKey | None] = (None, None)
+    """The keys that are valid for the next entry."""
+    invite: Invite | None = None
+    entropy_commits: tuple[str | None, str | None] = (None, None)
+    entropy: tuple[str | None, str | None] = (None, None)
+    replaced: tuple[Replaced, ...] = ()
+    """The keys that were valid before, in order."""
+
+    def dealer(self, seed: str | None) -> Dealer | None:
+        """Returns the dealer, or None until the seed and all of its other inputs are known."""
+        return None if seed is None else self.terms.dealer(self.game, self.ruleset, seed, self.entropy)
+
+    def seat_of(self, name: str) -> Seat | None:
+        """Returns the seat of the player with that name; None if there is none."""
+        return self.names.index(name) if name in self.names else None
+
+    def require_seat(self, name: str, *, hint: str = "") -> Seat:
+        """Returns the seat of the player with that name. Raises `ForbiddenError` if there is none."""
+        seat = self.seat_of(name)
+        if seat is None:
+            raise ForbiddenError(tell("{by} does not play in game {game}", by=name, game=self.game[:8]), hint=hint)
+        return seat
+
+    def key_at(self, seat: Seat, seq: int) -> PublicKey | None:
+        """Returns the key that must have signed the seat's entry `seq`."""
+        for each in self.replaced:
+            if each.seat == seat and seq <= each.seq:
+                return each.old
+        return self.keys[seat]
+
+    def all_keys(self, seat: Seat) -> tuple[PublicKey, ...]:
+        """Returns all keys that a seat has had, in order; the last one is valid now."""
+        now = self.keys[seat]
+        return (*(each.old for each in self.replaced if each.seat == seat), *((now,) if now else ()))
+
+    def change_key(self, replaced: Replaced, key: PublicKey) -> Setup:
+        """Returns this setup with `key` in place of a seat's old key. Raises `IllegalError`."""
+        seat = replaced.seat
+        verify_replaced_key(self.names[seat] or "", replaced.old, self.keys[seat])
+        if key in (self.server_key, *self.all_keys(0), *self.all_keys(1)):
+            raise IllegalError(tell("the new key is, or was, a key of this game already"))
+        keys = (key, self.keys[1]) if seat == 0 else (self.keys[0], key)
+        return self._replace(keys=keys, replaced=(*self.replaced, replaced))
+
+
+def verify_replaced_key(name: str, old: PublicKey, counting: PublicKey | None) -> None:
+    """Checks that a change of keys names the key that has been valid for `name` so far. Raises `IllegalError`."""
+    if old != counting:
+        raise IllegalError(tell("the key that it replaces is not the key of {name}", name=name))
