@@ -111,7 +111,7 @@ def test_an_answer_longer_than_any_true_one_is_refused_before_it_is_parsed(what:
     with lying(max(31 * MIB, most + MIB)) as url:
         error, grown = asked(url, request)
     assert error == "TooLargeError"
-    assert grown < 2 * most + 8 * MIB
+    assert grown < 2 * most + 12 * MIB
 
 
 @pytest.mark.parametrize("what", ["view", "list", "log"])

@@ -16,7 +16,7 @@ from hkoji_server.service.players import Players
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
-from hkoji.client.game import ClientGame
+from hkoji.client.sending import EntrySender
 from hkoji.client.vault import Vault
 from hkoji.game import course, entry_kinds
 from hkoji.game.course import Course
@@ -173,9 +173,9 @@ def _signed_anew() -> Any:
     """A submission without an answer is forgotten, and the command signs another entry."""
 
     def deliver(self: Any) -> None:
-        self.vault.clear_outbox()
+        self._vault.clear_outbox()
 
-    return patch.object(ClientGame, "_deliver_pending", deliver)
+    return patch.object(EntrySender, "deliver_pending", deliver)
 
 
 def _sent_before_kept() -> Any:
