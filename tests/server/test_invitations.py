@@ -12,7 +12,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.followers import MOST_GAMES, MOST_INVITATIONS, PlayerFollower
+from hkoji_server.service import followers
+from hkoji_server.service.followers import PlayerFollower
 from hkoji_server.service.waiting_hub import Pace, WaitingHub
 from hkoji_server.store.contract import MOST_INVITATIONS as MOST_OF_ONE_HOST
 from hkoji_server.store.contract import MOST_OPEN
@@ -170,8 +171,15 @@ def test_a_client_says_what_to_do_and_opens_the_game_later(tmp_path: Path) -> No
 # --- in one process, with more games than a stream follows --------------------------------------------------------
 
 
-def test_a_full_stream_makes_room_for_new_games() -> None:
+def test_a_full_stream_makes_room_for_new_games(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hints of invitations and of games that are over leave room soon, whatever their number."""
+    most, invitations = 50, 10  # fewer than in a service, so that the stream is soon full
+    for name, value in (
+        ("MOST_GAMES", most),
+        ("MOST_INVITATIONS", invitations),
+        ("_MOST_SEEN", most + 2 * invitations),
+    ):
+        monkeypatch.setattr(followers, name, value)
     room = Room(random.Random(1))
 
     async def work() -> Ear:
@@ -183,13 +191,13 @@ def test_a_full_stream_makes_room_for_new_games() -> None:
         await until(lambda: hub.waiting == 1)
         (follower,) = hub._players["alice"]
         assert isinstance(follower, PlayerFollower)
-        for number in range(2 * (MOST_GAMES + MOST_INVITATIONS)):
+        for number in range(4 * (most + invitations)):
             game = f"{number:08x}" + "ff" * 12
             room.invitations.add(game)
             room.write(game, "alice")
             if number % 2:
                 room.write(game, "alice", end=True)
-            if number % 50 == 0:
+            if number % 5 == 0:
                 await asyncio.sleep(0.02)
         room.write(new, "alice")
         room.write(old, "alice")
@@ -198,7 +206,7 @@ def test_a_full_stream_makes_room_for_new_games() -> None:
         expected = {old: 1, new: 0, last: 0}
         await until(lambda: expected.items() <= follower.seen.items())
         await until(lambda: follower.waits and not follower.stale and not hub._dirty)
-        assert len(follower.seen) <= MOST_GAMES + 2 * MOST_INVITATIONS
+        assert len(follower.seen) <= most + 2 * invitations
         gone.set()
         await listening
         await hub.close()
