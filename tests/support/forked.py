@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Final
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_PRELOADED: Final = (
-    "hkoji.cli.app",
-    "hkoji_server.app",
-    "hkoji_server.store.postgres.store",
-    "hkoji_server.store.sqlite.store",
-    "uvicorn.protocols.http.auto",
-    "uvloop",
-)
+_PRELOADED: Final = "tests.support.forked_modules"
 
 
 class ForkedProcess:
@@ -38,7 +31,7 @@ class ForkedProcess:
         stdin: Path | None = None,
         stdout: Path | None = None,
     ) -> None:
-        _CONTEXT.set_forkserver_preload([__name__, *_PRELOADED])
+        _CONTEXT.set_forkserver_preload([__name__, _PRELOADED])
         given = (list(words), (stdin, stdout, stderr), os.getcwd(), env)
         self._process = _CONTEXT.Process(target=_run, args=given, daemon=True)
         self._process.start()
