@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -354,14 +355,24 @@ def test_while_a_command_runs_both_streams_are_screens(monkeypatch: pytest.Monke
 # --- output that cannot be written ------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a home that has a game against a bot, and the log of a finished game."""
+    folder = tmp_path_factory.mktemp("played")
+    with pytest.MonkeyPatch.context() as changed:
+        at_home(folder / "home", changed)
+        assert run("play", stdin="q\n").code == 0
+        assert run("play", "--new", stdin="resign\ny\nn\n").code == 0
+    (log,) = (folder / "home" / "local" / "finished").iterdir()
+    log.rename(folder / "log.jsonl")
+    return folder
+
+
+@pytest.fixture
+def prepared(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's own copy of what has been played."""
+    shutil.copytree(played, tmp_path, dirs_exist_ok=True)
     at_home(tmp_path / "home", monkeypatch)
-    assert run("play", stdin="q\n").code == 0
-    assert run("play", "--new", stdin="resign\ny\nn\n").code == 0
-    (log,) = (tmp_path / "home" / "local" / "finished").iterdir()
-    log.rename(tmp_path / "log.jsonl")
     return tmp_path
 
 
