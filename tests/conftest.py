@@ -12,7 +12,6 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -50,22 +49,6 @@ os.environ["HKOJI_CONFIG"] = os.devnull
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 register()
-
-_MEMORY = Path("/dev/shm")
-_ROOM = 2 * 2**30
-
-
-def _is_roomy(folder: Path) -> bool:
-    """Tells whether tests can keep their files here, and start programs that they write."""
-    if not os.access(folder, os.W_OK):
-        return False
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize >= _ROOM and not found.f_flag & os.ST_NOEXEC
-
-
-# Homes and services sync each file that they write. In memory this takes no time; no test turns the machine off.
-if _is_roomy(_MEMORY):
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", os.fspath(_MEMORY))
 
 
 @pytest.fixture(scope="session")
