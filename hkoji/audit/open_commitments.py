@@ -33,8 +33,9 @@ class Commitments:
     def read(self, entry: Entry, body: entry_kinds.EntryBody) -> None:
         """Reads the next entry. Raises `CommitmentError` if it breaks a commitment."""
         match body:
-            case entry_kinds.Move(_, commits):  # first, because most entries are moves
-                self._commits.update({(entry.seq, part): commit for part, commit in enumerate(commits)})
+            case entry_kinds.Move():  # first, because most entries are moves
+                for part, commit in enumerate(body.commit):
+                    self._commits[entry.seq, part] = commit
             case entry_kinds.Offer(terms):
                 self._terms = terms
             case entry_kinds.Open(commit) | entry_kinds.Join(commit):

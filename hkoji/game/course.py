@@ -221,7 +221,9 @@ class Course(NamedTuple):
         self._check_author(entry, body)
         after, events = body.apply(self, entry, knowledge)
         clock_seq = entry.seq if body.STARTS_CLOCK else self.clock_seq
-        return after._replace(seq=entry.seq, head=entry.head, clock_seq=clock_seq), events
+        # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.
+        setup, _, _, stage, state, draws, face_down, dealt, _ = after
+        return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock_seq), events
 
     # --- who may append what ----------------------------------------------------------------------------------
 
@@ -318,7 +320,8 @@ class Course(NamedTuple):
             events = (*events, event)
         stage = Stage.END if state.due is Due.OVER else self.stage
         face_down = self.face_down if face_down is None else face_down
-        return self._replace(state=state, draws=draws, face_down=face_down, dealt=dealt, stage=stage), events
+        after = Course(self.setup, self.seq, self.head, stage, state, draws, face_down, dealt, self.clock_seq)
+        return after, events
 
 
 Applied: TypeAlias = tuple[Course, tuple[Event, ...]]

@@ -6,6 +6,9 @@ Reading decodes, encodes again and compares: that one comparison refuses duplica
 and every other second spelling. Python writes floats, negative numbers and large numbers back as they were, so these
 are refused before.
 
+The body of most entries is an object with a text, and perhaps a list of one text. For these one regular expression
+answers in half the time, so that an entry is read a fifth faster.
+
 A `TextForm` is the form of a signed text with fixed keys. Since canonical text has one spelling, one regular expression
 matches it in a third of the time of decoding, encoding and comparing. A text that does not match is decoded only to
 find what is wrong with it. A test checks that both ways agree.
@@ -38,7 +41,9 @@ VERSION: Final = 1
 
 _TEXT = re.compile(r"[ -\[\]-~]*")  # no string has anything to escape, so no canonical text has a backslash
 _STRANGE = re.compile(r"[^ -\[\]-~]")
-_STRING = re.compile(r"[ !#-\[\]-~]*")
+_CHARACTERS: Final = r"[ !#-\[\]-~]*+"
+_STRING = re.compile(_CHARACTERS)
+_PAIRS = re.compile(rf'\{{"({_CHARACTERS})":"({_CHARACTERS})"(?:,"({_CHARACTERS})":\["({_CHARACTERS})"\])?\}}')
 _NESTING = re.compile(r'"[^"]*"?|[\[{]|[\]}]')
 _HEX = re.compile(r"[0-9a-f]*")
 _DIGITS: Final = len(str(MAX_INTEGER))
@@ -73,6 +78,17 @@ def decode(text: str, what: str, depth: int = MAX_DEPTH) -> JsonValue:
 
     `depth` is how deep it may nest; less than `MAX_DEPTH` if it is a part of a text.
     """
+    pairs = _PAIRS.fullmatch(text)
+    if pairs and depth > 1:  # the body of most entries: a text, and perhaps a list of one text
+        key, value, second, item = pairs.groups()
+        if second is None:
+            return {key: value}
+        if key < second:
+            return {key: value, second: [item]}
+    return _decode_any(text, what, depth)
+
+
+def _decode_any(text: str, what: str, depth: int) -> JsonValue:
     if not _TEXT.fullmatch(text):
         raise MalformedError(what, _describe_strange(text))
     if text.count("[") + text.count("{") > depth and _depth(text) > depth:

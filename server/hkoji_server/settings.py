@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -20,6 +19,7 @@ from pydantic_settings import TomlConfigSettingsSource as TomlSource
 from hkoji.errors import StorageError, UsageError
 from hkoji.log.canonical import is_origin
 from hkoji.messages.text import shorten, tell
+from hkoji.processors import processors
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"
@@ -54,15 +54,6 @@ def _forms(proxy: str) -> tuple[str, ...]:
 def _processes(value: Any) -> Any:  # Any: a source may give any value
     """Returns the number of processes that `auto` stands for: one for each processor that this one may use."""
     return min(processors(), _MOST_WORKERS) if value == "auto" else value
-
-
-def processors() -> int:
-    """Returns how many processors this process may use."""
-    if sys.version_info >= (3, 13):
-        return os.process_cpu_count() or 1
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _bind_address(text: str) -> str:

@@ -136,9 +136,38 @@ def _again(text: str) -> str:
     return encode(decode(text, "thing"))
 
 
-def test_every_edit_of_a_text_is_malformed_or_says_something_else() -> None:
-    for text in edits('{"a":[0,10,null],"b":{"c":true,"d":"x y"}}'):
+@pytest.mark.parametrize(
+    "sound", ['{"a":[0,10,null],"b":{"c":true,"d":"x y"}}', '{"a":"x y"}', '{"a":"x","b":["c"]}', '{"":"","b":[""]}']
+)
+def test_every_edit_of_a_text_is_malformed_or_says_something_else(sound: str) -> None:
+    for text in (sound, *edits(sound)):
         assert attempt(partial(_again, text)) in (None, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a":"x y"}', {"a": "x y"}),
+        ('{"a":"x","b":["c"]}', {"a": "x", "b": ["c"]}),
+        ('{"b":"x","c":["{["]}', {"b": "x", "c": ["{["]}),
+        ('{"":"x","a":[""]}', {"": "x", "a": [""]}),
+    ],
+)
+def test_an_object_of_text_and_perhaps_a_list(text: str, value: JsonValue) -> None:
+    assert decode(text, "thing") == value == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ['{"b":"x","a":["c"]}', '{"a":"x","a":["c"]}', '{"a":"x\\n"}', '{"a":"\x7f"}'])
+def test_such_an_object_with_keys_out_of_order_or_other_characters(text: str) -> None:
+    with pytest.raises(MalformedError):
+        decode(text, "thing")
+
+
+def test_such_an_object_may_be_nested_too_deep() -> None:
+    assert decode('{"a":"x"}', "thing", 1) == {"a": "x"}
+    assert decode('{"a":"x","b":["c"]}', "thing", 2) == {"a": "x", "b": ["c"]}
+    with pytest.raises(MalformedError, match="nested"):
+        decode('{"a":"x","b":["c"]}', "thing", 1)
 
 
 @pytest.mark.parametrize("text", ["0", "9007199254740991", "true", "null", '""', "{}", "[]", f'"{PLAIN}"', '{"":0}'])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.cli.audit import report
 from hkoji.cli.audit.expected_keys import read_expected_keys
-from hkoji.cli.audit.second_thread import map_in_two_threads, processors
+from hkoji.cli.audit.second_thread import map_in_two_threads
 from hkoji.cli.exits import Exit
 from hkoji.cli.input import check_standard_input, is_file
 from hkoji.cli.log_files import UnreadableLog
@@ -18,6 +18,7 @@ from hkoji.cli.output import CommandOutput
 from hkoji.errors import StorageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
+from hkoji.processors import processors
 
 if TYPE_CHECKING:
     from hkoji.client import Client

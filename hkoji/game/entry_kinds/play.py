@@ -12,7 +12,7 @@ from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import Entry, read_fields, read_hex
 from hkoji.messages.text import tell
 from hkoji.rules.events import Event, Reveal
-from hkoji.rules.protocol import DECISION_KINDS, Due
+from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden
 
 
 class _MoveFields(NamedTuple):
@@ -51,9 +51,11 @@ class Move(_MoveFields, EntryBody):
         course.expect(self.KIND, Stage.PLAY)
         ruleset, state, seat = course.setup.ruleset, course.state, course.actor
         assert seat is not None
-        hidden = ruleset.hidden(self.action) if state.due is Due.ACT else ()
-        if state.due is Due.ACT and ruleset.public(self.action) != self.action:
-            raise MalformedError(tell("move"), tell("hidden cards are written as X in an entry"))
+        hidden: tuple[Hidden, ...] = ()
+        if state.due is Due.ACT:
+            hidden = ruleset.hidden(self.action)
+            if ruleset.public(self.action) != self.action:
+                raise MalformedError(tell("move"), tell("hidden cards are written as X in an entry"))
         if len(hidden) != len(self.commit):
             raise MalformedError(
                 tell("move"),
@@ -77,6 +79,8 @@ class Move(_MoveFields, EntryBody):
                     tell("the canonical form of {action} is {canonical}", action=self.action, canonical=canonical),
                 ) from error
             raise
+        if not hidden:
+            return course.advance(knowledge, (event,), applied)
         face_down = course.face_down + tuple(
             FaceDown(entry.seq, part, seat, state.round, commit, group.counts)
             for part, (group, commit) in enumerate(zip(hidden, self.commit, strict=True))

@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji_server.settings import processors
+from hkoji.processors import processors
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "hosting"
 HKOJI: Final = Path(sys.executable).with_name("hkoji")
