@@ -160,10 +160,11 @@ class Vault:
             lines.extend(parse_lines(self._log.read_bytes()))
         return tuple(lines)
 
-    def append(self, lines: Iterable[Line]) -> None:
-        """Keeps further lines, which have been verified."""
-        append_lines(self._log, format_log(lines).encode())
+    def append(self, lines: Iterable[Line]) -> bool:
+        """Keeps further lines, which have been verified. Returns whether they took the place of a torn last one."""
+        torn = append_lines(self._log, format_log(lines).encode())
         self._changed(self._log)
+        return torn
 
     # --- secrets --------------------------------------------------------------------------------------------------
 
