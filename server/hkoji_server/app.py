@@ -11,7 +11,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from hkoji.errors import HkojiError, UsageError
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
+from hkoji_server.process.handover import Taker
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
 from hkoji_server.process.stderr_log import configure_logging
@@ -279,8 +279,8 @@ async def _find_origin(location: Location, origin: str | None, fallback: str) ->
         return (await _identify(store, ClockAndEntropy(), origin, fallback))[1]
 
 
-def _work(settings: Settings, address: str, listener: socket.socket, ready: Connection, parent: Connection) -> None:
-    """Serves as one of several workers, until the supervisor stops it or dies."""
+def _work(settings: Settings, address: str, channel: socket.socket) -> None:
+    """Serves as one of several workers, until the supervisor stops it or ends."""
     # A terminal sends SIGINT to all processes, but it is the supervisor that stops the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     configure_logging(settings.log_level, settings.log_format)
@@ -290,11 +290,10 @@ def _work(settings: Settings, address: str, listener: socket.socket, ready: Conn
         run(
             app,
             settings,
-            listener,
-            lambda: ready.send_bytes(b"."),
+            Taker(channel),
+            lambda: None,
             metrics.tick if metrics else _nothing,
             app.stop_waiting,
-            parent=parent,
         )
     except HkojiError as error:
         log.error("worker failed", reason=str(error))

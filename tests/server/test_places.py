@@ -148,7 +148,8 @@ def test_a_trusted_proxy_has_as_many_connections_as_it_likes(strict: Service) ->
 
 
 def test_a_proxy_is_the_same_on_a_socket_for_both_kinds_of_addresses() -> None:
-    kind = connection_class(10, 1.0, of_address=1, proxies=Settings(trusted_proxy=("10.0.0.0/8",)).proxies)
+    proxies = Settings(trusted_proxy=("10.0.0.0/8",)).proxies
+    kind = connection_class(10, 1.0, of_address=1, proxies=proxies, ended=lambda: None)
     assert issubclass(kind, GuardedConnection)
     assert [kind.is_proxy(each) for each in ("10.9.9.9", "::ffff:10.9.9.9", "11.0.0.1", "::1", "")] == [
         True,

@@ -13,16 +13,14 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hkoji_server.process.server import _watch, bind_listener, default_origin
+from hkoji_server.process.server import bind_listener, default_origin
 from hkoji_server.process.workers import Workers
 
 from hkoji.errors import StorageError
@@ -107,16 +105,38 @@ def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -
         pair.asked.close()
 
 
-def test_a_worker_ends_when_its_supervisor_has_gone() -> None:
-    kept, lifeline = multiprocessing.Pipe(duplex=False)
-    server = SimpleNamespace(should_exit=False)
-    thread = threading.Thread(target=_watch, args=(kept, server))
-    thread.start()
-    time.sleep(0.05)
-    assert not server.should_exit
-    lifeline.close()  # as the system does when a process ends, for any reason
-    thread.join(PATIENCE)
-    assert server.should_exit
+def test_workers_share_connections_and_end_when_their_supervisor_has_gone(tmp_path: Path) -> None:
+    port = free_port()
+    options = ("--workers", "2", "--metrics", f"127.0.0.1:{port}")
+    service = start(tmp_path / "data", log_level="debug", options=options)
+    shuffler = random.Random(5)
+
+    def shared() -> list[float]:
+        return sorted(value for name, value in read(port).items() if name.startswith("hkoji_connections"))
+
+    with ExitStack() as stack:
+        kept = [stack.enter_context(connected(service)) for _ in range(20)]
+        assert all(map(healthy, kept))
+        until(lambda: shared() == [10, 10])
+        shuffler.shuffle(kept)
+        for sock in kept[:12]:
+            sock.close()
+        until(lambda: sum(shared()) == 8)
+        kept[:12] = [stack.enter_context(connected(service)) for _ in range(12)]
+        assert all(map(healthy, kept))
+        until(lambda: shared() == [10, 10])
+
+        first = workers(service)
+        for pid in first:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: service.log.read_text().count('"worker died"') == 2)
+        assert healthy(stack.enter_context(connected(service)))  # it waits for a new worker
+        until(lambda: len(workers(service)) == 4)
+    service.process.kill()
+    service.process.wait()
+    until(lambda: not any(alive(pid) for pid in workers(service)))
+    with pytest.raises(ConnectionRefusedError):
+        connected(service)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the processors that a process may use are set on Linux only")
@@ -135,7 +155,7 @@ def test_workers_are_as_many_as_the_service_may_use_processors(tmp_path: Path) -
 def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[str]) -> None:
     ready: list[bool] = []
     listener = bind_listener("127.0.0.1", 0)
-    broken: Any = sys.exit  # it fails with a worker's arguments
+    broken: Any = os.getpid  # it fails with a worker's argument
     with pytest.raises(StorageError, match="a worker could not start; its exit code is 1"):
         Workers(2, broken, listener, lambda _: None).run(lambda: ready.append(True))
     assert ready == []

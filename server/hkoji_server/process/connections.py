@@ -76,6 +76,11 @@ class GuardedConnection(HttpToolsProtocol):
         place, self._place = self._place, None
         if place is not None:
             self.places.leave(place)
+        self.ended()
+
+    @staticmethod
+    def ended() -> None:
+        """Called when a connection has ended; subclasses have their own."""
 
     @staticmethod
     def is_proxy(address: str) -> bool:  # noqa: ARG004 # subclasses know their proxies
@@ -176,17 +181,19 @@ class GuardedConnection(HttpToolsProtocol):
 
 
 def connection_class(
-    most: int, patience: float, *, of_address: int, proxies: Collection[str]
+    most: int, patience: float, *, of_address: int, proxies: Collection[str], ended: Callable[[], None]
 ) -> type[GuardedConnection]:
     """Returns the class of connections of a process: at most `most`, and `of_address` of one address (0: any number).
 
-    `proxies` are the addresses and networks of trusted proxies, which may have any number.
+    `proxies` are the addresses and networks of trusted proxies, which may have any number. `ended` is called when a
+    connection has ended.
     """
     members = {
         "most": most,
         "patience": patience,
         "places": PlacesOfAddresses(of_address),
         "is_proxy": staticmethod(_within(proxies)),
+        "ended": staticmethod(ended),
     }
     return type("GuardedConnection", (GuardedConnection,), members)
 

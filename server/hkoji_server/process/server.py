@@ -9,10 +9,8 @@ import asyncio
 import os
 import signal
 import socket
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any, Final
 
@@ -23,6 +21,7 @@ from hkoji.errors import StorageError
 from hkoji.log.canonical import is_origin
 from hkoji.messages.text import tell
 from hkoji_server.process.connections import GuardedConnection, connection_class
+from hkoji_server.process.handover import Taker
 from hkoji_server.settings import Settings, cap_of_address
 
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
@@ -66,12 +65,15 @@ def default_origin(listener: socket.socket, bind: str) -> str:
 PATIENCE: Final = 10
 """The seconds in which running requests must finish when the process stops."""
 _TICKS: Final = 10  # a second
+BACKLOG: Final = 2048
+"""How many connections may wait to be accepted."""
 
 
 class ServingProcess(uvicorn.Server):
     """Calls `ready` when it serves, `tick` once a second, `stopping` when it no longer accepts requests.
 
-    SIGTERM is the normal way to stop it, and so is SIGINT if `supervised`.
+    With a `taker` it is a worker: it serves the connections that come from its supervisor, until that ends.
+    SIGTERM is the normal way to stop it, and for a worker SIGINT too.
     """
 
     def __init__(
@@ -80,18 +82,18 @@ class ServingProcess(uvicorn.Server):
         ready: Callable[[], None],
         tick: Callable[[int], None],
         stopping: Callable[[], None],
-        *,
-        supervised: bool,
+        taker: Taker | None,
     ) -> None:
         super().__init__(config)
         self._tick = tick
         self._ready = ready
         self._stopping = stopping
-        self._supervised = supervised
+        self._taker = taker
+        self._arriving: set[asyncio.Task[None]] = set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stops after the running requests. Other signals then end the process, as is usual."""
-        if sig == signal.SIGTERM or self._supervised:
+        if sig == signal.SIGTERM or self._taker is not None:
             self.should_exit = True
         else:
             super().handle_exit(sig, frame)
@@ -100,10 +102,38 @@ class ServingProcess(uvicorn.Server):
         """Starts, then calls `ready`."""
         await super().startup(sockets)
         if self.started:
+            if self._taker is not None:
+                self._taker.start(self._take, self._end)
             self._ready()
+
+    def _take(self, connection: socket.socket) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve_connection(connection))
+        self._arriving.add(task)
+        task.add_done_callback(self._arriving.discard)
+
+    async def _serve_connection(self, connection: socket.socket) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(self._make_protocol, connection)
+        except OSError:  # the client has gone already
+            connection.close()
+            assert self._taker is not None
+            self._taker.report()
+
+    def _make_protocol(self) -> asyncio.Protocol:
+        # As uvicorn makes it for the connections that it accepts itself.
+        make: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
+
+    def _end(self) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finishes the running requests; clients that only wait for entries are answered at once."""
+        if self._taker is not None:
+            self._taker.stop()
         self._stopping()
         await super().shutdown(sockets)
 
@@ -121,22 +151,23 @@ class ServingProcess(uvicorn.Server):
 def run(
     app: ASGIApp,
     settings: Settings,
-    listener: socket.socket,
+    source: socket.socket | Taker,
     ready: Callable[[], None],
     tick: Callable[[int], None],
     stopping: Callable[[], None],
-    *,
-    parent: Connection | None = None,
 ) -> None:
-    """Serves until it is stopped or, if there is a `parent`, until that process ends.
+    """Serves until it is stopped. A worker serves until its supervisor ends.
 
-    `ready` is called when it serves, `tick` once a second with the number of connections.
+    The connections come from `source`: a bound socket, or for a worker its supervisor. `ready` is called when it
+    serves, `tick` once a second with the number of connections.
     """
+    taker = source if isinstance(source, Taker) else None
     connection = connection_class(
         settings.max_connections,
         settings.request_timeout,
         of_address=cap_of_address(settings.max_address_connections, settings.max_connections),
         proxies=settings.proxies,
+        ended=_nothing if taker is None else taker.report,
     )
     given: dict[str, Any] = {"http": connection}
     config = uvicorn.Config(
@@ -146,25 +177,18 @@ def run(
         proxy_headers=False,
         server_header=False,
         ws="none",
-        backlog=2048,
+        backlog=BACKLOG,
         timeout_keep_alive=settings.keep_alive,
         timeout_graceful_shutdown=PATIENCE,
         **given,
     )
-
-    server = ServingProcess(config, ready, tick, stopping, supervised=parent is not None)
-    if parent is not None:
-        threading.Thread(target=_watch, args=(parent, server), name="hkoji-parent", daemon=True).start()
+    server = ServingProcess(config, ready, tick, stopping, taker)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(server.serve(sockets=[listener]))
+        runner.run(server.serve(sockets=[] if isinstance(source, Taker) else [source]))
 
 
-def _watch(parent: Connection, server: uvicorn.Server) -> None:
-    """Stops a worker when its supervisor has died: no other process would stop it."""
-    try:
-        parent.recv()
-    except (EOFError, OSError):
-        server.should_exit = True
+def _nothing() -> None:
+    """What happens after the end of a connection that this process has accepted itself."""
 
 
 def tell_systemd(state: str) -> None:

@@ -1,18 +1,20 @@
-"""Several worker processes on one address and one database. They share the listening socket; a dead one is replaced.
+"""Several worker processes on one address and one database. The supervisor accepts; a dead worker is replaced.
 
 uvicorn has a supervisor too. But it does not wait until the workers are ready, restarts a failing worker without a
-pause, and leaves its workers running when it is killed.
+pause, leaves its workers running when it is killed, and lets them share their connections unevenly.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import selectors
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
 from typing import Final
@@ -21,15 +23,19 @@ import structlog
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.process.server import PATIENCE
+from hkoji_server.process.handover import Giver
+from hkoji_server.process.server import BACKLOG, PATIENCE
 
 log = structlog.get_logger("hkoji")
 
-Target = Callable[[socket.socket, Connection, Connection], None]
-"""The work of a worker: serve on the socket, report readiness on the first connection, stop when the second closes."""
+Target = Callable[[socket.socket], None]
+"""The work of a worker: serve the connections that come through this channel, until it closes (`handover.Taker`)."""
 
 _SHORT_LIFE: Final = 5.0
 _LONGEST_PAUSE: Final = 30.0
+_AT_ONCE: Final = 64
+_RETRY: Final = 0.02
+_BREATH: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -38,10 +44,8 @@ class _WorkerSlot:
 
     number: int
     process: SpawnProcess | None = None
-    ready: Connection | None = None
-    """On which the process reports that it is ready; None once it has."""
-    lifeline: Connection | None = None
-    """Closes when the supervisor dies, which stops the process."""
+    giver: Giver | None = None
+    """The channel to the process; None once it has been closed at the other end."""
     started: float = 0.0
     pause: float = 0.0
     due: float = field(default=0.0)
@@ -50,18 +54,24 @@ class _WorkerSlot:
 class Workers:
     """Runs `target` in `count` processes until it is stopped, and calls `forget` with the process id of each that died.
 
-    `target` must be importable: processes are spawned.
+    Each connection goes to the worker that has the fewest. `target` must be importable: processes are spawned.
     """
 
     def __init__(self, count: int, target: Target, listener: socket.socket, forget: Callable[[int], None]) -> None:
         self._slots = [_WorkerSlot(number) for number in range(count)]
         self._target = target
         self._listener = listener
+        self._listener.setblocking(False)
         self._forget = forget
         self._context = multiprocessing.get_context("spawn")
         self._stopped_by: int | None = None
+        self._selector = selectors.DefaultSelector()
         # A signal must end the wait at once: its handler writes to this pipe, and the wait reads it.
-        self._awake, self._wake = multiprocessing.Pipe(duplex=False)
+        self._awake, self._wake = os.pipe()
+        self._selector.register(self._awake, selectors.EVENT_READ)
+        self._held: deque[socket.socket] = deque()
+        """Connections that no worker could take yet. While there are any, no others are accepted."""
+        self._accepting = False
 
     def run(self, ready: Callable[[], None]) -> int:
         """Serves, and calls `ready` when all workers are ready. Returns the signal that stopped it.
@@ -74,24 +84,34 @@ class Workers:
             while self._stopped_by is None:
                 self._fill()
                 for slot in self._watch():
-                    if self._is_ready(slot):
-                        if slot.number in starting:
-                            starting.remove(slot.number)
-                            if not starting:
-                                ready()
-                    elif slot.process and not slot.process.is_alive():
+                    if slot.process is not None and not slot.process.is_alive():
                         self._handle_death(slot, first=slot.number in starting)
+                    elif slot.number in starting and slot.giver is not None and slot.giver.ready:
+                        starting.remove(slot.number)
+                        if not starting:
+                            self._listener.listen(BACKLOG)
+                            self._accept_more(True)
+                            ready()
+                self._hand_over()
             log.debug("stopping", signal=self._stopped_by)
             return self._stopped_by
         finally:
+            self._selector.close()
             self._listener.close()
+            for held in self._held:
+                held.close()
             self._stop()
+            for slot in self._slots:
+                if slot.giver is not None:
+                    slot.giver.close()
             for each, handler in before.items():
                 signal.signal(each, handler)
+            os.close(self._awake)
+            os.close(self._wake)
 
     def _handle(self, sig: int, _: FrameType | None) -> None:
         self._stopped_by = self._stopped_by or sig
-        self._wake.send_bytes(b".")
+        os.write(self._wake, b".")
 
     def _fill(self) -> None:
         now = time.monotonic()
@@ -100,44 +120,74 @@ class Workers:
                 self._start(slot, now)
 
     def _start(self, slot: _WorkerSlot, now: float) -> None:
-        # The worker has one end of each pipe, and this process closes its own copy of that end. So when one of the two
-        # processes dies, the other notices that the pipe is closed.
-        ready, worker_ready = self._context.Pipe(duplex=False)
-        worker_lifeline, lifeline = self._context.Pipe(duplex=False)
+        # The worker has one end of the channel, and this process closes its own copy of that end. So when one of the
+        # two processes ends, the other notices that the channel is closed.
+        channel, worker_channel = socket.socketpair()
         slot.process = self._context.Process(
-            target=self._target,
-            args=(self._listener, worker_ready, worker_lifeline),
-            name=f"hkoji-worker-{slot.number}",
+            target=self._target, args=(worker_channel,), name=f"hkoji-worker-{slot.number}"
         )
         slot.process.start()
-        worker_ready.close()
-        worker_lifeline.close()
-        slot.ready, slot.lifeline, slot.started = ready, lifeline, now
+        worker_channel.close()
+        slot.giver, slot.started = Giver(channel), now
+        self._selector.register(slot.giver, selectors.EVENT_READ, slot)
+        self._selector.register(slot.process.sentinel, selectors.EVENT_READ, slot)
 
     def _watch(self) -> list[_WorkerSlot]:
-        """Returns the workers that have become ready or died."""
-        slots: dict[object, _WorkerSlot] = {}
-        for slot in self._slots:
-            if slot.process is not None:
-                slots[slot.process.sentinel] = slot
-                if slot.ready is not None:
-                    slots[slot.ready] = slot
-        dues = [slot.due for slot in self._slots if slot.process is None]
-        pause = max(0.0, min(dues) - time.monotonic()) if dues else None
-        news = wait([*slots, self._awake], pause)  # type: ignore[list-item] # sentinels and connections
-        return list({slots[each].number: slots[each] for each in news if each in slots}.values())
+        """Waits, accepts connections, and returns the workers of which there is news."""
+        pauses = [max(0.0, slot.due - time.monotonic()) for slot in self._slots if slot.process is None]
+        if self._held:
+            pauses.append(_RETRY)
+        news: dict[int, _WorkerSlot] = {}
+        for key, _ in self._selector.select(min(pauses, default=None)):
+            slot = key.data
+            if key.fileobj is self._listener:
+                self._accept()
+            elif isinstance(slot, _WorkerSlot):
+                news[slot.number] = slot
+                if key.fileobj is slot.giver and not slot.giver.hear():
+                    self._close(slot)
+        return list(news.values())
 
-    def _is_ready(self, slot: _WorkerSlot) -> bool:
-        if slot.ready is None or not slot.ready.poll():
-            return False
-        try:
-            slot.ready.recv_bytes()
-            ready = True
-        except (EOFError, OSError):
-            ready = False
-        slot.ready.close()
-        slot.ready = None
-        return ready
+    def _close(self, slot: _WorkerSlot) -> None:
+        if slot.giver is not None:
+            self._selector.unregister(slot.giver)
+            slot.giver.close()
+            slot.giver = None
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
+    def _accept_more(self, wanted: bool) -> None:
+        if wanted and not self._accepting:
+            self._selector.register(self._listener, selectors.EVENT_READ)
+        elif self._accepting and not wanted:
+            self._selector.unregister(self._listener)
+        self._accepting = wanted
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                self._held.append(self._listener.accept()[0])
+            except BlockingIOError:
+                return
+            except ConnectionAbortedError:  # the client has gone already
+                continue
+            except OSError as error:  # usually because the system allows no more open files
+                log.warning("could not accept a connection", reason=error.strerror)
+                time.sleep(_BREATH)
+                return
+
+    def _hand_over(self) -> None:
+        """Hands over the connections that are held, each to the ready worker that has the fewest."""
+        while self._held:
+            givers = [slot.giver for slot in self._slots if slot.giver is not None and slot.giver.ready]
+            if not any(each.give(self._held[0]) for each in sorted(givers, key=lambda each: each.open)):
+                self._accept_more(False)
+                return
+            self._held.popleft().close()
+            if not self._held:
+                self._accept_more(True)
+
+    # --- the end --------------------------------------------------------------------------------------------------
 
     def _handle_death(self, slot: _WorkerSlot, *, first: bool) -> None:
         assert slot.process is not None
@@ -153,11 +203,10 @@ class Workers:
         now = time.monotonic()
         slot.pause = min(_LONGEST_PAUSE, slot.pause * 2 or 0.25) if now - slot.started < _SHORT_LIFE else 0.0
         slot.due = now + slot.pause
-        for each in (slot.lifeline, slot.ready):
-            if each is not None:
-                each.close()
+        self._close(slot)
+        self._selector.unregister(slot.process.sentinel)
         slot.process.close()
-        slot.process = slot.ready = slot.lifeline = None
+        slot.process = None
 
     def _stop(self) -> None:
         """Asks all workers to finish their requests, and kills those that do not stop."""

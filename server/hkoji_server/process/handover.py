@@ -1,0 +1,108 @@
+"""Hands accepted connections from the supervisor to its workers, over a socket between the two processes.
+
+The supervisor sends one byte with each connection (its file descriptor, unix(7), SCM_RIGHTS). The worker sends one byte
+when it is ready, and one for each of its connections that has ended. Either side sees at once when the other has ended.
+
+Workers that accept from a shared socket do not share evenly: of connections that arrive together, the worker that wakes
+up first takes nearly all, and keeps them. On two cores, 32 connections then made moves at 0.8 times the speed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+_BYTE: Final = b"."
+_MOST_BYTES: Final = 4096
+_MOST_CONNECTIONS: Final = 64
+
+
+class Giver:
+    """The supervisor's end of the channel to a worker."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.setblocking(False)
+        self._channel: Final = channel
+        self.ready = False
+        self.open = 0
+        """How many connections the worker has, those on their way included."""
+
+    def fileno(self) -> int:
+        """The channel's file descriptor, for selectors."""
+        return self._channel.fileno()
+
+    def give(self, connection: socket.socket) -> bool:
+        """Hands over `connection`, which the caller then closes. Returns whether the worker can take it now."""
+        try:
+            socket.send_fds(self._channel, [_BYTE], [connection.fileno()])
+        except OSError:  # the channel is full, or the worker is stopping
+            return False
+        self.open += 1
+        return True
+
+    def hear(self) -> bool:
+        """Reads what the worker has reported. Returns False when the worker has ended."""
+        try:
+            count = len(self._channel.recv(_MOST_BYTES))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        if count and not self.ready:
+            self.ready = True
+            self.open -= count - 1
+        else:
+            self.open -= count
+        return count > 0
+
+    def close(self) -> None:
+        """Closes the channel, which stops the worker."""
+        self._channel.close()
+
+
+class Taker:
+    """The worker's end of the channel to its supervisor."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.setblocking(False)
+        self._channel: Final = channel
+        self._unreported = 0
+
+    def start(self, take: Callable[[socket.socket], None], orphaned: Callable[[], None]) -> None:
+        """Reports that the worker is ready.
+
+        From now on it calls `take` with each connection, and `orphaned` when the supervisor has ended.
+        """
+
+        def read() -> None:
+            for _ in range(_MOST_CONNECTIONS):
+                try:
+                    data, files, _flags, _address = socket.recv_fds(self._channel, 1, 1)
+                except BlockingIOError:
+                    return
+                except OSError:
+                    data, files = b"", []
+                for file in files:
+                    take(socket.socket(fileno=file))
+                if not data:
+                    asyncio.get_running_loop().remove_reader(self._channel)
+                    orphaned()
+                    return
+
+        asyncio.get_running_loop().add_reader(self._channel, read)
+        self.report()
+
+    def report(self) -> None:
+        """Reports that one more connection has ended."""
+        self._unreported += 1
+        with suppress(OSError):  # the channel is full, or the supervisor has ended; the next report makes up for it
+            self._unreported -= self._channel.send(_BYTE * self._unreported)
+
+    def stop(self) -> None:
+        """Takes no more connections."""
+        asyncio.get_running_loop().remove_reader(self._channel)
+        with suppress(OSError):  # the supervisor has ended
+            self._channel.shutdown(socket.SHUT_RD)
