@@ -17,7 +17,7 @@ from hkoji.log.canonical import is_hex
 from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
-from hkoji.messages.text import quoted, shorten, tell
+from hkoji.messages.text import Text, quoted, shorten, tell
 from hkoji.messages.wire import assemble
 from hkoji.rules.events import SEATS, Outcome
 
@@ -66,6 +66,31 @@ class PlayerAnswer(NamedTuple):
     key: PublicKey
     revoked: bool
     earlier: tuple[EarlierKey, ...]
+
+    def had(self, key: PublicKey) -> bool:
+        """Whether a key was the player's before the current one."""
+        return any(each.key == key for each in self.earlier)
+
+    def why_not(self, key: PublicKey, name: str) -> Text:
+        """Says why a key is not that of the player with that name, who has another one."""
+        revoked = any(each.key == key and each.revoked for each in self.earlier)
+        if not self.had(key):
+            return tell(
+                "the service knows {name} by another key, {fingerprint}", name=name, fingerprint=self.key.fingerprint
+            )
+        if revoked:
+            return tell(
+                "your key {old} has been revoked; the service knows {name} by another key, {fingerprint}",
+                old=key.fingerprint,
+                name=name,
+                fingerprint=self.key.fingerprint,
+            )
+        return tell(
+            "your key {old} has been replaced; the service knows {name} by another key, {fingerprint}",
+            old=key.fingerprint,
+            name=name,
+            fingerprint=self.key.fingerprint,
+        )
 
 
 class ViewAnswer(NamedTuple):

@@ -218,9 +218,7 @@ def _registration(home: Home, url: str, answer: HttpAnswer) -> DoctorCheck:
             "ask the operator for a code, then: hkoji recover {name} --server {url}", name=identity.name, url=url
         )
         return DoctorCheck(what, "fail", said, hint)
-    said = tell(
-        "the service knows {name} by another key, {fingerprint}", name=identity.name, fingerprint=found.key.fingerprint
-    )
+    said = found.why_not(own, identity.name)
     if identity.next is not None and found.key in (identity.key, identity.next.public):
         return DoctorCheck(what, "fail", said, tell("finish your change of key with `hkoji rekey`"))
     return DoctorCheck(what, "fail", said, REPLACED)

@@ -62,16 +62,18 @@ def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
         ) from error
 
 
-def append_lines(path: Path, lines: bytes, *, durable: bool = True) -> None:
+def append_lines(path: Path, lines: bytes, *, durable: bool = True) -> bool:
     """Adds lines, each with its LF, at the end of a file. Raises `StorageError`; the file is then as before.
 
     A crash can leave a part of them, as far as a torn last line, which has no LF. Readers leave it out (`whole_lines`),
-    and the next addition takes its place. Without `durable` the lines may be lost if the power fails.
+    and the next addition takes its place. Returns whether these lines did so. Without `durable` the lines may be lost
+    if the power fails.
     """
     make_folder(path.parent)
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
+            before = os.fstat(handle).st_size
             size = _end_of_lines(handle)
             try:
                 left = memoryview(lines)
@@ -90,6 +92,7 @@ def append_lines(path: Path, lines: bytes, *, durable: bool = True) -> None:
         raise StorageError(
             tell("cannot write {path}: {reason}", path=path, reason=error.strerror), hint=_UNCHANGED
         ) from error
+    return size != before
 
 
 def _end_of_lines(handle: int) -> int:

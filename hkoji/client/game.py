@@ -67,7 +67,7 @@ class ClientGame:
         self._identity: Final = identity
         self._entropy = entropy
         self._say = say
-        self.record: Final = VerifiedLog(vault, service, identity)
+        self.record: Final = VerifiedLog(vault, service, identity, say)
         self._sender: Final = EntrySender(vault, service, identity, self.record, say)
 
     # --- looking --------------------------------------------------------------------------------------------------

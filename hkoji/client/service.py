@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -47,6 +48,10 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 _PAGE: Final = "200"
+_REPLACED_ELSEWHERE: Final = tell(
+    "copy the file of the current key from the machine where you have changed it, and begin with it in a new folder: "
+    "`hkoji init NAME --key FILE`; if you have not changed it, somebody else has: ask the operator"
+)
 
 
 def utc_now() -> str:
@@ -123,12 +128,23 @@ class Service:
             request = request if code is None else {**request, "code": code}
             self.requests.send("POST", "/v1/players", request, most=LONGEST_PAGE)
         except HkojiError as error:
-            if error.code == ExistsError.code and self.pins.origin is not None:  # the name has another key by now
-                error.hint = REPLACED
+            if error.code == ExistsError.code:
+                self._explain(error, identity.name, key)
             raise
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)
         self.pins.pin_player(identity.name, key)
+
+    def _explain(self, error: HkojiError, name: str, key: PublicKey) -> None:
+        """Says in the refusal of a registration that the name has another key by now, if the service knows `key`."""
+        registered = self.pins.origin is not None
+        if registered:
+            error.hint = REPLACED
+        with suppress(HkojiError):
+            found = self.player(name)
+            if found.had(key):
+                error.message = found.why_not(key, name)
+                error.hint = REPLACED if registered else _REPLACED_ELSEWHERE
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
         """Gives a player a new key, for which the old one has signed."""

@@ -40,7 +40,7 @@ _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the las
 _SLOW: Final = tell("the answer comes too slowly")
 _HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]+: [ -~]*\r\n){0,60})\r\n")
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
-_LEFT_TO_LIBRARY: Final = frozenset({"transfer-encoding", "connection", "keep-alive", "proxy-connection"})
+_LEFT_TO_LIBRARY: Final = re.compile(rb"\r\n(?:transfer-encoding|connection|keep-alive|proxy-connection): ")
 _WITHOUT_BODY: Final = (204, 304)
 
 
@@ -201,7 +201,7 @@ class Transport:
         if self._connection is None:
             kind = TimedTlsConnection if self._secure else TimedConnection
             self._connection = kind(self._host, self._port, timeout=self.patience)
-        elif self._connection.sock is not None:
+        elif self._connection.sock is not None and self._connection.sock.gettimeout() != self.patience:
             self._connection.sock.settimeout(self.patience)
         self._connection.request(method, self._base + path, body, dict(headers))
         self._connection.due = time.monotonic() + LONGEST + self.patience
@@ -239,16 +239,27 @@ class TimedConnection(http.client.HTTPConnection):
 
     due: float = 0.0
     _parts: list[bytes] | None = None
+    _sent: tuple[tuple[Any, ...], bytes] = ((), b"")
+    """The last request without a body, and its bytes: a batch often sends the same one again."""
 
-    def request(self, *args: Any, **options: Any) -> None:  # Any: passed on
+    # Any: passed on
+    def request(self, method: str, url: str, body: Any = None, headers: Any = (), **options: Any) -> None:
         """Sends a request, whose body are bytes."""
+        wanted = (method, url, headers, options)
+        again = body is None and wanted == self._sent[0]
         self._parts = []
         try:
-            super().request(*args, **options)
-            parts = self._parts
+            if again:  # the library only notes that a request is sent
+                self.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
+                self.endheaders()
+            else:
+                super().request(method, url, body, headers, **options)
+            data = self._sent[1] if again else b"".join(self._parts)
         finally:
             self._parts = None
-        super().send(b"".join(parts))
+        if body is None:
+            self._sent = (wanted, data)
+        super().send(data)
 
     def send(self, data: Any) -> None:  # Any: as in the library
         """Sends bytes, or keeps those of a request until it is complete."""
@@ -263,14 +274,23 @@ class TimedConnection(http.client.HTTPConnection):
         return super().getresponse()
 
     def _response(self, sock: socket.socket, *args: Any, **options: Any) -> http.client.HTTPResponse:  # Any: passed on
-        response = PlainHeadResponse(sock, *args, **options)
-        source = response.fp.detach()
-        response.fp = io.BufferedReader(_TimedReader(source, sock, self.due))
-        return response
+        return PlainHeadResponse(_TimedSocket(sock, self.due), *args, **options)  # type: ignore[arg-type] # as it says
 
 
 class TimedTlsConnection(TimedConnection, http.client.HTTPSConnection):
     """A `TimedConnection` through TLS."""
+
+
+class _TimedSocket:
+    """What an answer needs of `sock`: its file, which can be read until the moment `due`."""
+
+    def __init__(self, sock: socket.socket, due: float) -> None:
+        self._sock: Final = sock
+        self._due: Final = due
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Returns the file."""
+        return io.BufferedReader(_TimedReader(self._sock.makefile("rb", buffering=0), self._sock, self._due))
 
 
 class _TimedReader(io.RawIOBase):
@@ -305,12 +325,21 @@ class _TimedReader(io.RawIOBase):
         super().close()
 
 
-class PlainHeaders(dict[str, str]):
-    """Headers by their names in lower case. The first of two with one name counts, as in the library."""
+class PlainHeaders:
+    """The headers of a plain head, given as their lines. The first of two with one name counts, as in the library."""
 
-    def get(self, name: str, default: Any = None, /) -> Any:  # Any: what is given comes back, as from a dict
+    def __init__(self, lines: bytes) -> None:
+        self._lines: Final = b"\r\n" + lines
+        self.lower: Final = self._lines.lower()
+        """The lines in lower case, after an empty one."""
+
+    def get(self, name: str, default: Any = None) -> Any:  # Any: what is given comes back, as from a dict
         """Returns a header's value by its name, in upper or lower case."""
-        return super().get(name.lower(), default)
+        start = self.lower.find(b"\r\n%b: " % name.lower().encode())
+        if start < 0:
+            return default
+        start += len(name) + 4
+        return self._lines[start : self._lines.index(b"\r\n", start)].decode().strip()
 
 
 class PlainHeadResponse(http.client.HTTPResponse):
@@ -327,10 +356,9 @@ class PlainHeadResponse(http.client.HTTPResponse):
         if head is None:
             super().begin()
             return
-        pairs = (line.split(": ", 1) for line in reversed(head[3].decode().split("\r\n")[:-1]))
-        headers = PlainHeaders((name.lower(), value.strip()) for name, value in pairs)
+        headers = PlainHeaders(head[3])
         status, length = int(head[1]), headers.get("content-length", "")
-        if status in _WITHOUT_BODY or not _LENGTH.fullmatch(length) or not _LEFT_TO_LIBRARY.isdisjoint(headers):
+        if status in _WITHOUT_BODY or not _LENGTH.fullmatch(length) or _LEFT_TO_LIBRARY.search(headers.lower):
             super().begin()
             return
         self.fp.read(head.end())

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -74,7 +75,8 @@ class Vault:
         # What was read last, and the state of the file then: a command looks into these files many times.
         self._kept_secrets: tuple[_Stamp, dict[str, Any]] = (_ABSENT, {})  # Any: JSON
         self._kept_signed: tuple[_Stamp, _SignedEntries] = (_ABSENT, _SignedEntries())
-        self._stamps: dict[Path, _Stamp] | None = None
+        self._stamps: dict[str, _Stamp] | None = None
+        self._confirmed = 0
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -93,7 +95,10 @@ class Vault:
 
     def confirm(self) -> None:
         """Notes that the service has just answered about the game, and that its answer holds. It needs no sync."""
-        os.utime(self._lock)
+        now = int(time.time())  # whole seconds are shown, and a batch confirms a game many times in one
+        if now != self._confirmed:
+            os.utime(self._lock, (now, now))
+            self._confirmed = now
 
     def confirmed(self) -> float | None:
         """Returns the time, in seconds of the epoch, at which `confirm` was called; None if it never was."""
@@ -107,15 +112,17 @@ class Vault:
         return VaultStamp(*map(self._stamp, (self._log, self._view, self._secrets, self._outbox)))
 
     def _stamp(self, file: Path) -> _Stamp:
+        path = str(file)  # a batch looks often, and `Path` hashes and compares itself slowly
         if self._stamps is None:
-            return _stamp(file)
-        if file not in self._stamps:
-            self._stamps[file] = _stamp(file)
-        return self._stamps[file]
+            return _stamp(path)
+        found = self._stamps.get(path)
+        if found is None:
+            found = self._stamps[path] = _stamp(path)
+        return found
 
     def _changed(self, file: Path) -> None:
         if self._stamps is not None:
-            self._stamps.pop(file, None)
+            self._stamps.pop(str(file), None)
 
     @property
     def server(self) -> str | None:
@@ -153,10 +160,11 @@ class Vault:
             lines.extend(parse_lines(self._log.read_bytes()))
         return tuple(lines)
 
-    def append(self, lines: Iterable[Line]) -> None:
-        """Keeps further lines, which have been verified."""
-        append_lines(self._log, format_log(lines).encode())
+    def append(self, lines: Iterable[Line]) -> bool:
+        """Keeps further lines, which have been verified. Returns whether they took the place of a torn last one."""
+        torn = append_lines(self._log, format_log(lines).encode())
         self._changed(self._log)
+        return torn
 
     # --- secrets --------------------------------------------------------------------------------------------------
 
@@ -286,7 +294,7 @@ _NO_LONGER: Final = b'{"pending":false}'
 """The line of `outbox.signed` that says that the submission before it has its receipt, or was refused."""
 
 
-def _stamp(file: Path) -> _Stamp:
+def _stamp(file: str) -> _Stamp:
     try:
         status = os.stat(file)  # `Path.stat` takes 1.5 times as long, and a batch looks often
     except FileNotFoundError:

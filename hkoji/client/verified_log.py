@@ -8,7 +8,7 @@ before; no salt may occur twice. Call `accept` and `refresh` with the vault lock
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import (
@@ -163,13 +163,14 @@ class KnownGame(NamedTuple):
 
 
 class VerifiedLog:
-    """The game of `vault` at `service`, as `identity` sees it (None: as a spectator)."""
+    """The game of `vault` at `service`, as `identity` sees it (None: as a spectator). `say` gets warnings."""
 
-    def __init__(self, vault: Vault, service: Service, identity: Identity | None) -> None:
+    def __init__(self, vault: Vault, service: Service, identity: Identity | None, say: Callable[[str], None]) -> None:
         self.vault: Final = vault
         self.service: Final = service
         self._identity: Final = identity
         self.refusals: Final = Refusals(vault, service.pins)
+        self._say = say
         self._memory: KnownGame | None = None
 
     # --- what is new ----------------------------------------------------------------------------------------------
@@ -252,8 +253,14 @@ class VerifiedLog:
             # A view with new cards is synced in one of the two files, before the log that needs the cards.
             kept = self.refusals.kept.keep_view(shown.view)
             self.vault.keep_view(shown.view, durable=not kept)
-        if new:
-            self.vault.append(new)
+        if new and self.vault.append(new):
+            self._say(
+                tell(
+                    "warning: the kept log of game {short} ended in an incomplete line; it has been completed from the "
+                    "service",
+                    short=self.vault.game[:8],
+                )
+            )
         return self._remember(self.vault.stamp(), lines, result, seat, view, self.vault.openings())
 
     def _seat(self, lines: Sequence[Line]) -> Seat | None:

@@ -38,6 +38,8 @@ from hkoji_server.store.sqlite import backup as sqlite_backup
 T = TypeVar("T")
 
 _DAY: Final = 24 * 3600
+_SHOWN: Final = 12
+"""How many digits of a code's digest are shown."""
 _RANGES = tuple(f"{number:02x}" for number in range(256))
 
 
@@ -68,6 +70,41 @@ def invite(
         made = await make_code(store, ClockAndEntropy(), lifetime, uses=uses)
         identity = await store.identity()
         return {**made._asdict(), "uses": uses, "origin": identity[1] if identity else None}
+
+    return _on_store(data, database, work)
+
+
+def invitations(data: Path | None, database: str | None = None) -> list[dict[str, Any]]:  # Any: JSON
+    """Returns the codes for new players that are valid: the beginning of each digest, uses left, when it expires.
+
+    Raises `NotFoundError` if there is no service, `StorageError`.
+    """
+
+    async def work(store: Store, _: Settings) -> list[dict[str, Any]]:
+        found = await store.invitations(ClockAndEntropy().at())
+        return [{"digest": each.digest[:_SHOWN], "uses": each.uses, "expires": each.expires} for each in found]
+
+    return _on_store(data, database, work)
+
+
+def withdraw(data: Path | None, prefix: str, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Withdraws the code for new players whose digest begins with `prefix`. Returns what `invitations` says of it.
+
+    Raises `NotFoundError` if no valid code's does, `UsageError` if several codes' do, `StorageError`.
+    """
+
+    async def work(store: Store, _: Settings) -> dict[str, Any]:
+        every = await store.invitations(ClockAndEntropy().at())
+        found = [each for each in every if prefix and each.digest.startswith(prefix.lower())]
+        if len(found) > 1:
+            raise UsageError(
+                tell("{prefix} begins the digests of {n} codes", prefix=prefix, n=len(found)),
+                hint=tell("give more digits"),
+            )
+        if not found or not await store.withdraw_code(found[0].digest):
+            raise NotFoundError(tell("code"), prefix, hint=tell("list the codes with `hkoji admin invite --list`"))
+        code = found[0]
+        return {"digest": code.digest[:_SHOWN], "uses": code.uses, "expires": code.expires}
 
     return _on_store(data, database, work)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -93,6 +94,17 @@ def test_a_service_by_invitation(tmp_path: Path) -> None:
         assert "3 new players can register" in shown
         assert typed(bob, *register, "--code", "-", stdin=shown.splitlines()[1])[0] == 0
         assert json.loads(typed(bob, "admin", "stats", "--data", data, "--json")[1])["codes"] == 1
+        listed = typed(carol, "admin", "invite", "--list", "--data", data)[1]
+        assert re.fullmatch(r"[0-9a-f]{12}  for 2 players, until \S+Z\n", listed)
+        (known,) = json.loads(typed(carol, "admin", "invite", "--list", "--data", data, "--json")[1])
+        assert (known["digest"], known["uses"]) == (listed[:12], 2)
+        assert shown.splitlines()[1][:12] != listed[:12]
+        assert typed(carol, "admin", "invite", "--withdraw", "zz", "--data", data)[0] == 2
+        code, said, _ = typed(carol, "admin", "invite", "--withdraw", listed[:8], "--data", data, "--lang", "it")
+        assert code == 0
+        assert said.startswith(f"Il codice {listed[:12]} è ritirato: per 2 giocatori, fino al ")
+        assert typed(carol, "admin", "invite", "--list", "--data", data)[1] == "There are no codes.\n"
+        assert typed(carol, *register, "--code", shown.splitlines()[1])[0] == 4
     with serving(tmp_path / "closed", options=("--registration", "closed"), forked=True) as service:
         code, _, err = typed(carol, "register", "--server", service.url)
         assert (code, "takes no new players" in err) == (4, True)

@@ -107,6 +107,31 @@ def test_the_service_confirms_again_whatever_it_answers(alice: Shell, game: str)
     assert alice("show", game, "--offline", "--json").json["as_of"] > "2026"
 
 
+@pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["log"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [
+        ("en", "warning: the kept log of game {} ended in an incomplete line; it has been completed from the service"),
+        (
+            "it",
+            "attenzione: il registro della partita {} conservato qui finiva con una riga incompleta: è stato "
+            "completato dal servizio",
+        ),
+    ],
+)
+def test_an_incomplete_line_is_completed_with_a_warning(
+    alice: Shell, game: str, words: list[str], lang: str, said: str
+) -> None:
+    before = alice(*words, game)
+    path = alice.seat.folder(game) / "log.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    done = alice(*words, game, "--lang", lang)
+    assert (done.code, done.err) == (0, said.format(game[:8]) + "\n")
+    assert path.read_bytes() == whole
+    assert alice(*words, game) == before
+
+
 def test_a_log_is_printed_as_it_is_kept(alice: Shell, game: str, down: Callable[[], None]) -> None:
     whole = alice("log", game).out
     down()

@@ -165,6 +165,35 @@ def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alic
     assert "hkoji recover alice" in found["hint"]
 
 
+def test_register_in_a_new_home_says_that_the_key_was_replaced_or_revoked(
+    service: Service, alice: Shell, tmp_path: Path
+) -> None:
+    """The new home has an earlier key, and has never been registered."""
+    first, old = key_file(alice), alice.json("whoami")["fingerprint"]
+    new = Shell(tmp_path / "new")
+    new.run("init", "alice", "--key", first)
+    alice.run("rekey")
+    current = alice.json("whoami")["fingerprint"]
+    words = ("register", "--server", service.url)
+    said = new.run(*words, code=Exit.FAILURE).stderr
+    assert f"your key {old} has been replaced; the service knows alice by another key, {current}" in said
+    assert "hkoji init NAME --key FILE" in said
+    assert "choose another name" not in said
+    assert not (new.home / "pins.json").exists()
+    assert (
+        f"è stata sostituita: il servizio conosce alice con un'altra chiave, {current}"
+        in new.run("--lang", "it", *words, code=Exit.FAILURE).stderr
+    )
+    admin.revoke_keys(service.data, "alice")
+    assert f"your key {old} has been revoked" in new.run(*words, code=Exit.FAILURE).stderr
+    again = Shell(tmp_path / "again")
+    again.run("init", "alice", "--key", key_file(alice))
+    assert f"{current} of alice has been revoked" in again.run(*words, code=Exit.KEY).stderr
+    stranger = Shell(tmp_path / "stranger")
+    stranger.run("init", "alice")
+    assert "choose another name" in stranger.run(*words, code=Exit.FAILURE).stderr
+
+
 def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
     service: Service, alice: Shell, bob: Shell, tmp_path: Path
 ) -> None:

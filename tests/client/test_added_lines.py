@@ -40,8 +40,9 @@ def test_a_torn_last_line_is_left_out_and_replaced(tmp_path: Path, before: bytes
     path = tmp_path / "file"
     path.write_bytes(before + torn)
     assert whole_lines(path.read_bytes()) == before
-    append_lines(path, b"new\n")
+    assert append_lines(path, b"new\n")
     assert path.read_bytes() == before + b"new\n"
+    assert not append_lines(path, b"more\n")
 
 
 @pytest.mark.parametrize("call", ["write", "fdatasync"])
@@ -75,13 +76,20 @@ def test_a_torn_line_of_the_log_is_fetched_again(alice: LocalPlayer, bob: LocalP
     path = alice.folder(game) / "log.jsonl"
     whole = path.read_bytes()
     starts = [number + 1 for number, byte in enumerate(whole) if byte == ord("\n")]
+    alice.said.clear()
     for cut in (starts[-2] + 1, starts[-2] + 200, len(whole) - 1, starts[-3] + 7):
         path.write_bytes(whole[:cut])
         kept = sum(start <= cut for start in starts)
         assert len(alice.client.kept(game)) == kept
         assert alice.client.stored(game).course.seq == kept - 1
+        assert alice.said == []
         assert alice.position(game).course.seq == len(starts) - 1
         assert path.read_bytes() == whole
+        (warning,) = alice.said
+        assert f"game {game[:8]} ended in an incomplete line" in warning
+        alice.said.clear()
+        assert alice.position(game).course.seq == len(starts) - 1
+        assert alice.said == []
 
 
 def test_a_torn_submission_was_never_sent(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 from unittest.mock import patch
 
 import pytest
@@ -283,6 +284,9 @@ def test_a_torn_line_stands_in_nobodys_way(
     alice.move(game, alice.position(game).legal[0])
 
 
+T = TypeVar("T")
+
+
 class KilledError(Exception):
     """The process ends here."""
 
@@ -292,12 +296,12 @@ def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
     """The process of that player ends before its write number `at`; counts the writes left until then."""
     left = [at]
 
-    def before(real: Callable[..., None]) -> Callable[..., None]:
-        def write(path: Path, data: bytes, **options: bool) -> None:
+    def before(real: Callable[..., T]) -> Callable[..., T]:
+        def write(path: Path, data: bytes, **options: bool) -> T:
             left[0] -= path.is_relative_to(player.path)
             if left[0] == 0:
                 raise KilledError
-            real(path, data, **options)
+            return real(path, data, **options)
 
         return write
 

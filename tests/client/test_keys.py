@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import pytest
@@ -30,6 +30,7 @@ from tests.support.service_in_process import inside
 from tests.support.table import new_game
 
 WRITE, APPEND = files.write_file, files.append_lines
+T = TypeVar("T")
 RULES = Hanamikoji("host", 1, "charm")
 
 
@@ -91,7 +92,7 @@ def registered(hall: Hall, name: str) -> Any:  # Any: JSON
     return hall.service.ask("GET", f"/v1/players/{name}").json
 
 
-def _unchanged(real: Callable[..., None]) -> Callable[..., None]:
+def _unchanged(real: Callable[..., T]) -> Callable[..., T]:
     return real
 
 
@@ -117,10 +118,10 @@ def breaks(hall: Hall, prepare: Callable[[], Any], act: Callable[[], Any]) -> It
                 if left[0] == 0:
                     raise error()
 
-            def before(real: Callable[..., None], step: Callable[..., None] = step) -> Callable[..., None]:
-                def write(path: Path, data: bytes, **options: bool) -> None:
+            def before(real: Callable[..., T], step: Callable[..., None] = step) -> Callable[..., T]:
+                def write(path: Path, data: bytes, **options: bool) -> T:
                     step()
-                    real(path, data, **options)
+                    return real(path, data, **options)
 
                 return write
 

@@ -54,6 +54,27 @@ def _request(connection: socket.socket) -> bytes:
     return request
 
 
+def test_a_repeated_request_has_the_same_bytes_and_another_one_has_its_own() -> None:
+    with listening([OK] * 7) as (url, got):
+        client = Transport(url)
+        asked = [("/x", "t"), ("/x", "t"), ("/x", "u"), ("/y", "u"), ("/y", None), ("/y", None)]
+        for path, token in asked:
+            client.request("GET", path, None, token)
+        client.request("POST", "/y", b"{}")
+        client.close()
+    assert got[0] == got[1]
+    assert got[4] == got[5]
+    for (path, token), request in zip(asked, got, strict=False):
+        lines = request.split(b"\r\n")
+        assert lines[0] == f"GET {path} HTTP/1.1".encode()
+        assert f"Host: {url.removeprefix('http://')}".encode() in lines
+        assert [line for line in lines if line.startswith(b"Authorization")] == (
+            [f"Authorization: Bearer {token}".encode()] if token else []
+        )
+    assert got[6].startswith(b"POST /y")
+    assert got[6].endswith(b"{}")
+
+
 def test_a_connection_is_kept() -> None:
     with listening([OK, OK, OK]) as (url, got):
         client = Transport(url)

@@ -300,6 +300,21 @@ def test_of_many_appends_by_several_processes_one_wins(postgres: str) -> None:
             assert len(history.secrets.openings) == seq + 1
 
 
+async def _revoked_early(store: Store, key: str, slow: Any) -> bool:  # Any: psycopg has no types here
+    """Revokes a key of alice's while `slow` has an open transaction, which ends then.
+
+    Returns whether the revocation returned before that.
+    """
+    revoking = asyncio.create_task(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+    while await store.retired(key) is None:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    early = revoking.done()
+    await asyncio.to_thread(slow.execute, "COMMIT")
+    await revoking
+    return early
+
+
 def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgres: str) -> None:
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with opened_at(postgres) as store, with_game(store) as table:
@@ -311,17 +326,7 @@ def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgre
         slow.execute(said.HOLD, values)
         assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
 
-        async def work() -> bool:
-            revoking = asyncio.create_task(store.revoke_key(RetiredKey(key, "alice", AT, True)))
-            while await store.retired(key) is None:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
-            early = revoking.done()
-            await asyncio.to_thread(slow.execute, "COMMIT")
-            await revoking
-            return early
-
-        assert not run(work())
+        assert not run(_revoked_early(store, key, slow))
         slow.close()
         assert run(store.lines(table.game)) == tuple(table.lines[:2])
         with pytest.raises(RevokedError):
@@ -351,17 +356,7 @@ def test_a_revocation_waits_for_an_append_that_began_before_with_a_higher_number
 
         monkeypatch.setattr(player_keys, "revoke", revoke_and_go_on)
 
-        async def work() -> bool:
-            revoking = asyncio.create_task(store.revoke_key(RetiredKey(key, "alice", AT, True)))
-            while await store.retired(key) is None:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
-            early = revoking.done()
-            await asyncio.to_thread(slow.execute, "COMMIT")
-            await revoking
-            return early
-
-        assert not run(work())
+        assert not run(_revoked_early(store, key, slow))
         assert numbers == sorted(numbers)
         assert run(store.lines(table.game)) == tuple(table.lines[:2])
         with pytest.raises(RevokedError):

@@ -69,6 +69,8 @@ async def every_method(store: Store) -> None:
     await store.add_code(OperatorCode("code", LATER, name="alice"))
     await store.add_code(OperatorCode("another", LATER, name="alice"))
     await store.add_code(OperatorCode("registers", LATER, uses=2))
+    await store.invitations(AT)
+    await store.withdraw_code("unknown")
     await store.add_player(Player("bob", four, AT, "text", "sig"), "registers")
     await store.recover(Player("alice", three, AT, "text", "sig"), "another", AT)
     await store.add_game(NewGame(summary(table, 1), table.lines[0], "5e" * 32, "alice"))

@@ -212,6 +212,21 @@ class StoreContract(WaitingContract):
         taken = players[registered.index(True)]
         assert run(store.add_player(taken, "code")) == taken  # again, without a use
 
+    def test_codes_for_new_players_are_listed_and_withdrawn(self, store: Store) -> None:
+        key = PrivateKey.from_seed(b"\x01" * 32).public.text
+        late, early = OperatorCode("a", "2027-01-02T00:00:00Z", uses=3), OperatorCode("b", "2027-01-01T00:00:00Z")
+        for code in (late, early, OperatorCode("gone", AT), OperatorCode("recovers", late.expires, name="alice")):
+            run(store.add_code(code))
+        assert run(store.invitations(AT)) == (early, late)
+        assert run(store.withdraw_code("a"))
+        assert run(store.invitations(AT)) == (early,)
+        for digest in ("a", "recovers", "unknown"):
+            assert not run(store.withdraw_code(digest))
+        with pytest.raises(ForbiddenError):
+            run(store.add_player(Player("bob", key, AT, "text", "sig"), "a"))
+        assert run(store.add_player(Player("bob", key, AT, "text", "sig"), "b")) is None
+        assert run(store.invitations(AT)) == ()
+
     def test_a_code_is_for_one_purpose_and_in_time(self, store: Store) -> None:
         one, two = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2))
         alice, bob = Player("alice", one, AT, "text", "sig"), Player("bob", two, AT, "text", "sig")

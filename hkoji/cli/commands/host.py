@@ -145,6 +145,16 @@ def invite(
         int | None,
         typer.Option("--days", min=1, max=3650, help="For how long [7, or code_lifetime].", show_default=False),
     ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Make none: list the valid codes by their digests.")] = False,
+    withdraw: Annotated[
+        str | None,
+        typer.Option(
+            "--withdraw",
+            metavar="DIGEST",
+            help="Make none: withdraw the code whose digest in the list begins so.",
+            show_default=False,
+        ),
+    ] = None,
     data: Data = None,
     database: Database = None,
     json: Json = False,
@@ -156,7 +166,12 @@ def invite(
     from hkoji.cli.service import admin
 
     out.json = json
-    admin.invite(out, uses, days, data, database)
+    if withdraw is not None:
+        admin.withdraw(out, withdraw, data, database)
+    elif listed:
+        admin.invitations(out, data, database)
+    else:
+        admin.invite(out, uses, days, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")

@@ -56,6 +56,27 @@ def invite(out: CommandOutput, uses: int, days: int | None, data: Path | None, d
     )
 
 
+def invitations(out: CommandOutput, data: Path | None, database: str | None) -> None:
+    """Lists the codes for new players that are valid, by the beginnings of their digests."""
+    found: list[dict[str, Any]] = service_function("admin").invitations(data, database)  # Any: JSON
+    out.result(
+        found,
+        lambda: "\n".join(f"{each['digest']}  {_left(each)}" for each in found) if found else _("There are no codes."),
+    )
+
+
+def withdraw(out: CommandOutput, digest: str, data: Path | None, database: str | None) -> None:
+    """Withdraws a code for new players."""
+    made = service_function("admin").withdraw(data, digest, database)
+    out.result(made, lambda: _("The code {digest} is withdrawn: {left}.", digest=made["digest"], left=_left(made)))
+
+
+def _left(code: dict[str, Any]) -> str:  # Any: JSON
+    return _n(
+        "for {n} player, until {expires}", "for {n} players, until {expires}", code["uses"], expires=code["expires"]
+    )
+
+
 def tidy(out: CommandOutput, data: Path | None, database: str | None) -> None:
     """Removes what is no longer needed and shows how much that was."""
     made = service_function("admin").tidy(data, database)

@@ -255,6 +255,12 @@ class Store(Protocol):
     async def add_code(self, code: OperatorCode) -> None:
         """Keeps a code of the operator; one for a player's new key takes the place of an earlier one."""
 
+    async def invitations(self, now: str) -> tuple[OperatorCode, ...]:
+        """Returns the codes for new players that are valid, the first to expire first."""
+
+    async def withdraw_code(self, digest: str) -> bool:
+        """Forgets a code for new players. Returns False if there is none."""
+
     async def recover(self, player: Player, digest: str, now: str) -> None:
         """Gives a player whose key is revoked the key of `player`, and uses the recovery code up.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sqlalchemy import Connection, delete, insert, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from hkoji_server.store.contract import OperatorCode
 from hkoji_server.store.tables import CODE
@@ -15,6 +15,18 @@ def store_code(connection: Connection, code: OperatorCode) -> None:
     if code.name is not None:
         connection.execute(delete(CODE).where(CODE.c.name == code.name))
     connection.execute(insert(CODE).values(**asdict(code)))
+
+
+def invitations(connection: Connection, now: str) -> tuple[OperatorCode, ...]:
+    """Returns the codes for new players that are valid, the first to expire first."""
+    valid = CODE.c.name.is_(None) & (CODE.c.expires > now)
+    found = connection.execute(select(CODE.c.digest, CODE.c.expires, CODE.c.uses).where(valid))
+    return tuple(sorted((OperatorCode(*row) for row in found), key=lambda code: (code.expires, code.digest)))
+
+
+def withdraw(connection: Connection, digest: str) -> bool:
+    """Forgets a code for new players. Returns False if there is none."""
+    return connection.execute(delete(CODE).where(CODE.c.digest == digest, CODE.c.name.is_(None))).rowcount == 1
 
 
 def use_code(connection: Connection, digest: str, now: str, name: str | None = None) -> bool:

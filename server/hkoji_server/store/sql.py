@@ -111,6 +111,12 @@ class SqlStore(Store):
     async def add_code(self, code: OperatorCode) -> None:
         await self._transaction(lambda connection: operator_codes.store_code(connection, code))
 
+    async def invitations(self, now: str) -> tuple[OperatorCode, ...]:
+        return await self._transaction(lambda connection: operator_codes.invitations(connection, now))
+
+    async def withdraw_code(self, digest: str) -> bool:
+        return await self._transaction(lambda connection: operator_codes.withdraw(connection, digest))
+
     async def recover(self, player: Player, digest: str, now: str) -> None:
         await self._transaction(lambda connection: player_keys.recover(connection, player, digest, now))
 
