@@ -100,6 +100,10 @@ def test_a_service_by_invitation(tmp_path: Path) -> None:
         assert (known["digest"], known["uses"]) == (listed[:12], 2)
         assert shown.splitlines()[1][:12] != listed[:12]
         assert typed(carol, "admin", "invite", "--withdraw", "zz", "--data", data)[0] == 2
+        for more in (("--uses", 2), ("--days", 3), ("--list",)):
+            code, _, err = typed(carol, "admin", "invite", "--withdraw", listed[:8], *more, "--data", data)
+            assert (code, "make no code; nothing was changed" in err) == (2, True)
+            assert typed(carol, "admin", "invite", "--list", "--data", data)[1] == listed
         code, said, _ = typed(carol, "admin", "invite", "--withdraw", listed[:8], "--data", data, "--lang", "it")
         assert code == 0
         assert said.startswith(f"Il codice {listed[:12]} è ritirato: per 2 giocatori, fino al ")

@@ -10,6 +10,8 @@ import typer
 from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Data, Database, Json
 from hkoji.cli.output import out
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
 
 commands = typer.Typer()
 admin = typer.Typer(help="Maintain a service: invite, revoke, back up, check.", no_args_is_help=True)
@@ -140,7 +142,10 @@ def revoke(
 
 @admin.command(epilog="Example: hkoji admin invite --uses 12 --days 3 --data /var/lib/hkoji")
 def invite(
-    uses: Annotated[int, typer.Option("--uses", min=1, max=10_000, help="How many players may register.")] = 1,
+    uses: Annotated[
+        int | None,
+        typer.Option("--uses", min=1, max=10_000, help="How many players may register [1].", show_default=False),
+    ] = None,
     days: Annotated[
         int | None,
         typer.Option("--days", min=1, max=3650, help="For how long [7, or code_lifetime].", show_default=False),
@@ -166,12 +171,17 @@ def invite(
     from hkoji.cli.service import admin
 
     out.json = json
+    if listed + (withdraw is not None) + (uses is not None or days is not None) > 1:
+        raise UsageError(
+            tell("--list and --withdraw make no code; nothing was changed"),
+            hint=tell("give one of them alone, or --uses and --days"),
+        )
     if withdraw is not None:
         admin.withdraw(out, withdraw, data, database)
     elif listed:
         admin.invitations(out, data, database)
     else:
-        admin.invite(out, uses, days, data, database)
+        admin.invite(out, uses or 1, days, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
