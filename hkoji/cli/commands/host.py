@@ -181,7 +181,7 @@ def invite(
     elif listed:
         admin.invitations(out, data, database)
     else:
-        admin.invite(out, uses or 1, days, data, database)
+        admin.invite(out, 1 if uses is None else uses, days, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
