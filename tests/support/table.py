@@ -78,6 +78,7 @@ class Table:
             "game": self.game,
             "kind": content.KIND,
             "prev": self.course.head,
+            "seen": self.refereed.at,
             "seq": self.course.seq + 1,
         }
         entry = make_entry(**{**fields, **changes})  # type: ignore[arg-type] # fields by name

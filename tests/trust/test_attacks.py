@@ -308,7 +308,7 @@ def test_a_receipt_of_another_entry(service: HostileService, alice: LocalPlayer,
     table = whole_game(3)
     lines = list(table.lines)
     lines[7] = lines[7]._replace(receipt=lines[6].receipt)
-    convicted(table, format_log(lines), AuditStep.RECEIPTS, 7, None)
+    convicted(table, format_log(lines), AuditStep.TIMES, 7, None)
 
 
 @attack("receipts whose times go back", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
@@ -321,7 +321,7 @@ def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
     signed = receipt._replace(receipt=early, sig=table.server.sign(sshsig.RECEIPT, early.message))
     lines[6] = lines[6]._replace(receipt=signed)
     reason = f"an entry 6 that does not hold: the receipt's time {EARLIER} is before {AT}"
-    refuted(tmp_path / "x", table, lines, (AuditStep.RECEIPTS, 6, "server"), reason)
+    refuted(tmp_path / "x", table, lines, (AuditStep.TIMES, 6, "server"), reason)
 
 
 @attack("a timeout of a seat that owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)

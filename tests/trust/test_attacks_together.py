@@ -187,4 +187,4 @@ def test_a_backdated_move(tmp_path: Path, ruleset: Ruleset) -> None:
         follow(table.server, table.lines[number - 1], body, "bob", keys["bob"], at=EARLIER),
     )
     reason = f"an entry {number} that does not hold: the receipt's time {EARLIER} is before {AT}"
-    refuted(tmp_path / "x", table, forged, (AuditStep.RECEIPTS, number, "server"), reason, (0, 2))
+    refuted(tmp_path / "x", table, forged, (AuditStep.TIMES, number, "server"), reason, (0, 2))
