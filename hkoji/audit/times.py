@@ -192,24 +192,25 @@ class _TimedLog:
         if not isinstance(body, entry_kinds.Credit | entry_kinds.Annul):
             return None
         assert entry.seen is not None
-        credits_play = isinstance(body, entry_kinds.Credit)
-        # What helps an entry depends on the clock before it: for a credit that is one entry back.
-        due = number - 1 if credits_play else number
         try:
             if isinstance(body, entry_kinds.Annul):
+                due, seat, until, after_play = number, body.seat, entry.at, True
                 verify_both_signed(entry, body, [(name, self._keys[name]) for name in self._names])
                 if body.gift is None and not body.outages:
                     return None
-            seat = self._seat(self._timed[due].line.entry.by) if credits_play else body.seat
+            else:  # a credit helps the entry before it
+                due, until = number - 1, entry.seen
+                played = self._timed[due]
+                seat = self._seat(played.line.entry.by)
+                after_play = played.body.EFFECT is Effect.PLAYS and seat is not None
             clock, seen = self.clock_after(due - 1), self._timed[due].line.entry.seen
-            after_play = not credits_play or self._timed[due].body.EFFECT is Effect.PLAYS
-            clock = verify_clock_runs(clock, after_play=after_play and seat is not None)
+            clock = verify_clock_runs(clock, after_play=after_play)
             assert seen is not None
             if body.gift is not None:
                 assert seat is not None
                 giver = self._names[1 - seat]
                 verify_gift(body.gift, clock.heads, entry.game, giver, self._keys[giver])
-            since, until = clock.settled(seen).since, entry.seen if credits_play else entry.at
+            since = clock.settled(seen).since
             verify_outages(body.outages, since, until, self._times_since(since, due))
         except HkojiError as error:
             return error
@@ -269,7 +270,8 @@ class _TimedLog:
                 continue
             paces = [clock.settled(at, self._credit_after(number))]
             if pace is not None and isinstance(body, entry_kinds.Timeout):
-                paces.insert(0, pace.played(control, body.seat, at))
+                lost = pace.played(control, body.seat, at)
+                paces = [lost, lost.broken(control, at)]
             for after in paces:
                 if pace is not None and pace.seat is not None and pace.seat != after.seat:
                     yield ClockTurn(pace.seat, begin, pace.since, pace.spent, after.banks[pace.seat])
