@@ -192,6 +192,7 @@ class _TimedLog:
         if not isinstance(body, entry_kinds.Credit | entry_kinds.Annul):
             return None
         assert entry.seen is not None
+        seat: Seat | None
         try:
             if isinstance(body, entry_kinds.Annul):
                 due, seat, until, after_play = number, body.seat, entry.at, True
