@@ -8,14 +8,18 @@ immutable values, and the store decides which move was first. So this module nee
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
 from hkoji import referee
+from hkoji.game.agreement import UNTIMED
 from hkoji.game.course import Course, Stage
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import encode
 from hkoji.log.private_key import Signer
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.store.contract import Append, GameSummary
+
+_NO_CLOCK: Final = encode(UNTIMED.to_json())
 
 
 class Decision:
@@ -58,6 +62,9 @@ def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str
         openings=accepted.refereed.openings[len(before.openings) :],
         summary=summarise(accepted.refereed, created=""),
         outline=_changes_outline(before.course, accepted.refereed.course),
+        at=accepted.refereed.at,
+        outages=0,
+        deadline=None,
         opens=before.course.stage is Stage.OPEN,
         key=key,
     )
@@ -87,6 +94,7 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     return GameSummary(
         game=setup.game,
         ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
+        agreement=_NO_CLOCK,
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],
