@@ -570,7 +570,7 @@ def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
         made = "SELECT md5(n::text), '{}', s, 'p' || n % 50, 'p' || n % 49, NULL, 1, '', 1, 0, 'p' || n % 50,"
         server.execute(
             "INSERT INTO game (game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created,"
-            f" updated) {made} to_char(n, 'FM00000000'), '' FROM generate_series(1, 20000) AS n,"
+            f" updated, agreement) {made} to_char(n, 'FM00000000'), '', '{{}}' FROM generate_series(1, 20000) AS n,"
             " LATERAL (SELECT CASE WHEN n % 97 = 0 THEN 'open' WHEN n % 4 = 0 THEN 'offered'"
             " WHEN n % 3 = 0 THEN 'playing' WHEN n % 5 = 0 THEN 'cancelled' ELSE 'finished' END AS s) AS status"
         )

@@ -8,18 +8,15 @@ immutable values, and the store decides which move was first. So this module nee
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
 
 from hkoji import referee
-from hkoji.game.agreement import UNTIMED
+from hkoji.game.agreement import Agreement
 from hkoji.game.course import Course, Stage
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import encode
 from hkoji.log.private_key import Signer
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.store.contract import Append, GameSummary
-
-_NO_CLOCK: Final = encode(UNTIMED.to_json())
 
 
 class Decision:
@@ -86,6 +83,11 @@ def _ruleset_text(ruleset: Ruleset) -> str:
     return encode(ruleset.to_json())
 
 
+@lru_cache(maxsize=64)
+def _agreement_text(agreement: Agreement) -> str:
+    return encode(agreement.to_json())
+
+
 def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     """Returns what lists show of a game."""
     course = refereed.course
@@ -94,7 +96,7 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     return GameSummary(
         game=setup.game,
         ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
-        agreement=_NO_CLOCK,
+        agreement=_agreement_text(setup.agreement),
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],

@@ -132,9 +132,9 @@ class Append:
     """Lines that follow entry number `seq` with the head `head`, the openings to keep, and the summary after them.
 
     They were decided at the time `at`, with so many `outages`, and with that `deadline` of the game. `at` is the T of
-    the first line. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says whether they open
-    the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of the same player.
-    `key` is the author's key; nothing is appended if it has been revoked.
+    the first line. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says
+    whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of
+    the same player. `key` is the author's key; nothing is appended if it has been revoked.
     """
 
     game: str
@@ -322,7 +322,9 @@ class Store(TimeStore, Protocol):
         `TooManyGamesError`, or `NotFoundError` for a game that is not there.
 
         Raises `StaleDecisionError` if the head is the same, and the deadline or the number of outages is not, or the
-        decision is too old. An append that ends the game forgets the statements about it. A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
+        decision is too old. An append that ends the game forgets the statements about it.
+
+        A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
         raised here.
         """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.clock import Outage, format_time, parse_time

@@ -33,7 +33,7 @@ from hkoji_server.store.contract import (
 from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.statements import ReadStatements, Row, Values, read_line
 from hkoji_server.store.tables import SERVICE, TOKEN
-from hkoji_server.store.time_contract import Beat, KeptStatement
+from hkoji_server.store.time_contract import KeptStatement
 
 T = TypeVar("T")
 
@@ -214,9 +214,7 @@ class SqlStore(Store):
     async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
         await self._holding(lambda connection: game_statements.set_deadline(connection, game, head, old, new))
 
-    async def add_statement(
-        self, new: KeptStatement, *, deadline: str | None, after: str | None, outages: int
-    ) -> bool:
+    async def add_statement(self, new: KeptStatement, *, deadline: str | None, after: str | None, outages: int) -> bool:
         def work(connection: Connection) -> bool:
             return game_statements.add_statement(
                 connection, new, deadline=deadline, after=after, outages=outages, clock=lambda: self._time(connection)

@@ -185,5 +185,5 @@ class SqliteStore(SqlStore):
     _holding = _transaction
     _alone = _transaction
 
-    def _time(self, connection: Connection) -> datetime:
+    def _time(self, connection: Connection) -> datetime:  # noqa: ARG002 # the process has a clock
         return self._clock()
