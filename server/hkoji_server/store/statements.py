@@ -109,6 +109,7 @@ class ReadStatements:
             .where(GAME.c.deadline < bindparam("b_before"))
             .order_by(GAME.c.deadline)
             .limit(bindparam("b_limit", type_=BigInteger))
+            .offset(literal_column("0"))
         )
         self.kept_statements: Final = text(
             select(*STATEMENT.c)
