@@ -41,6 +41,7 @@ from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.table import AT, Table
+from tests.support.time_contract import TimeContract
 from tests.support.times import now
 from tests.support.waiting_contract import WaitingContract
 
@@ -100,7 +101,7 @@ def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  
     yield table
 
 
-class StoreContract(WaitingContract):
+class StoreContract(WaitingContract, TimeContract):
     """The promises of `hkoji_server.store.contract`."""
 
     @pytest.fixture

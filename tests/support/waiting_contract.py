@@ -23,11 +23,8 @@ PATIENCE = 120.0
 def new_game(store: Store, seed: int, **changes: Any) -> Table:  # Any: fields of the summary by name
     """A game whose first line is in the store."""
     table = Table(seed=seed).begin().play(4)
-    run(
-        store.add_game(
-            NewGame(_summary(table, 0)._replace(**changes), table.lines[0], "5e" * 32, "alice", now(), outages=0)
-        )
-    )
+    summary = _summary(table, 0)._replace(**changes)
+    run(store.add_game(NewGame(summary, table.lines[0], "5e" * 32, "alice", now(), outages=0)))
     return table
 
 

@@ -109,9 +109,12 @@ class ReadStatements:
             .where(GAME.c.deadline < bindparam("b_before"))
             .order_by(GAME.c.deadline)
             .limit(bindparam("b_limit", type_=BigInteger))
+            .offset(literal_column("0"))
         )
         self.kept_statements: Final = text(
-            select(*STATEMENT.c).where(STATEMENT.c.game == game).order_by(STATEMENT.c.at, STATEMENT.c.name)
+            select(*STATEMENT.c)
+            .where(STATEMENT.c.game == game)
+            .order_by(STATEMENT.c.head, STATEMENT.c.kind, STATEMENT.c.name)
         )
         self.outages: Final = text(select(OUTAGE.c["from"], OUTAGE.c.until).order_by(OUTAGE.c["from"]))
         self.beat: Final = text(select(BEAT.c.at))

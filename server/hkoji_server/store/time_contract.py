@@ -101,7 +101,7 @@ class TimeStore(Protocol):
         """
 
     async def statements(self, game: str) -> tuple[KeptStatement, ...]:
-        """Returns the statements about a game that are kept, in order of their time."""
+        """Returns the statements about a game that are kept, by head, kind and name."""
 
     async def remove_statement(self, game: str, head: str, kind: str, name: str) -> bool:
         """Forgets a statement. Returns False if there is none."""
