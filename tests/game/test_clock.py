@@ -1,9 +1,9 @@
-"""The clock: the laws of its formula, for every control, every rest day and zone, and times of the years 2000 to 8999."""
+"""The clock: the laws of its formula for every control, rest day and zone, with times of the years 2000 to 8999."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import assume, example, given
@@ -189,9 +189,13 @@ def test_a_deadline_after_the_last_time_of_the_log_is_that_time() -> None:
 # --- banks ------------------------------------------------------------------------------------------------------------
 
 
+Steps: TypeAlias = list[tuple[Effect, int | None, int, int | None]]
+"""Entries: effect, author, seconds after the entry before, credits recorded for it."""
+
+
 @st.composite
-def courses(draw: st.DrawFn) -> tuple[TimeControl, str, list[tuple[Effect, int | None, int, int | None]]]:
-    """A control, T of the join, and entries: effect, author, seconds after the entry before, credits recorded for it."""
+def courses(draw: st.DrawFn) -> tuple[TimeControl, str, Steps]:
+    """A control, T of the join, and the entries after it."""
     control = draw(controls() | st.just(PLAIN) | st.just(TimeControl(10, 50, 20, 60, "67", "-05:00")))
     steps = []
     small = st.integers(0, 2 * (control.move + control.cap)) | st.integers(0, 3 * DAY)
@@ -232,7 +236,7 @@ def formula(
 
 @given(courses())
 def test_following_a_game_is_the_formula_read_directly(
-    course: tuple[TimeControl, str, list[tuple[Effect, int | None, int, int | None]]],
+    course: tuple[TimeControl, str, Steps],
 ) -> None:
     control, at, steps = course
     join = at
