@@ -302,7 +302,8 @@ def test_a_signed_head_is_read_from_json() -> None:
     sig = SERVER.sign(sshsig.HEAD, HEAD.message)
     value = {"sig": encode_base64(sig), "text": HEAD.text}
     assert read_signed_head(value) == SignedHead(HEAD, sig)
-    for wrong in (None, [], HEAD.text, {**value, "at": AT}, {"text": HEAD.text}, {**value, "sig": "?"}):
+    bad: list[object] = [None, [], HEAD.text, {**value, "at": AT}, {"text": HEAD.text}, {**value, "sig": "?"}]
+    for wrong in bad:
         with pytest.raises(MalformedError):
             read_signed_head(wrong)
     with pytest.raises(MalformedError, match="at is missing"):
