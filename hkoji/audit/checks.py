@@ -29,6 +29,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
+from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import KINDS, Timeout
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs

@@ -140,9 +140,7 @@ def parse_evidence(data: str | bytes) -> EvidenceFile:
         start = text.index("\n", start) + 1
     lines = text[start:].split("\n")[:-1]
     if len(lines) > MAX_STATEMENTS:
-        raise MalformedError(
-            _WHAT, tell("it has more than {most} views, heads and refused lines", most=MAX_STATEMENTS)
-        )
+        raise MalformedError(_WHAT, tell("it has more than {most} views, heads and refused lines", most=MAX_STATEMENTS))
     views: list[SignedView] = []
     heads: list[SignedHead] = []
     refused: list[SignedStatement] = []
