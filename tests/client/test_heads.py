@@ -124,7 +124,7 @@ def test_a_head_that_is_later_than_the_log_here_brings_the_log(
 def test_a_head_of_a_game_that_is_not_here(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     service.requests.clear()
-    with alice.client.game("12" * 16, "http://127.0.0.1:9") as held, pytest.raises(NotFoundError):
+    with alice.client.game("12" * 16) as held, pytest.raises(NotFoundError):
         held.signed_head()
     assert service.requests == []
     assert kept(alice, game) == []
