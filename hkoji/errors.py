@@ -157,14 +157,47 @@ class GameOverError(IllegalError):
         self.game = game
 
 
+class TimeOverError(IllegalError):
+    """What has come after the `deadline`: an entry, a statement about a game, or a guest."""
+
+    code = "time-over"
+
+    def __init__(self, game: str, deadline: str) -> None:
+        short = game[:8]
+        super().__init__(
+            tell("time is over in game {game}: it came after {deadline}", game=short, deadline=deadline),
+            hint=tell("nothing was accepted; see the game with `hkoji show {game}`", game=short),
+        )
+        self.game = game
+        self.deadline = deadline
+
+
+class NotOverdueError(IllegalError):
+    """A time that is said to be over goes on until `deadline`; None if none runs at all."""
+
+    code = "not-overdue"
+
+    def __init__(self, game: str, deadline: str | None) -> None:
+        super().__init__(
+            tell("in game {game} no time runs", game=game[:8])
+            if deadline is None
+            else tell("in game {game} there is time until {deadline}", game=game[:8], deadline=deadline)
+        )
+        self.game = game
+        self.deadline = deadline
+
+
 class ConflictError(HkojiError):
-    """The game has moved on: the entry does not follow the head. `seq` and `head` are those of the last entry."""
+    """The entry does not follow the head, or names another time of record for it; `seq` and `head` are of the last.
+
+    `reason` says what is wrong, if it is not that the game has moved on.
+    """
 
     code = "conflict"
 
-    def __init__(self, game: str, *, seq: int, head: str, hint: str = "") -> None:
+    def __init__(self, game: str, *, seq: int, head: str, hint: str = "", reason: str = "") -> None:
         super().__init__(
-            tell("game {game} has moved on: its last entry is {seq}", game=game[:8], seq=seq),
+            reason or tell("game {game} has moved on: its last entry is {seq}", game=game[:8], seq=seq),
             hint=hint or tell("look again with `hkoji show {game}`", game=game[:8]),
         )
         self.game = game

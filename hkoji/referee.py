@@ -10,17 +10,20 @@ cards reaches only a sender who has signed with the seat's key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hkoji.audit.checks import require_receipt, verify_new_salt, verify_signatures
-from hkoji.errors import ConflictError, GameOverError, MalformedError
+from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedError, NotOverdueError, TimeOverError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.clock import Effect, Outage
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import ServerTerms, Terms, verify_seed
-from hkoji.game.entry_kinds import begin, parse_body
+from hkoji.game.entry_kinds import GivenTime, begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
+from hkoji.game.entry_kinds.time import LapseReason, credited_seconds
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
@@ -34,7 +37,7 @@ from hkoji.rules.protocol import Ruleset
 
 
 class RefereedGame(NamedTuple):
-    """A game as the referee knows it: the course with all cards, the time of the last receipt, and the secrets."""
+    """A game as the referee knows it: the course with all cards, the time of record of its head, and the secrets."""
 
     course: Course
     at: str
@@ -54,15 +57,27 @@ class Accepted(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
-def offer(game: str, ruleset: Ruleset, seed: str, *, signer: Signer, at: str, terms: Terms | None = None) -> Accepted:
+def offer(
+    game: str,
+    ruleset: Ruleset,
+    seed: str,
+    *,
+    signer: Signer,
+    at: str,
+    agreement: Agreement = UNTIMED,
+    terms: Terms | None = None,
+) -> Accepted:
     """A new game: its first line. `game` is 32 hex digits, `seed` 64, both fresh; `at` is the time now.
 
-    `terms` are the dealer's, by default those of `server/v1`. Raises `CommitmentError` if they are not of that seed.
+    `agreement` is what both players will sign. `terms` are the dealer's, by default those of `server/v1`. Raises
+    `CommitmentError` if they are not of that seed.
     """
     terms = terms or ServerTerms.bind(game, seed)
     verify_seed(terms, game, 0, seed)
-    body = entry_kinds.Offer(terms, ruleset, signer.public)
-    entry = make_entry(at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seq=0)
+    body = entry_kinds.Offer(terms, ruleset, signer.public, agreement)
+    entry = make_entry(
+        at=at, body=body.to_json(), by=SERVER_NAME, game=game, kind="offer", prev=GENESIS, seen=None, seq=0
+    )
     line = _receipted(entry, sign_entry(entry, signer), signer, at)
     return Accepted((line,), RefereedGame(begin(entry, body), at, seed))
 
@@ -86,11 +101,22 @@ def catch_up(refereed: RefereedGame, lines: Iterable[Line], openings: tuple[Open
     return RefereedGame(course, at, refereed.seed, openings)
 
 
-def accept(refereed: RefereedGame, submission: Submission, *, signer: Signer, at: str) -> Accepted:
-    """Referees one submission.
+def accept(
+    refereed: RefereedGame,
+    submission: Submission,
+    *,
+    signer: Signer,
+    at: str,
+    gifts: Sequence[GivenTime] = (),
+    outages: Sequence[Outage] = (),
+) -> Accepted:
+    """Referees one submission, which has come at the time `at`.
 
-    Raises `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head; the caller decides whether it is a
-    repetition), `ForbiddenError`, `NotYourTurnError`, `SignatureError`, `CommitmentError`, `IllegalError`.
+    `gifts` are those that the opponent of the author has made in this game, and `outages` all of the service. The
+    referee takes those that help this entry. Raises `TimeOverError` if it comes too late all the same,
+    `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head, or it names another time of record of it;
+    the caller decides whether it is a repetition), `ForbiddenError`, `NotYourTurnError`, `SignatureError`,
+    `CommitmentError`, `IllegalError`.
     """
     course, entry = refereed.course, submission.entry
     if entry.by == SERVER_NAME:
@@ -100,22 +126,103 @@ def accept(refereed: RefereedGame, submission: Submission, *, signer: Signer, at
         raise MalformedError(tell("submission"), tell("the entry belongs to another game"))
     if (entry.seq, entry.prev) != (course.seq + 1, course.head):
         raise ConflictError(entry.game, seq=course.seq, head=course.head)
+    if entry.seen != refereed.at:
+        wrong = tell(
+            "the entry says that the time of record before it is {seen}, and it is {at}",
+            seen=entry.seen,
+            at=refereed.at,
+        )
+        raise ConflictError(entry.game, seq=course.seq, head=course.head, reason=wrong)
     if course.finished:
         raise GameOverError(entry.game)
     key = course.signer(entry, body)
     verify_signatures(entry, submission.sig, key, body)
     openings = _keep(refereed, submission, body)
-    at = max(at, refereed.at)
+    at = _time_of_record(refereed, at, outages)
     knowledge = _knowledge(refereed.seed, openings)
     after, events = course.apply(entry, body, knowledge)
+    credit = _verify_in_time(refereed, body, at, gifts, outages)
     lines = [_receipted(entry, submission.sig, signer, at)]
     result = RefereedGame(after, at, refereed.seed, openings)
+    if credit is not None:
+        line = _server_line(result, credit, signer, at)
+        lines.append(line)
+        result = result._replace(course=after.apply(line.entry, credit, knowledge)[0])
     while (owed := _owed(result)) is not None:
-        line = _server_line(result, owed, signer)
+        line = _server_line(result, owed, signer, at)
         lines.append(line)
         after, more = result.course.apply(line.entry, owed, knowledge)
         result, events = result._replace(course=after), events + more
     return Accepted(tuple(lines), result, events)
+
+
+def timeout(
+    refereed: RefereedGame,
+    *,
+    signer: Signer,
+    at: str,
+    gifts: Sequence[GivenTime] = (),
+    outages: Sequence[Outage] = (),
+) -> Accepted:
+    """Ends a game in which the time of the seat that owes the next entry is over at `at`.
+
+    `gifts` and `outages` as in `accept`. Raises `GameOverError`, and `NotOverdueError` if its time is not over.
+    """
+    course = _running(refereed)
+    at = _time_of_record(refereed, at, outages)
+    due = deadline(refereed, gifts=gifts, outages=outages)
+    if course.actor is None or due is None or at <= due:
+        raise NotOverdueError(course.setup.game, due if course.actor is not None else None)
+    return _append_own(refereed, entry_kinds.Timeout(course.actor), signer, at)
+
+
+def lapse(refereed: RefereedGame, reason: str, *, signer: Signer, at: str) -> Accepted:
+    """Ends an open game whose offer has expired at `at`, or whose invited player has declined.
+
+    Raises `GameOverError`, `IllegalError` if the game is not open, and `NotOverdueError` if it has not expired.
+    """
+    course = _running(refereed)
+    at = max(at, refereed.at)
+    expires = course.setup.agreement.expires
+    if reason == LapseReason.EXPIRED and (expires is None or at <= expires):
+        raise NotOverdueError(course.setup.game, expires)
+    return _append_own(refereed, entry_kinds.Lapse(reason), signer, at)
+
+
+def annul(
+    refereed: RefereedGame,
+    sigs: tuple[bytes, bytes],
+    *,
+    signer: Signer,
+    at: str,
+    gifts: Sequence[GivenTime] = (),
+    outages: Sequence[Outage] = (),
+) -> Accepted:
+    """Calls a game off. `sigs` are the statements of host and guest about its head, which the caller has verified.
+
+    `gifts` and `outages` as in `accept`. Raises `GameOverError`, `IllegalError` before the join, and `TimeOverError`.
+    """
+    course = _running(refereed)
+    if course.actor is None:
+        raise IllegalError(tell("a game that nobody has joined cannot be called off"))
+    at = _time_of_record(refereed, at, outages)
+    due = deadline(refereed, gifts=gifts, outages=outages)
+    if due is not None and at > due:
+        raise TimeOverError(course.setup.game, due)
+    gift, lost = _helping(refereed, at, gifts, outages) if course.clock else (None, ())
+    return _append_own(refereed, entry_kinds.Annul(gift, lost, course.actor, sigs), signer, at)
+
+
+def deadline(refereed: RefereedGame, *, gifts: Sequence[GivenTime] = (), outages: Sequence[Outage] = ()) -> str | None:
+    """Until when the entry that is due can come, or a guest can join; None if no time runs.
+
+    `gifts` and `outages` as in `accept`. An outage that comes later moves it on.
+    """
+    course = refereed.course
+    if course.clock is None:
+        return course.deadline(refereed.at)
+    gift, lost = _helping(refereed, None, gifts, outages)
+    return course.deadline(refereed.at, credited_seconds(course.clock.control, gift, lost))
 
 
 def unseal(refereed: RefereedGame, *, signer: Signer, at: str) -> Accepted:
@@ -125,9 +232,7 @@ def unseal(refereed: RefereedGame, *, signer: Signer, at: str) -> Accepted:
     """
     if refereed.course.stage is Stage.OVER:
         raise GameOverError(refereed.course.setup.game)
-    at = max(at, refereed.at)
-    line = _server_line(refereed._replace(at=at), entry_kinds.Unseal(refereed.seed), signer)
-    return Accepted((line,), catch_up(refereed, (line,), refereed.openings))
+    return _append_own(refereed, entry_kinds.Unseal(refereed.seed), signer, max(at, refereed.at))
 
 
 def revoke(refereed: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> Accepted:
@@ -136,11 +241,9 @@ def revoke(refereed: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> 
     Raises `GameOverError`, `IllegalError` when the seat does not owe the next entry, or for a key that cannot be its
     next one; `SignatureError` for a proof that does not verify.
     """
-    if refereed.course.finished:
-        raise GameOverError(refereed.course.setup.game)
-    at = max(at, refereed.at)
-    line = _server_line(refereed._replace(at=at), body, signer)
-    accepted = Accepted((line,), catch_up(refereed, (line,), refereed.openings))
+    _running(refereed)
+    accepted = _append_own(refereed, body, signer, max(at, refereed.at))
+    line = accepted.lines[0]
     verify_signatures(line.entry, line.sig, signer.public, body)
     return accepted
 
@@ -156,6 +259,74 @@ def own_openings(refereed: RefereedGame, seat: Seat) -> tuple[Opening, ...]:
     """The openings that `seat` itself has sent and the log has not published."""
     mine = {(card.seq, card.part) for card in refereed.course.face_down if card.seat == seat}
     return tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in mine)
+
+
+def _running(refereed: RefereedGame) -> Course:
+    course = refereed.course
+    if course.finished:
+        raise GameOverError(course.setup.game)
+    return course
+
+
+def _time_of_record(refereed: RefereedGame, at: str, outages: Sequence[Outage]) -> str:
+    """The time of record of an entry that is decided at `at`: not before the last, and in no outage."""
+    at = max(at, refereed.at)
+    for outage in outages:
+        if outage.begin <= at < outage.until:
+            return outage.until
+    return at
+
+
+def _verify_in_time(
+    refereed: RefereedGame,
+    body: entry_kinds.EntryBody,
+    at: str,
+    gifts: Sequence[GivenTime],
+    outages: Sequence[Outage],
+) -> entry_kinds.Credit | None:
+    """The credit that follows an entry with `body`, whose time of record is `at`. Raises `TimeOverError`."""
+    course = refereed.course
+    if isinstance(body, entry_kinds.Join):
+        expires = course.setup.agreement.expires
+        if expires is not None and at > expires:
+            raise TimeOverError(course.setup.game, expires)
+    if course.clock is None or body.EFFECT is not Effect.PLAYS:
+        return None
+    gift, lost = _helping(refereed, at, gifts, outages)
+    due = course.deadline(refereed.at, credited_seconds(course.clock.control, gift, lost))
+    if due is not None and at > due:
+        raise TimeOverError(course.setup.game, due)
+    return entry_kinds.Credit(gift, lost) if gift or lost else None
+
+
+def _helping(
+    refereed: RefereedGame, at: str | None, gifts: Sequence[GivenTime], outages: Sequence[Outage]
+) -> tuple[GivenTime | None, tuple[Outage, ...]]:
+    """The largest gift for the entry that is due, and the outages since its time has been running, up to `at`."""
+    course = refereed.course
+    assert course.clock is not None
+    if course.actor is None:
+        return None, ()
+    since = course.clock.settled(refereed.at).due(course.clock.control, course.actor).since
+    lost = tuple(each for each in sorted(outages) if each.begin >= since and (at is None or each.until <= at))
+    given = [gift for gift in gifts if gift.head in course.clock.heads]
+    return max(given, key=lambda gift: gift.seconds, default=None), lost
+
+
+def _append_own(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer, at: str) -> Accepted:
+    """The service's entry with `body`, and what it owes after it."""
+    knowledge = _knowledge(refereed.seed, refereed.openings)
+    result, owed = refereed, body
+    lines: tuple[Line, ...] = ()
+    events: tuple[Event, ...] = ()
+    while True:
+        line = _server_line(result, owed, signer, at)
+        course, more = result.course.apply(line.entry, owed, knowledge)
+        result, lines, events = result._replace(course=course, at=at), (*lines, line), events + more
+        following = _owed(result)
+        if following is None:
+            return Accepted(lines, result, events)
+        owed = following
 
 
 def _knowledge(seed: str, openings: tuple[Opening, ...]) -> FullKnowledge:
@@ -208,9 +379,9 @@ def _due(refereed: RefereedGame) -> tuple[Opening, ...]:
     return tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in due)
 
 
-def _server_line(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer) -> Line:
-    entry = draft_entry(refereed.course, body, by=SERVER_NAME, at=refereed.at).entry
-    return _receipted(entry, sign_entry(entry, signer), signer, refereed.at)
+def _server_line(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer, at: str) -> Line:
+    entry = draft_entry(refereed.course, body, by=SERVER_NAME, at=at, seen=refereed.at).entry
+    return _receipted(entry, sign_entry(entry, signer), signer, at)
 
 
 def _receipted(entry: Entry, sig: bytes, signer: Signer, at: str) -> Line:

@@ -183,6 +183,7 @@ class LoggingReferee:
             game=self._game,
             kind=body.KIND,
             prev=course.head,
+            seen=self._refereed.at,
             seq=course.seq + 1,
         )
         submission = Submission(entry, sign_entry(entry, self._keys[seat]), openings)

@@ -29,13 +29,14 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
-from hkoji.game.clock import parse_time
+from hkoji.game.clock import Effect, GameClock, Outage, parse_time
 from hkoji.game.commitments import Opening
-from hkoji.game.entry_kinds import KINDS, Timeout
+from hkoji.game.entry_kinds import Annul, GivenTime, Lapse
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
+from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.game_statements import HeadStatement
+from hkoji.log.game_statements import HeadStatement, make_annul, make_gift
 from hkoji.log.line import Line, Receipt, SignedReceipt, entry_namespace
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import any_of, tell
@@ -228,22 +229,133 @@ def verify_all_opened(closed: Iterable[tuple[int, int]]) -> None:
         raise CommitmentError(tell("the end leaves it closed"), seq=seq, part=part)
 
 
-# --- clocks -------------------------------------------------------------------------------------------------------
+# --- times --------------------------------------------------------------------------------------------------------
 
 
-def verify_since(timeout: Timeout, lines: Sequence[Line]) -> None:
-    """Checks that a timeout counts from the receipt that started the clock; `lines` are those before it.
+def verify_seen(entry: Entry, at: str | None, seen_before: str | None) -> None:
+    """Checks that `seen` is the time of record of the entry before, and does not go back.
 
-    That is the receipt of the last entry whose kind starts the clock; a new key, for example, does not start it.
-    Without receipts there is nothing to compare with. How long a seat may take is not in the log. "Kinds" (`timeout`).
+    `at` is that time, None if it is not known, and `seen_before` is the `seen` of the entry before. "Time of record".
     Raises `IllegalError`.
     """
-    before = next(line for line in reversed(lines) if KINDS[line.entry.kind].STARTS_CLOCK)
-    if before.receipt is not None and before.receipt.receipt.at != timeout.since:
+    if at is not None and entry.seen != at:
         raise IllegalError(
-            tell(
-                "the timeout counts from {since}, and the clock has been running since {at}",
-                since=timeout.since,
-                at=before.receipt.receipt.at,
-            )
+            tell("it says that the time of record before it is {seen}, and it is {at}", seen=entry.seen, at=at)
         )
+    if entry.seen is not None and seen_before is not None and entry.seen < seen_before:
+        raise IllegalError(
+            tell("the time of record goes back from {before} to {seen}", before=seen_before, seen=entry.seen)
+        )
+
+
+def verify_own_time(entry: Entry, receipt: Receipt | None, *, same: bool) -> None:
+    """Checks the time of an entry of the service: it is that of its receipt, and not before `seen`.
+
+    `same` says that the entry belongs to the one before it, so that it has the same time of record. "Time of record".
+    Raises `IllegalError`.
+    """
+    if receipt is not None and entry.at != receipt.at:
+        raise IllegalError(tell("the time of its receipt, {at}, is not its own, {own}", at=receipt.at, own=entry.at))
+    if entry.seen is not None and (entry.at < entry.seen or (same and entry.at != entry.seen)):
+        raise IllegalError(
+            tell("its time, {at}, does not fit that of the entry before, {seen}", at=entry.at, seen=entry.seen)
+        )
+
+
+def verify_joined_in_time(expires: str | None, at: str) -> None:
+    """Checks that a guest has joined, with the time of record `at`, before the offer expired. Raises `IllegalError`."""
+    if expires is not None and at > expires:
+        raise IllegalError(tell("the guest joined at {at}, and the offer expired at {expires}", at=at, expires=expires))
+
+
+def verify_lapse(body: Lapse, at: str, expires: str | None, *, invited: bool) -> None:
+    """Checks that an open game has expired before `at`, or that a player was `invited` by name, who may decline.
+
+    "How an open game ends". Raises `IllegalError`.
+    """
+    if body.reason == LapseReason.EXPIRED and (expires is None or at <= expires):
+        raise IllegalError(tell("the offer has not expired at {at}", at=at))
+    if body.reason == LapseReason.DECLINED and not invited:
+        raise IllegalError(tell("nobody was invited by name, so nobody can decline"))
+
+
+def verify_clock_runs(clock: GameClock | None, *, after_play: bool = True) -> GameClock:
+    """Returns the clock of a game, which must run; a credit must come directly `after_play`, a player's seed or move.
+
+    "Timeouts", "Credits". Raises `IllegalError`.
+    """
+    if clock is None or clock.last is Effect.ENDS or not after_play:
+        raise IllegalError(tell("no clock runs"))
+    return clock
+
+
+def verify_gift(gift: GivenTime, heads: Collection[str], game: str, giver: str, key: PublicKey) -> None:
+    """Checks that a gift is for the entry that it is recorded for, and that its giver has signed it with `key`.
+
+    `heads` are the heads that it may name, and `giver` is the opponent of the seat that it helps. "Gifts of time".
+    Raises `IllegalError` or `SignatureError`.
+    """
+    if gift.head not in heads:
+        raise IllegalError(tell("the gift of time is not for this entry"))
+    statement = make_gift(game=game, head=gift.head, name=giver, seconds=gift.seconds)
+    sshsig.verify(gift.sig, key, sshsig.GIVE, statement.message, giver)
+
+
+def verify_both_signed(entry: Entry, body: Annul, players: Sequence[tuple[str, PublicKey]]) -> None:
+    """Checks that host and guest, with their keys, have both called the game off at the head before `entry`.
+
+    "Calling a game off". Raises `IllegalError` or `SignatureError`.
+    """
+    if len(players) != len(body.sigs):
+        raise IllegalError(tell("a game that nobody has joined cannot be called off"))
+    for sig, (name, key) in zip(body.sigs, players, strict=True):
+        statement = make_annul(game=entry.game, head=entry.prev, name=name)
+        sshsig.verify(sig, key, sshsig.ANNUL, statement.message, name)
+
+
+def verify_outages(outages: Sequence[Outage], since: str, until: str, times: Iterable[str]) -> None:
+    """Checks that outages lie in [since, until), and that none of the `times` of record lies in one.
+
+    "Outages". Raises `IllegalError`.
+    """
+    for outage in outages:
+        if outage.begin < since or outage.until > until:
+            raise IllegalError(
+                tell(
+                    "the outage from {begin} to {until} is not between {since} and {at}",
+                    begin=outage.begin,
+                    until=outage.until,
+                    since=since,
+                    at=until,
+                )
+            )
+    for at in times:
+        verify_not_out(at, outages)
+
+
+def verify_not_out(at: str, outages: Iterable[Outage]) -> None:
+    """Checks that a time of record lies in none of the outages. "Outages". Raises `IllegalError`."""
+    for outage in outages:
+        if outage.begin <= at < outage.until:
+            raise IllegalError(
+                tell(
+                    "the service has accepted an entry at {at}, in its outage from {begin} to {until}",
+                    at=at,
+                    begin=outage.begin,
+                    until=outage.until,
+                )
+            )
+
+
+def verify_over(at: str, deadline: str) -> None:
+    """Checks that a timeout comes after the deadline. "Timeouts". Raises `IllegalError`."""
+    if at <= deadline:
+        raise IllegalError(
+            tell("the timeout is of {at}, and there was time until {deadline}", at=at, deadline=deadline)
+        )
+
+
+def verify_in_time(at: str, deadline: str) -> None:
+    """Checks that what has the time of record `at` came before the deadline. "Timeouts". Raises `IllegalError`."""
+    if at > deadline:
+        raise IllegalError(tell("it came at {at}, and there was time until {deadline}", at=at, deadline=deadline))

@@ -13,14 +13,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from hkoji.audit.checks import verify_since
 from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
 from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding, audit
 from hkoji.audit.log_signatures import MapChecks
 from hkoji.audit.service_statements import ServiceStatements
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
-from hkoji.errors import HkojiError, IllegalError, NotUnderstoodError
+from hkoji.errors import HkojiError, NotUnderstoodError
 from hkoji.game import entry_kinds
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead
@@ -108,9 +107,6 @@ class _EvidenceAudit:
                 if finding.entry < same and (finding.step, finding.entry) in known:
                     continue
                 found.append(self._against(finding, lines, statements, shown, party))
-            late = self._since(lines[: result.holds], party) if not result.findings else None
-            if late:
-                found.append(late)
         return list(dict.fromkeys(found))
 
     def _line(self, head: str, statements: ServiceStatements) -> Line:
@@ -139,17 +135,6 @@ class _EvidenceAudit:
             if excused:
                 return Finding(AuditStep.EVIDENCE, finding.entry, str(party), excused)
         return Finding(AuditStep.EVIDENCE, finding.entry, signer, reason)
-
-    def _since(self, lines: Sequence[Line], party: Party) -> Finding | None:
-        """The finding of a timeout that counts from the wrong time, in a course where not all entries have receipts."""
-        for number, line in enumerate(lines):
-            body = self._entries.body(line.entry)
-            if isinstance(body, entry_kinds.Timeout) and number:
-                try:
-                    verify_since(body, lines[:number])
-                except IllegalError as error:
-                    return Finding(AuditStep.EVIDENCE, number, str(party), str(error))
-        return None
 
     # --- players --------------------------------------------------------------------------------------------------
 

@@ -18,11 +18,11 @@ from hkoji.audit.checks import (
     verify_receipt_entry,
     verify_receipt_time,
     verify_receipts_complete,
-    verify_since,
 )
 from hkoji.audit.keyring import ExpectedKeys, Keyring, Party
 from hkoji.audit.log_signatures import LogSignatures, MapChecks
 from hkoji.audit.open_commitments import Commitments
+from hkoji.audit.times import TimedLine, TimeFault, TimePass, clock_account, find_time_fault, last_worded
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
@@ -42,7 +42,7 @@ class AuditStep(IntEnum):
     CHAIN = 2
     KEYS = 3
     SIGNATURES = 4
-    RECEIPTS = 5
+    TIMES = 5
     COMMITMENTS = 6
     DEAL = 7
     REPLAY = 8
@@ -54,7 +54,7 @@ class AuditStep(IntEnum):
 _P = ParamSpec("_P")
 LOG_STEPS: Final = tuple(step for step in AuditStep if step is not AuditStep.EVIDENCE)
 CONVICTING: Final = frozenset(
-    {AuditStep.RECEIPTS, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
+    {AuditStep.TIMES, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
 )
 
 
@@ -131,7 +131,7 @@ def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: Map
     _keys(work)
     signed = LogSignatures(work.lines, work.bodies, work.keyring, map_checks)
     _signatures(work, signed)
-    _receipts(work, signed)
+    _times(work, signed)
     _commitments(work)
     course = _replay(work)
     for step in LOG_STEPS:
@@ -246,36 +246,64 @@ def _signatures(work: _Work, signed: LogSignatures) -> None:
         work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=signed.verified)
 
 
-def _receipts(work: _Work, signed: LogSignatures) -> None:
-    """5: each receipt is signed by the service and is for its entry; their times do not decrease."""
+def _times(work: _Work, signed: LogSignatures) -> None:
+    """5: receipts and times of record fit the entries, and each clock was kept."""
     if work.keyring.party(SERVER_NAME, len(work.lines)) is None:
         return
+    receipts = _find_receipt_fault(work, signed)
+    standing = receipts.entry if receipts else len(work.lines)
+    # Receipts after a false one have not been looked at, so they say nothing.
+    signs = max((number for number, line in enumerate(work.lines) if line.entry.by == SERVER_NAME), default=-1)
+    worded = max(signs, last_worded(work.lines[:standing]))
+    timed = [TimedLine(line, body) for line, body in zip(work.lines, work.bodies, strict=True)]
+    for which in TimePass:
+        fault = find_time_fault(which, timed[:standing], worded=worded, settled=worded - 1)
+        if which is TimePass.RECORD and fault is None:
+            fault = receipts
+        if fault is not None:
+            work.fail(AuditStep.TIMES, fault.entry, fault.error, *((SERVER_NAME,) if fault.convicts else ()))
+            standing = fault.entry
+            worded = last_worded(work.lines)
+    if standing == len(timed):
+        work.notes[AuditStep.TIMES] = _timed(work, timed)
+
+
+def _timed(work: _Work, timed: Sequence[TimedLine]) -> str:
+    without = work.lines[0].receipt is None
+    receipts = tell("no receipts") if without else tell("{n} receipts", n=len(work.lines))
+    turns = clock_account(timed, worded=last_worded(work.lines))
+    if not turns:
+        return receipts
+    return tell("{receipts}, {turns}", receipts=receipts, turns=_turns(len(turns)))
+
+
+def _turns(n: int) -> str:
+    return plural("{n} turn on the clock", "{n} turns on the clock", n)
+
+
+def _find_receipt_fault(work: _Work, signed: LogSignatures) -> TimeFault | None:
+    """The first receipt that is not the service's, is not for its entry, or goes back in time."""
     if all(line.receipt is None for line in work.lines):
-        work.notes[AuditStep.RECEIPTS] = tell("the log has none")
-        return
+        return None
     number, before = -1, None
     for number, (line, forged) in enumerate(zip(work.lines, signed.receipts, strict=False)):
         assert line.receipt
         receipt, entry = line.receipt.receipt, line.entry
         if forged:
-            work.fail(AuditStep.RECEIPTS, number, forged)
-            return
+            return TimeFault(number, forged, convicts=False)
         if error := _error(verify_receipt_entry, receipt, entry):
             # Anybody who holds the file can put true receipts beside other entries. Only two statements about one
             # place convict the service.
             twice = (receipt.game, receipt.seq) == (entry.game, entry.seq) and _taken(work.lines, number)
-            work.fail(AuditStep.RECEIPTS, number, error, *((SERVER_NAME,) if twice else ()))
-            return
+            return TimeFault(number, error, twice)
         if before and (error := _error(verify_receipt_time, receipt, before)):
-            work.fail(AuditStep.RECEIPTS, number, error, SERVER_NAME)
-            return
+            return TimeFault(number, error)
         before = receipt
     if number + 1 < len(work.lines):
         incomplete = _error(verify_receipts_complete, work.lines[number + 1])
         assert incomplete
-        work.fail(AuditStep.RECEIPTS, number + 1, incomplete)
-        return
-    work.notes[AuditStep.RECEIPTS] = tell("{n} receipts", n=len(work.lines))
+        return TimeFault(number + 1, incomplete, convicts=False)
+    return None
 
 
 def _taken(lines: Sequence[Line], number: int) -> bool:
@@ -325,8 +353,6 @@ def _replay(work: _Work) -> Course | None:
             if isinstance(body, entry_kinds.End):
                 step = AuditStep.RESULT
             after, _ = course.apply(line.entry, body, knowledge)
-            if isinstance(body, entry_kinds.Timeout):
-                verify_since(body, lines[:number])
             course = after
             moves += isinstance(body, entry_kinds.Move)
         except HkojiError as error:

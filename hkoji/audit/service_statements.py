@@ -189,8 +189,11 @@ class ServiceStatements:
         for receipt in self.receipts.values():
             yield receipt.seq, receipt.at
         for entry in self._entries:
-            if entry.by == SERVER_NAME and self.has(entry.seq, entry.head):
-                yield entry.seq, entry.at
+            if self.has(entry.seq, entry.head):
+                if entry.by == SERVER_NAME:
+                    yield entry.seq, entry.at
+                if entry.seen is not None:
+                    yield entry.seq - 1, entry.seen
 
     def _after_the_end(self) -> Iterator[StatementFault]:
         last = max(self._said, default=0)

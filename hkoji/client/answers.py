@@ -40,7 +40,7 @@ LONGEST_LIST: Final = 8 * 1024 * 1024
 LONGEST_VIEW: Final = 2 * MAX_LINE_BYTES
 """The longest view or answer to an entry. Either may hold one text of the greatest length, and some short ones."""
 
-_NEVER: Final = "9999-12-31T23:59:59Z"
+_NEVER: Final = "8999-12-31T23:59:59Z"
 _SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "updated")
 
 

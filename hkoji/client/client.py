@@ -30,6 +30,7 @@ from hkoji.errors import (
     UsageError,
 )
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
 from hkoji.log.line import Line
@@ -221,11 +222,14 @@ class Client:
 
     # --- playing --------------------------------------------------------------------------------------------------
 
-    def new(self, ruleset: Ruleset, invite: entry_kinds.Invite | None = None) -> Position:
+    def new(
+        self, ruleset: Ruleset, invite: entry_kinds.Invite | None = None, agreement: Agreement = UNTIMED
+    ) -> Position:
         """Asks the service for a game and opens it. If the last command for such a game broke off, continues it."""
         service = self.service()
         wanted = {
             "server": service.url,
+            "agreement": agreement.to_json(),
             "ruleset": ruleset.to_json(),
             "invite": [invite.name, invite.key.text if invite.key else None] if invite else None,
         }
@@ -237,11 +241,11 @@ class Client:
                     return self._open(game, invite)
                 except NotFoundError:  # the service has removed the offer, because it was not opened for so long
                     self.home.set_started({})
-            line = service.offer(ruleset)
+            line = service.offer(ruleset, agreement)
             game = line.entry.game
             with self._hold(self._game(game)) as held:
                 offered = held.take_offer(line)
-            if offered.course.setup.ruleset != ruleset:
+            if (offered.course.setup.ruleset, offered.course.setup.agreement) != (ruleset, agreement):
                 raise TrustError(
                     tell("the service offered another game than requested"), hint=tell("nothing was signed")
                 )

@@ -32,6 +32,7 @@ from hkoji.game.dealer import SERVER_V1
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission, draft_move
+from hkoji.game.summary import time_of_record
 from hkoji.log.game_statements import HeadStatement
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
@@ -315,8 +316,9 @@ class ClientGame:
         action = position.choose(
             notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}"
         )
-        draft = draft_move(course, action, self._entropy, by=self._sender.player().name, at=utc_now())
-        return draft.sign(self._sender.player().signer_of(self._sender.counting_key(course)))
+        seen, player = time_of_record(self.record.require().lines[-1]), self._sender.player()
+        draft = draft_move(course, action, self._entropy, by=player.name, at=utc_now(), seen=seen)
+        return draft.sign(player.signer_of(self._sender.counting_key(course)))
 
     def _fresh(self) -> KnownGame:
         """Returns the known game, with a new view if this player may have been dealt cards since the last one."""

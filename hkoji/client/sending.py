@@ -18,6 +18,7 @@ from hkoji.errors import ConflictError, LoginError, NotShownError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course
 from hkoji.game.submission import Submission, draft_entry
+from hkoji.game.summary import time_of_record
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 
@@ -62,7 +63,8 @@ class EntrySender:
     def post(self, course: Course, body: entry_kinds.EntryBody) -> None:
         """Signs the next entry and sends it."""
         player = self.player()
-        draft = draft_entry(course, body, by=player.name, at=utc_now())
+        seen = time_of_record(self._record.require().lines[-1])
+        draft = draft_entry(course, body, by=player.name, at=utc_now(), seen=seen)
         self.send(draft.sign(player.signer_of(body.newcomer_key() or self.counting_key(course))))
 
     def send(self, submission: Submission) -> None:

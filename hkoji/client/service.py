@@ -40,6 +40,7 @@ from hkoji.errors import (
     ServiceError,
     TrustError,
 )
+from hkoji.game.agreement import Agreement
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.game_statements import SignedHead
@@ -231,9 +232,9 @@ class Service:
             if not after:
                 return found
 
-    def offer(self, ruleset: Ruleset) -> Line:
+    def offer(self, ruleset: Ruleset, agreement: Agreement) -> Line:
         """Asks for a new game. Returns its first line."""
-        value = {"ruleset": dict(ruleset.to_json())}
+        value = {"agreement": agreement.to_json(), "ruleset": dict(ruleset.to_json())}
         answer = self.requests.with_login(lambda token: self.requests.send("POST", "/v1/offers", value, token))
         with understood(answer):
             return read_line(answer.json()["line"])

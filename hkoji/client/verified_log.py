@@ -18,8 +18,8 @@ from hkoji.audit.checks import (
     verify_receipt_time,
     verify_same_receipt,
     verify_signatures,
-    verify_since,
 )
+from hkoji.audit.times import TimedLine, TimePass, find_time_fault
 from hkoji.client.answers import ViewAnswer
 from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
@@ -29,7 +29,7 @@ from hkoji.client.vault import Vault, VaultStamp
 from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
-from hkoji.game.entry_kinds import End, EntryBody, RevealBody, Timeout
+from hkoji.game.entry_kinds import End, EntryBody, RevealBody
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import Replay, replay
 from hkoji.game.submission import Submission
@@ -75,6 +75,7 @@ def verify_lines(
     salts: set[str] = set()
     if any(_opened(step.body) for step in result.steps[first:]):  # all earlier entries are looked at only then
         salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
+    timed = [TimedLine(line, step.body) for line, step in zip(lines, result.steps, strict=True)]
     for number, line in enumerate(lines[first:], first):
         step = result.steps[number]
         before = result.steps[number - 1].course if number else step.course
@@ -85,15 +86,20 @@ def verify_lines(
                 verify_receipt(require_receipt(line), line.entry, server)
             if number and (earlier := lines[number - 1].receipt):
                 verify_receipt_time(require_receipt(line).receipt, earlier.receipt)
-            if isinstance(step.body, Timeout):
-                verify_since(step.body, lines[:number])
             for opening in _opened(step.body):
                 verify_new_salt(opening, salts)
         except HkojiError as error:
-            raise TrustError(
-                tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error),
-                hint=KEEP_FOLDER,
-            ) from error
+            raise _refusal(number, error) from error
+    for which in TimePass:
+        # An answer of the service contains whole transactions. So all that belongs to its last entry is there.
+        fault = find_time_fault(which, timed, worded=len(lines) - 1, settled=len(lines), first=first)
+        if fault is not None:
+            raise _refusal(fault.entry, fault.error) from fault.error
+
+
+def _refusal(number: int, error: HkojiError) -> TrustError:
+    reason = tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error)
+    return TrustError(reason, hint=KEEP_FOLDER)
 
 
 def _is(line: Line, own: Submission | None, signer: PublicKey) -> bool:

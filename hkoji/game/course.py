@@ -7,13 +7,16 @@ This module checks no signatures or receipts: the audit and the referee do that.
 
 from __future__ import annotations
 
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
-from hkoji.errors import ForbiddenError, GameOverError, IllegalError, NotYourTurnError
+from hkoji.errors import GameOverError, IllegalError
+from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.may_append import Author, verify_author
 from hkoji.game.setup import Setup
+from hkoji.game.time_control import TimeControl
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link
 from hkoji.log.public_key import PublicKey
@@ -31,26 +34,6 @@ class FaceDown(NamedTuple):
     round: int
     commit: str
     counts: bool
-
-
-class Author(Enum):
-    """Who may write an entry of a kind, and when."""
-
-    SERVICE = auto()
-    """The service, when it owes an entry of this kind."""
-    SERVICE_ANY_TURN = auto()
-    """The service, while a seat owes the next entry."""
-    SERVICE_AFTER_END = auto()
-    """The service, after an end that left the seed sealed."""
-    NEWCOMER = auto()
-    """A player who has no seat yet."""
-    ACTOR = auto()
-    """The seat that owes the next entry."""
-    SEAT = auto()
-    """Either seat, at any time."""
-
-
-_BY_SERVICE: Final = (Author.SERVICE, Author.SERVICE_ANY_TURN, Author.SERVICE_AFTER_END)
 
 
 class Stage(StrEnum):
@@ -94,8 +77,8 @@ class EntryBody:
     KIND: ClassVar[str]
     """The name of the kind in the log."""
     AUTHOR: ClassVar[Author]
-    STARTS_CLOCK: ClassVar[bool] = True
-    """Whether the clock of the seat that is to act starts again at this entry. If not, it goes on."""
+    EFFECT: ClassVar[Effect] = Effect.NONE
+    """What an entry of this kind does to the clock."""
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Self:
@@ -118,6 +101,10 @@ class EntryBody:
         """Returns the key that must sign this entry if its author is a newcomer; None for all other kinds."""
         return None
 
+    def credited(self, control: TimeControl) -> int:  # noqa: ARG002
+        """Returns the seconds that this entry credits to the seat that has moved before it."""
+        return 0
+
 
 class Course(NamedTuple):
     """A game up to one entry, as one observer knows it. It is a value: `apply` returns another or raises."""
@@ -133,8 +120,8 @@ class Course(NamedTuple):
     """In order of (seq, part)."""
     dealt: tuple[tuple[str, str], ...] = ()
     """For each round and seat, the cards that the seat got, in order: its deal, then its draws."""
-    clock_seq: int = 0
-    """The entry at which the clock started: the last one whose kind starts it."""
+    clock: GameClock | None = None
+    """None in a game without a clock, and before a guest has joined."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -175,9 +162,37 @@ class Course(NamedTuple):
 
     @property
     def rekeyed(self) -> bool:
-        """Whether the last change of a key since the clock started is a `rekey`: then another may not follow."""
+        """Whether the last entry is a `rekey`: then another may not follow."""
         replaced = self.setup.replaced
-        return bool(replaced) and replaced[-1].seq > self.clock_seq and not replaced[-1].vouched
+        return bool(replaced) and replaced[-1].seq == self.seq and not replaced[-1].vouched
+
+    @property
+    def joinable(self) -> bool:
+        """Whether the game waits for a guest."""
+        return self.stage is Stage.JOIN
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the game has ended and its seed is still sealed."""
+        return self.stage is Stage.UNSEAL
+
+    @property
+    def creditable(self) -> bool:
+        """Whether the last entry is a `seed` or `move` for which a clock runs."""
+        return self.clock is not None and self.clock.last is Effect.PLAYS
+
+    def deadline(self, at: str, credits: int = 0) -> str | None:
+        """Returns the last second in which this course can go on in time; None if no time runs.
+
+        `at` is the time of record of the last entry, and `credits` are the seconds given to the seat that owes the
+        next one. While the game waits for a guest, it is the time when the offer expires.
+        """
+        if self.joinable:
+            return self.setup.agreement.expires
+        actor = self.actor
+        if self.clock is None or actor is None:
+            return None
+        return self.clock.settled(at).deadline(self.clock.control, actor, credits)
 
     def server_owes(self) -> str | None:
         """Returns the kind of entry that the service owes now, or None.
@@ -218,41 +233,20 @@ class Course(NamedTuple):
         verify_link(entry, self.seq, self.head, self.setup.game)
         if self.stage is Stage.OVER or (self.finished and entry.by != SERVER_NAME):
             raise GameOverError(self.setup.game)
-        self._check_author(entry, body)
+        verify_author(self, entry, body.AUTHOR)
         after, events = body.apply(self, entry, knowledge)
-        clock_seq = entry.seq if body.STARTS_CLOCK else self.clock_seq
+        setup, _, _, stage, state, draws, face_down, dealt, clock = after
+        if clock is not None:
+            clock = self._follow(clock, entry, body)
         # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.
-        setup, _, _, stage, state, draws, face_down, dealt, _ = after
-        return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock_seq), events
+        return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock), events
 
-    # --- who may append what ----------------------------------------------------------------------------------
-
-    def _check_author(self, entry: Entry, body: EntryBody) -> None:
-        by_server, author = entry.by == SERVER_NAME, body.AUTHOR
-        if by_server != (author in _BY_SERVICE):
-            raise ForbiddenError(tell("{by} may not write a {kind}", kind=entry.kind, by=entry.by))
-        owed = self.server_owes()
-        if by_server:
-            in_turn = author is Author.SERVICE_ANY_TURN and self.actor is not None and owed is None
-            after_end = author is Author.SERVICE_AFTER_END and self.stage is Stage.UNSEAL
-            if not in_turn and not after_end and entry.kind != owed:
-                raise IllegalError(tell("the service owes no {kind} now", kind=entry.kind))
-            return
-        if owed is not None:
-            raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)
-        if author is Author.NEWCOMER:
-            return
-        seat = self.setup.require_seat(entry.by)
-        if author is Author.SEAT:
-            return
-        actor = self.actor
-        if actor is None:
-            raise NotYourTurnError(tell("the game waits for a {due}", due=_STAGES[self.stage]), actor=None)
-        if seat != actor:
-            name = self.setup.names[actor]
-            raise NotYourTurnError(
-                tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=actor
-            )
+    def _follow(self, clock: GameClock, entry: Entry, body: EntryBody) -> GameClock:
+        if self.clock is None:  # the entry has just started the clock
+            return clock
+        assert entry.seen is not None
+        seat = self.setup.seat_of(entry.by)
+        return clock.follow(body.EFFECT, seat, entry.head, entry.seen, body.credited(clock.control))
 
     # --- building blocks of the kinds -------------------------------------------------------------------------
 
@@ -320,7 +314,7 @@ class Course(NamedTuple):
             events = (*events, event)
         stage = Stage.END if state.due is Due.OVER else self.stage
         face_down = self.face_down if face_down is None else face_down
-        after = Course(self.setup, self.seq, self.head, stage, state, draws, face_down, dealt, self.clock_seq)
+        after = Course(self.setup, self.seq, self.head, stage, state, draws, face_down, dealt, self.clock)
         return after, events
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hkoji.errors import ForbiddenError, IllegalError
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.dealer import Dealer, Terms
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
@@ -44,6 +45,7 @@ class Setup(NamedTuple):
     ruleset: Ruleset
     terms: Terms
     server_key: PublicKey
+    agreement: Agreement = UNTIMED
     names: tuple[str | None, str | None] = (None, None)
     keys: tuple[PublicKey | None, PublicKey | None] = (None, None)
     """The keys that are valid for the next entry."""

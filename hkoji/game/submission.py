@@ -86,8 +86,11 @@ class EntryDraft(NamedTuple):
         return Submission(self.entry, sign_entry(self.entry, signer), self.opening)
 
 
-def draft_entry(course: Course, body: EntryBody, *, by: str, at: str) -> EntryDraft:
-    """Returns the entry with `body` that follows `course`, written by `by` at the time `at`."""
+def draft_entry(course: Course, body: EntryBody, *, by: str, at: str, seen: str) -> EntryDraft:
+    """Returns the entry with `body` that follows `course`, written by `by` at the time `at`.
+
+    `seen` is the time of record of the last entry.
+    """
     entry = make_entry(
         at=at,
         body=body.to_json(),
@@ -95,12 +98,15 @@ def draft_entry(course: Course, body: EntryBody, *, by: str, at: str) -> EntryDr
         game=course.setup.game,
         kind=body.KIND,
         prev=course.head,
+        seen=seen,
         seq=course.seq + 1,
     )
     return EntryDraft(entry)
 
 
-def draft_move(course: Course, action: str, entropy: Callable[[int], bytes], *, by: str, at: str) -> EntryDraft:
+def draft_move(
+    course: Course, action: str, entropy: Callable[[int], bytes], *, by: str, at: str, seen: str
+) -> EntryDraft:
     """Returns the move `action` with a commitment, and its opening, for each group of cards that it hides.
 
     `action` is canonical and names all cards; `entropy` takes a number and returns that many fresh random bytes.
@@ -109,4 +115,4 @@ def draft_move(course: Course, action: str, entropy: Callable[[int], bytes], *, 
     hidden = ruleset.hidden(action) if course.state.due is Due.ACT else ()
     opening = tuple(Opening(seq, part, group.cards, entropy(SALT_BYTES).hex()) for part, group in enumerate(hidden))
     body = Move(ruleset.public(action) if hidden else action, tuple(each.commitment(game) for each in opening))
-    return draft_entry(course, body, by=by, at=at)._replace(opening=opening)
+    return draft_entry(course, body, by=by, at=at, seen=seen)._replace(opening=opening)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from hkoji import errors, referee
 from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.game.agreement import read_agreement
 from hkoji.game.course import Stage
 from hkoji.game.submission import parse_submission
 from hkoji.game.summary import summarise
@@ -29,7 +30,7 @@ from hkoji.messages.text import tell
 from hkoji.messages.wire import parts_of
 from hkoji.rules.registry import parse_ruleset
 
-_NEVER: Final = "9999-12-31T23:59:59Z"
+_NEVER: Final = "8999-12-31T23:59:59Z"
 
 _STATUS: Final[dict[type[errors.HkojiError], int]] = {
     errors.HkojiError: 500,
@@ -96,7 +97,7 @@ class LocalService:
                 return self._login(json.loads(body))
             case ("POST", "offers"):
                 self._player(token)
-                return self._offer(json.loads(body)["ruleset"])
+                return self._offer(json.loads(body))
             case ("POST", "games", game, "entries"):
                 return self._submit(game, body)
             case ("GET", "games", game, "log"):
@@ -153,7 +154,8 @@ class LocalService:
 
     def _offer(self, options: Any) -> tuple[int, Any]:  # Any: JSON
         game, seed = self._entropy(16).hex(), self._entropy(32).hex()
-        accepted = referee.offer(game, parse_ruleset(options), seed, signer=self._key, at=self._now())
+        ruleset, agreement = parse_ruleset(options["ruleset"]), read_agreement(options["agreement"])
+        accepted = referee.offer(game, ruleset, seed, signer=self._key, at=self._now(), agreement=agreement)
         self.store.keep(game, LocalGameFiles(accepted.refereed, accepted.lines))
         return 201, {"game": game, "line": line_to_json(accepted.lines[0])}
 

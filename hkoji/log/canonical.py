@@ -199,7 +199,8 @@ _MONTH_AND_DAY = (
     r"(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8])"
 )
 _LEAP_YEAR = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
-_TIME = rf"(?!0000)(?:[0-9]{{4}}-(?:{_MONTH_AND_DAY})|{_LEAP_YEAR}-02-29)T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+# Years 2000 to 8999: jq and Python compute wrongly with some of the others.
+_TIME = rf"(?![01]|9)(?:[0-9]{{4}}-(?:{_MONTH_AND_DAY})|{_LEAP_YEAR}-02-29)T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
 _NAME = r"[a-z0-9][a-z0-9_-]{1,31}"
 _ORIGIN = r"[!#-\[\]-~]{1,256}"
 
@@ -215,7 +216,8 @@ class FieldForm:
     wanted: str
 
 
-TIME: Final = FieldForm(f'"({_TIME})"', "a time like 2026-11-20T12:00:00Z")
+TIME: Final = FieldForm(f'"({_TIME})"', "a time like 2026-11-20T12:00:00Z, of the years 2000 to 8999")
+TIME_OR_NULL: Final = FieldForm(f'(null|"{_TIME}")', "null, or a time like 2026-11-20T12:00:00Z")
 NAME: Final = FieldForm(f'"({_NAME})"', "a name: 2 to 32 of a-z, 0-9, _ and -, first a letter or digit")
 KIND: Final = FieldForm(r'"([a-z][a-z0-9_-]{0,31})"', "a word: 1 to 32 of a-z, 0-9, _ and -, first a letter")
 GAME: Final = FieldForm(r'"([0-9a-f]{32})"', "32 lower case hex digits")
@@ -239,7 +241,7 @@ def is_name(text: str) -> bool:
 
 
 def is_time(text: str) -> bool:
-    """Whether `text` is a moment in UTC, `2026-11-20T12:00:00Z`, of a day that the calendar has (years 1 to 9999)."""
+    """Whether `text` is a moment in UTC, `2026-11-20T12:00:00Z`, of a day of the years 2000 to 8999."""
     return _is_time(text) is not None
 
 

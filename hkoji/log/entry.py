@@ -20,6 +20,7 @@ from hkoji.log.canonical import (
     NUMBER,
     OBJECT,
     TIME,
+    TIME_OR_NULL,
     VERSION,
     JsonValue,
     TextForm,
@@ -57,13 +58,23 @@ MAX_ENTRY_BYTES: Final = 2**20
 _FORM: Final = TextForm(
     "entry",
     MAX_ENTRY_BYTES,
-    {"at": TIME, "body": OBJECT, "by": NAME, "game": GAME, "kind": KIND, "prev": HASH, "seq": NUMBER},
+    {
+        "at": TIME,
+        "body": OBJECT,
+        "by": NAME,
+        "game": GAME,
+        "kind": KIND,
+        "prev": HASH,
+        "seen": TIME_OR_NULL,
+        "seq": NUMBER,
+    },
 )
 
 
 class Entry(NamedTuple):
     """One entry, made by `parse_entry` or `make_entry`. A named tuple, because logs are read entry by entry.
 
+    `seen` is the time of record of the entry before, None in entry 0.
     `text` is the exact line, `message` the bytes that are signed and hashed (with the LF), and `head` their SHA-256 in
     hex, which the next entry names as its `prev`.
     """
@@ -74,6 +85,7 @@ class Entry(NamedTuple):
     game: str
     kind: str
     prev: str
+    seen: str | None
     seq: int
     text: str
     message: bytes
@@ -82,14 +94,19 @@ class Entry(NamedTuple):
 
 def parse_entry(text: str) -> Entry:
     """Reads an entry's exact text. Raises `MalformedError`, or `NotUnderstoodError` for another version."""
-    at, encoded, by, game, kind, prev, seq = _FORM.read(text)
+    at, encoded, by, game, kind, prev, said, seq = _FORM.read(text)
+    seen = None if said == "null" else said[1:-1]
+    if (seen is None) != (seq == "0"):
+        raise MalformedError("entry", tell("seen is a time in each entry but the first, and null in that"))
     body = decode(encoded, "body of an entry", MAX_DEPTH - 1)
     assert isinstance(body, dict)
     signed = message(text)
-    return Entry(at, body, by, game, kind, prev, _FORM.number(seq), text, signed, sha256(signed).hexdigest())
+    return Entry(at, body, by, game, kind, prev, seen, _FORM.number(seq), text, signed, sha256(signed).hexdigest())
 
 
-def make_entry(*, at: str, body: dict[str, JsonValue], by: str, game: str, kind: str, prev: str, seq: int) -> Entry:
+def make_entry(
+    *, at: str, body: dict[str, JsonValue], by: str, game: str, kind: str, prev: str, seen: str | None, seq: int
+) -> Entry:
     """An entry from its fields. Raises what `parse_entry` raises."""
     value: dict[str, JsonValue] = {
         "at": at,
@@ -98,6 +115,7 @@ def make_entry(*, at: str, body: dict[str, JsonValue], by: str, game: str, kind:
         "game": game,
         "kind": kind,
         "prev": prev,
+        "seen": seen,
         "seq": seq,
         "v": VERSION,
     }

@@ -71,7 +71,7 @@ def test_every_log_audits_clean_and_is_what_the_manifest_says(ruleset: Ruleset, 
         assert result.finished
         assert all(party.pinned for party in result.parties)
         assert result.notes[AuditStep.DEAL].endswith("dealt from the seed")
-        assert result.notes[AuditStep.RECEIPTS] == f"{result.entries} receipts"
+        assert result.notes[AuditStep.TIMES] == f"{result.entries} receipts"
         course = replay(parse_log(text)).course
         assert course is not None
         assert course.outcome is not None

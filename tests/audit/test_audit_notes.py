@@ -46,7 +46,7 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     head = hashlib.sha256(f"{texts[-1]}\n".encode()).hexdigest()
     assert notes[AuditStep.CHAIN] == f"head {head} at entry {len(entries) - 1}"
     assert notes[AuditStep.SIGNATURES] == f"{len(entries) + proofs} signatures"
-    assert notes[AuditStep.RECEIPTS] == f"{len(entries)} receipts"
+    assert notes[AuditStep.TIMES] == f"{len(entries)} receipts"
     still = f", {closed} still closed" * bool(closed) + ", the seed still sealed" * sealed
     assert notes[AuditStep.COMMITMENTS] == f"{opened} opened{still}"
     assert notes[AuditStep.DEAL].endswith("dealt from the seed" if seed_is_known else "sealed" if sealed else "reached")
@@ -61,7 +61,7 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
         assert notes[AuditStep.RESULT] == f"{winner} wins {REASONS[end['result']['reason']]}"
 
     bare = audit(format_log(parse_log(text), receipts=False))
-    assert dict(bare.notes) == {**notes, AuditStep.RECEIPTS: "the log has none"}
+    assert dict(bare.notes) == {**notes, AuditStep.TIMES: "the log has none"}
 
 
 @pytest.mark.parametrize("path", GAMES, ids=lambda path: path.stem)

@@ -190,7 +190,7 @@ def test_a_fork(ruleset: Ruleset, receipt: bool) -> None:
     actor = new_game(3, ruleset).play(2).course.actor
     assert actor is not None
     before = next(n for n, line in enumerate(table.lines) if line.entry.kind == "move") + 1
-    line = follow(table.server, table.lines[before], entry_kinds.Timeout(0, AT))
+    line = follow(table.server, table.lines[before], entry_kinds.Timeout(0))
     made = EvidenceFile(table.game, {}, table.text, (), (line if receipt else line._replace(receipt=None),))
     convicts(made, table, f"has put two different entries in place {before + 1}")
     convicts(made._replace(log=format_log(table.lines, receipts=False)), table, "has put two different entries")
@@ -244,7 +244,7 @@ def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
     actor = table.course.actor
     assert actor is not None
     line = follow(table.server, table.lines[-1], entry_kinds.Resign(), table.names[actor], OWN)
-    later = follow(OWN, table.lines[-1], entry_kinds.Timeout(actor, AT))
+    later = follow(OWN, table.lines[-1], entry_kinds.Timeout(actor))
     result = judged(EvidenceFile(table.game, {}, table.text, (), (line._replace(receipt=None), later)), table)
     assert result.ok, result.findings
     assert "of another game: 2" in result.notes[AuditStep.EVIDENCE]  # signature and receipt of the later one
@@ -256,15 +256,15 @@ def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
     actor = table.course.actor
     assert actor is not None
     for body, reason in (
-        (entry_kinds.Timeout(1 - actor, AT), "does not owe an entry"),
-        (entry_kinds.Timeout(actor, EARLIER), "the timeout counts from"),
+        (entry_kinds.Timeout(1 - actor), "does not owe an entry"),
+        (entry_kinds.Timeout(actor), "the timeout counts from"),
         (entry_kinds.End((), Outcome("resign", 0), table.refereed.seed), "the service owes no end now"),
         (entry_kinds.RevealBody(table.refereed.openings), "the service owes no reveal now"),
     ):
         line = follow(table.server, table.lines[-1], body)
         for refused in (line, line._replace(receipt=None)):
             convicts(EvidenceFile(table.game, {}, table.text, (), (refused,)), table, reason)
-    honest = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor, AT))
+    honest = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
     assert judged(EvidenceFile(table.game, {}, table.text, (), (honest,)), table).ok
 
 
@@ -383,7 +383,7 @@ def test_a_service_of_bobs_own_is_not_the_service() -> None:
     """With the key from outside nothing signed by the service convicts; without it, the service is named by its
     fingerprint."""
     told = story(3, Hanamikoji(), 3)
-    line = follow(OWN, told.table.lines[4], entry_kinds.Timeout(0, AT))
+    line = follow(OWN, told.table.lines[4], entry_kinds.Timeout(0))
     view = shown(told.table, 0, head="ab" * 32)
     forged = view._replace(sig=OWN.sign(sshsig.VIEW, view.view.message))
     text = format_evidence(evidence(told, refused=(line, forged), keys={"server": (OWN.public,)}))
@@ -394,7 +394,7 @@ def test_a_service_of_bobs_own_is_not_the_service() -> None:
     offered = referee.offer(own.game, own.ruleset, "77" * 32, signer=OWN, at=AT)
     twice = (
         follow(OWN, offered.lines[0], entry_kinds.Cancel()),
-        follow(OWN, offered.lines[0], entry_kinds.Timeout(0, AT)),
+        follow(OWN, offered.lines[0], entry_kinds.Timeout(0)),
     )
     text = format_evidence(EvidenceFile(own.game, {}, format_log(offered.lines), (), twice))
     assert named(audit_file(text, pins(own))) == set()

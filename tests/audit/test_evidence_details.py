@@ -26,7 +26,7 @@ from tests.support.adversary import follow, other_cards
 from tests.support.docs import DOCS
 from tests.support.forgery import every_pin, rewrite
 from tests.support.framing import OWN, shown
-from tests.support.table import AT, Table, new_game, whole_game
+from tests.support.table import Table, new_game, whole_game
 
 EARLIER = "2026-11-20T11:00:00Z"
 
@@ -56,7 +56,7 @@ def test_so_many_courses_are_audited(before: int) -> None:
     for number in range(before):
         sent = table.entry(actor, entry_kinds.Resign(), at=f"2026-11-20T13:{number // 60:02}:{number % 60:02}Z")
         many.append(Line(sent.entry, sent.sig))
-    false = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor, AT))
+    false = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor))
     found = tenth(judged(EvidenceFile(table.game, {}, table.text, (), (*many, false)), table))
     assert [finding.signer for finding in found] == ["server"] * (before < MOST_COURSES)
 
@@ -155,7 +155,7 @@ def test_a_course_that_is_not_whole_hides_no_other() -> None:
     gap = new_game(3).play(4)
     gap.play(2)
     loose = gap.lines[-1]
-    false = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor, EARLIER))
+    false = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
     for refused in ((loose, false), (false, loose)):
         found = tenth(judged(EvidenceFile(table.game, {}, table.text, (), refused), table))
         assert any("the timeout counts from" in finding.reason for finding in found)
@@ -167,8 +167,8 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     actor = table.course.actor
     assert actor is not None
     number = len(table.lines)
-    own = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor, AT))
-    other = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor, EARLIER))
+    own = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor))
+    other = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
     log = format_log([*table.lines, own])
     result = judged(EvidenceFile(table.game, {}, log, (), (other,)), table)
     assert [
@@ -178,7 +178,7 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     (course,) = [each for each in tenth(result) if "in a course of the game that was refused" in each.reason]
     assert (course.entry, course.signer) == (number, "server")
     assert "step 8: the timeout counts from" in course.reason
-    after = follow(table.server, own, entry_kinds.Timeout(actor, AT))
+    after = follow(table.server, own, entry_kinds.Timeout(actor))
     again = judged(EvidenceFile(table.game, {}, log, (), (after,)), table)
     assert [each for each in tenth(again) if "in a course" in each.reason] == []
 

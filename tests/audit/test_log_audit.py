@@ -124,7 +124,7 @@ def test_a_receipt_for_another_entry_names_nobody() -> None:
     """Anybody who holds an honest log can make this change."""
     table = whole_game(2)
     table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, table.lines[5].receipt)
-    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, None)
+    assert only(audit(table.text, pins(table))) == (AuditStep.TIMES, 6, None)
 
 
 @pytest.mark.parametrize("went_on", [False, True])
@@ -134,11 +134,11 @@ def test_a_receipt_for_another_entry_of_that_place_convicts_a_server_that_went_o
     other = receipt(table, 6, head="ab" * 32)
     table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig, other)
     log = format_log(table.lines[: None if went_on else 7])
-    assert only(audit(log, pins(table))) == (AuditStep.RECEIPTS, 6, "server" if went_on else None)
+    assert only(audit(log, pins(table))) == (AuditStep.TIMES, 6, "server" if went_on else None)
     own = entry_number(table, "end")
     table = whole_game(2)
     table.lines[own] = Line(table.lines[own].entry, table.lines[own].sig, receipt(table, own, head="ab" * 32))
-    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, own, "server")
+    assert only(audit(table.text, pins(table))) == (AuditStep.TIMES, own, "server")
 
 
 def receipt(table: Table, number: int, **changes: str) -> SignedReceipt:
@@ -153,7 +153,7 @@ def test_receipts_that_go_back_in_time_convict_the_server() -> None:
     early = make_receipt(at="2026-11-20T11:00:00Z", game=entry.game, head=entry.head, seq=entry.seq)
     signed = SignedReceipt(early, table.server.sign(sshsig.RECEIPT, early.message))
     table.lines[6] = Line(entry, table.lines[6].sig, signed)
-    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, "server")
+    assert only(audit(table.text, pins(table))) == (AuditStep.TIMES, 6, "server")
 
 
 def test_of_several_bad_receipts_the_first_ends_the_log() -> None:
@@ -163,14 +163,14 @@ def test_of_several_bad_receipts_the_first_ends_the_log() -> None:
     assert forged
     table.lines[9] = Line(table.lines[9].entry, table.lines[9].sig, SignedReceipt(forged.receipt, table.lines[8].sig))
     table.lines[12] = Line(table.lines[12].entry, table.lines[12].sig)
-    assert only(audit(table.text, pins(table))) == (AuditStep.RECEIPTS, 6, None)
+    assert only(audit(table.text, pins(table))) == (AuditStep.TIMES, 6, None)
 
 
 def test_one_missing_receipt_is_found_and_none_at_all_is_allowed() -> None:
     table = whole_game(2)
     assert audit(format_log(table.lines, receipts=False), pins(table)).ok
     table.lines[6] = Line(table.lines[6].entry, table.lines[6].sig)
-    assert only(audit(table.text, pins(table)))[:2] == (AuditStep.RECEIPTS, 6)
+    assert only(audit(table.text, pins(table)))[:2] == (AuditStep.TIMES, 6)
 
 
 def test_a_salt_that_comes_twice_is_found_where_it_comes_again() -> None:

@@ -14,7 +14,7 @@ from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
 from tests.support.adversary import HostileService, instead_of, lying
 from tests.support.framing import evidence, stories
-from tests.support.memory_service import AT, begin
+from tests.support.memory_service import begin
 from tests.support.shell import Shell, run
 
 
@@ -30,7 +30,7 @@ def game(service: HostileService, alice: Shell, bob: Shell) -> str:
 
 def lied_to(service: HostileService, player: Shell, game: str) -> str:
     """Shows the player another entry 4. Returns the command's output."""
-    with lying(service, instead_of(4, entry_kinds.Timeout(1, AT))):
+    with lying(service, instead_of(4, entry_kinds.Timeout(1))):
         done = player("show", game)
     assert done.code == Exit.AUDIT
     return done.err

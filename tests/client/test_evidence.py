@@ -107,7 +107,7 @@ def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(
 
 
 def fork(service: HostileService, alice: LocalPlayer, game: str) -> TrustError:
-    with lying(service, instead_of(4, entry_kinds.Timeout(1, AT))), pytest.raises(TrustError) as refusal:
+    with lying(service, instead_of(4, entry_kinds.Timeout(1))), pytest.raises(TrustError) as refusal:
         alice.position(game)
     return refusal.value
 
@@ -129,7 +129,7 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(
 def test_what_nobody_has_signed_is_not_kept(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     true, service.key = service.key, KEY
-    with lying(service, added(entry_kinds.Timeout(0, AT))), pytest.raises(TrustError) as refusal:
+    with lying(service, added(entry_kinds.Timeout(0))), pytest.raises(TrustError) as refusal:
         alice.position(game)
     assert "hkoji evidence" not in refusal.value.hint
     assert not refused_by(alice)
@@ -144,7 +144,7 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(
     alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
     answer = bob.position(game).legal[0]
     reason = "the service's log does not have the entry 6 that the service has just confirmed"
-    instead = instead_of(6, entry_kinds.Timeout(1, AT))
+    instead = instead_of(6, entry_kinds.Timeout(1))
 
     def once_it_has_the_answer(telling: Telling) -> None:
         if len(service.games[game].lines) > 6:
@@ -316,7 +316,7 @@ def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
 def test_killed_while_it_keeps_what_it_refuses(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Either all of it is there, or the error was not raised; and the next command works as usual."""
     game = begin(alice, bob)
-    forked = instead_of(4, entry_kinds.Timeout(1, AT))
+    forked = instead_of(4, entry_kinds.Timeout(1))
     with lying(service, forked), killed_before(alice, 1), pytest.raises(KilledError):
         alice.position(game)
     assert not refused_by(alice)

@@ -63,7 +63,7 @@ def test_it_does_not_start_the_clock(remark: type[EntryBody]) -> None:
     table.send(table.entry(1 - actor, remark.parse({"text": "are you there?"})), at=late)
     assert (table.course.actor, table.course.clock_seq) == (actor, clock)
     for since, ok in ((started.receipt.at, True), (late, False)):
-        timeout = follow(table.server, table.lines[-1], Timeout(actor, since), at=late)
+        timeout = follow(table.server, table.lines[-1], Timeout(actor), at=late)
         assert audit(format_log([*table.lines, timeout])).ok is ok
 
 

@@ -335,7 +335,7 @@ def test_an_early_unseal_convicts_the_server() -> None:
 
 def test_nothing_but_the_unseal_follows_a_sealed_end() -> None:
     for body in (
-        entry_kinds.Timeout(0, "2026-11-20T12:00:00Z"),
+        entry_kinds.Timeout(0),
         entry_kinds.RevealBody(()),
         entry_kinds.ChanceBody(0, None),
     ):

@@ -43,7 +43,11 @@ def make_log() -> tuple[Line, ...]:
     lines: list[Line] = []
     for seq, (by, kind, body) in enumerate(_BODIES):
         prev = lines[-1].entry.head if lines else GENESIS
-        lines.append(make_line(make_entry(at=AT, body=body, by=by, game=GAME, kind=kind, prev=prev, seq=seq)))
+        lines.append(
+            make_line(
+                make_entry(at=AT, body=body, by=by, game=GAME, kind=kind, prev=prev, seen=AT if seq else None, seq=seq)
+            )
+        )
     return tuple(lines)
 
 

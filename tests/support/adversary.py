@@ -23,6 +23,7 @@ from hkoji.audit.log_audit import Audit, AuditStep, audit
 from hkoji.client.transport import HttpAnswer
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
+from hkoji.game.summary import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
@@ -273,7 +274,16 @@ def follow(
     """The entry after `before`, signed with `key` (the service's by default) and receipted."""
     last = before.entry
     kind = body.KIND
-    entry = make_entry(at=at, body=body.to_json(), by=by, game=last.game, kind=kind, prev=last.head, seq=last.seq + 1)
+    entry = make_entry(
+        at=at,
+        body=body.to_json(),
+        by=by,
+        game=last.game,
+        kind=kind,
+        prev=last.head,
+        seen=time_of_record(before),
+        seq=last.seq + 1,
+    )
     receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
     signed = SignedReceipt(receipt, service.sign(sshsig.RECEIPT, receipt.message))
     return Line(entry, sign_entry(entry, key or service), signed)

@@ -31,7 +31,7 @@ def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:
     for line in table.lines:
         old = line.entry
         fields: dict[str, object] = {
-            name: getattr(old, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")
+            name: getattr(old, name) for name in ("at", "body", "by", "game", "kind", "prev", "seen", "seq")
         }
         fields.update(changes.get(old.seq, {}))
         fields["prev"] = lines[-1].entry.head if lines else old.prev
@@ -67,6 +67,7 @@ def append(table: Table, body: entry_kinds.EntryBody) -> None:
         game=table.game,
         kind=body.KIND,
         prev=last.head,
+        seen=table.refereed.at,
         seq=last.seq + 1,
     )
     receipt = make_receipt(at=AT, game=entry.game, head=entry.head, seq=entry.seq)

@@ -225,6 +225,7 @@ def _own_entry(rng: random.Random, file: File) -> None:
             game=table.game,
             kind=body.KIND,
             prev=before.head,
+            seen=AT,
             seq=before.seq + rng.choice([1, 1, 1, 2]),
         )
         key = table.keys[1] if by == "bob" else rng.choice([OWN, table.keys[1]])
@@ -259,7 +260,7 @@ def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
         entry_kinds.Move("3ABC"),
         entry_kinds.Seed(table.entropy[1]),
         entry_kinds.Seed("ab" * 32),
-        entry_kinds.Timeout(rng.randrange(2), rng.choice([AT, "2026-11-20T11:00:00Z"])),
+        entry_kinds.Timeout(rng.randrange(2)),
         entry_kinds.ChanceBody(rng.randrange(2), None),
         entry_kinds.RevealBody(openings),
         entry_kinds.RevealBody((salt,)),

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course
 from hkoji.game.submission import Submission
@@ -256,9 +257,16 @@ class Player:
             game=game,
             kind=content.KIND,
             prev=head[1],
+            seen=self.time_of_record(game, head[0]),
             seq=head[0] + 1,
         )
         return Submission(entry, sign_entry(entry, self.key))
+
+    def time_of_record(self, game: str, seq: int) -> str:
+        """The time of record of an entry; of one that the log does not have, any time."""
+        log = self.service.ask("GET", f"/v1/games/{game}/log?after={seq - 1}")
+        lines = parse_log(log.body) if log.status == 200 else ()
+        return lines[0].receipt.receipt.at if lines and lines[0].receipt else AT
 
     def make_move(self, course: Course, action: str) -> Submission:
         game, ruleset, seq = course.setup.game, course.setup.ruleset, course.seq + 1
@@ -273,8 +281,14 @@ class Player:
     def send(self, submission: Submission) -> Answer:
         return self.service.ask("POST", f"/v1/games/{submission.entry.game}/entries", submission.to_json())
 
-    def new(self, ruleset: Ruleset | None = None, invite: entry_kinds.Invite | None = None) -> str:
-        answer = self.service.ask("POST", "/v1/offers", {"ruleset": (ruleset or Hanamikoji()).to_json()}, self.token)
+    def new(
+        self,
+        ruleset: Ruleset | None = None,
+        invite: entry_kinds.Invite | None = None,
+        agreement: Agreement = UNTIMED,
+    ) -> str:
+        wanted = {"agreement": agreement.to_json(), "ruleset": (ruleset or Hanamikoji()).to_json()}
+        answer = self.service.ask("POST", "/v1/offers", wanted, self.token)
         assert answer.status == 201, answer
         game = str(answer.json["game"])
         commit = entropy_commit(game, 0, self.entropy)

@@ -13,6 +13,7 @@ import pytest
 
 from hkoji import errors, referee
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import DuplicateTerms
@@ -43,6 +44,7 @@ class Table:
     names: tuple[str, str] = NAMES
     host_key: PrivateKey | None = None
     """The host's key, if it is not one of the table's own."""
+    agreement: Agreement = UNTIMED
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -53,7 +55,9 @@ class Table:
         seed, terms = self.bytes(32).hex(), None
         if self.deal:
             seed, terms = self.deal[1], DuplicateTerms.bind(*self.deal)
-        offered = referee.offer(self.game, self.ruleset, seed, signer=self.server, at=AT, terms=terms)
+        offered = referee.offer(
+            self.game, self.ruleset, seed, signer=self.server, at=AT, agreement=self.agreement, terms=terms
+        )
         self.lines: list[Line] = list(offered.lines)
         self.refereed = offered.refereed
         self.entropy = (self.bytes(32).hex(), self.bytes(32).hex())
@@ -78,6 +82,7 @@ class Table:
             "game": self.game,
             "kind": content.KIND,
             "prev": self.course.head,
+            "seen": self.refereed.at,
             "seq": self.course.seq + 1,
         }
         entry = make_entry(**{**fields, **changes})  # type: ignore[arg-type] # fields by name

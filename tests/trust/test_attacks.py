@@ -135,7 +135,7 @@ def test_a_shorter_log(service: HostileService, alice: LocalPlayer, bob: LocalPl
 def test_a_fork_of_what_was_seen(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     alice.position(game)
-    forked = instead_of(7, entry_kinds.Timeout(1, AT))
+    forked = instead_of(7, entry_kinds.Timeout(1))
     reason = "the service's entry 7 is another one than you have seen"
     caught(service, alice, lambda: alice.position(game), reason, forked)
     assert proven(service, alice, game) == {"server"}
@@ -154,7 +154,7 @@ def test_a_fork_between_players(service: HostileService, alice: LocalPlayer, bob
     """Each log holds by itself; compared, they convict the service, and each client keeps to its own."""
     game = unseen(alice, bob)
     cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
-    with lying(service, instead_of(7, entry_kinds.Timeout(1, AT)), hand(cards[:-1])):  # she has drawn at entry 7
+    with lying(service, instead_of(7, entry_kinds.Timeout(1)), hand(cards[:-1])):  # she has drawn at entry 7
         hers = alice.log(game)
     his = bob.log(game)
     logs = [format_log(lines).encode() for lines in (hers, his)]
@@ -308,7 +308,7 @@ def test_a_receipt_of_another_entry(service: HostileService, alice: LocalPlayer,
     table = whole_game(3)
     lines = list(table.lines)
     lines[7] = lines[7]._replace(receipt=lines[6].receipt)
-    convicted(table, format_log(lines), AuditStep.RECEIPTS, 7, None)
+    convicted(table, format_log(lines), AuditStep.TIMES, 7, None)
 
 
 @attack("receipts whose times go back", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
@@ -321,7 +321,7 @@ def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
     signed = receipt._replace(receipt=early, sig=table.server.sign(sshsig.RECEIPT, early.message))
     lines[6] = lines[6]._replace(receipt=signed)
     reason = f"an entry 6 that does not hold: the receipt's time {EARLIER} is before {AT}"
-    refuted(tmp_path / "x", table, lines, (AuditStep.RECEIPTS, 6, "server"), reason)
+    refuted(tmp_path / "x", table, lines, (AuditStep.TIMES, 6, "server"), reason)
 
 
 @attack("a timeout of a seat that owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
@@ -329,13 +329,13 @@ def test_a_timeout_of_who_owes_nothing(service: HostileService, alice: LocalPlay
     game = unseen(alice, bob)
     actor = service.games[game].refereed.course.actor
     assert actor is not None
-    lie = added(entry_kinds.Timeout(1 - actor, AT))
+    lie = added(entry_kinds.Timeout(1 - actor))
     caught(service, alice, lambda: alice.position(game), "entry 8 of the log does not hold", lie)
     assert proven(service, alice, game) == {"server"}
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
-    append(table, entry_kinds.Timeout(1 - owing, AT))
+    append(table, entry_kinds.Timeout(1 - owing))
     convicted(honest, table.text, AuditStep.REPLAY, len(honest.lines), "server")
 
 
@@ -355,16 +355,16 @@ def test_a_timeout_since_another_time(service: HostileService, alice: LocalPlaye
         alice,
         lambda: alice.position(game),
         f"an entry 8 that does not hold: the timeout counts from {EARLIER}",
-        added(entry_kinds.Timeout(actor, EARLIER)),
+        added(entry_kinds.Timeout(actor)),
     )
     assert proven(service, alice, game) == {"server"}
-    with lying(service, added(entry_kinds.Timeout(actor, AT))):
+    with lying(service, added(entry_kinds.Timeout(actor))):
         assert alice.position(game).course.outcome == Outcome("timeout", 1 - actor)
     honest, table = new_game(3).play(6), new_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
-    append(honest, entry_kinds.Timeout(owing, AT))
-    append(table, entry_kinds.Timeout(owing, EARLIER))
+    append(honest, entry_kinds.Timeout(owing))
+    append(table, entry_kinds.Timeout(owing))
     result = convicted(honest, table.text, AuditStep.REPLAY, len(table.lines) - 1, "server")
     assert result.outcome is None
 
@@ -560,14 +560,14 @@ def test_no_reveal_where_one_is_due(service: HostileService, alice: LocalPlayer,
     """The service cannot write the timeout of another seat in the meantime either."""
     game, number = revealed(service, alice, bob)
     reason = f"entry {number} of the log does not hold: the service owes no timeout now"
-    lie = instead_of(number, entry_kinds.Timeout(0, AT))
+    lie = instead_of(number, entry_kinds.Timeout(0))
     caught(service, alice, lambda: alice.position(game), reason, lie)
     assert proven(service, alice, game) == {"server"}
     table = whole_game(3)
     number = entry_number(table, "reveal")
     cut = Table(seed=3)
     cut.lines, cut.game = table.lines[:number], table.game
-    append(cut, entry_kinds.Timeout(0, AT))
+    append(cut, entry_kinds.Timeout(0))
     convicted(table, cut.text, AuditStep.REPLAY, number, "server")
 
 
@@ -847,8 +847,8 @@ def test_an_entry_in_the_services_name() -> None:
     table = new_game(3)
     end = entry_kinds.End((), Outcome("resign", 0), table.refereed.seed)
     refused(table, table.entry(0, end), errors.ForbiddenError)
-    refused(table, table.entry(0, entry_kinds.Timeout(1, AT)), errors.ForbiddenError)
-    refused(table, table.entry(0, entry_kinds.Timeout(1, AT), by="server"), errors.MalformedError)
+    refused(table, table.entry(0, entry_kinds.Timeout(1)), errors.ForbiddenError)
+    refused(table, table.entry(0, entry_kinds.Timeout(1), by="server"), errors.MalformedError)
     table.send(table.entry(0, entry_kinds.Resign()))
 
 
@@ -893,10 +893,10 @@ def test_entropy_withheld(seat: int) -> None:
     honest = format_log(table.lines)
     waits = audit(honest, pins(table))
     assert (waits.ok, waits.finished, waits.outcome) == (True, False, None)
-    append(table, entry_kinds.Timeout(1 - seat, AT))
+    append(table, entry_kinds.Timeout(1 - seat))
     assert audit(table.text, pins(table)).findings[0].signer == "server"
     table.lines = list(parse_log(honest))
-    append(table, entry_kinds.Timeout(seat, AT))
+    append(table, entry_kinds.Timeout(seat))
     append(table, entry_kinds.End((), Outcome("timeout", 1 - seat), table.refereed.seed))
     result = audit(table.text, pins(table))
     assert result.ok

@@ -46,7 +46,7 @@ _STEPS: Final = {
     AuditStep.CHAIN: tell("chain"),
     AuditStep.KEYS: tell("keys"),
     AuditStep.SIGNATURES: tell("signatures"),
-    AuditStep.RECEIPTS: tell("receipts"),
+    AuditStep.TIMES: tell("times"),
     AuditStep.COMMITMENTS: tell("commitments"),
     AuditStep.DEAL: tell("deal"),
     AuditStep.REPLAY: tell("replay"),

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.errors import NotUnderstoodError
-from hkoji.game.course import Author, EntryBody
-from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Timeout, Unseal
+from hkoji.game.course import EntryBody
+from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Unseal
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke
 from hkoji.game.entry_kinds.play import Move, RevealBody
 from hkoji.game.entry_kinds.setting_up import ChanceBody, Join, Offer, Open, Seed, begin
+from hkoji.game.entry_kinds.time import Annul, Credit, GivenTime, Lapse, Timeout
+from hkoji.game.may_append import Author
 from hkoji.game.setup import Invite
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
@@ -21,13 +23,17 @@ from hkoji.messages.text import tell
 __all__ = [
     "KINDS",
     "NEWCOMER_KINDS",
+    "Annul",
     "Cancel",
     "ChanceBody",
+    "Credit",
     "End",
     "EntryBody",
+    "GivenTime",
     "Invite",
     "Join",
     "KeyChange",
+    "Lapse",
     "Move",
     "Offer",
     "Open",
@@ -43,7 +49,8 @@ __all__ = [
 ]
 
 _CLASSES: Final[tuple[type[EntryBody], ...]] = (
-    Offer, Open, Join, Seed, ChanceBody, Move, RevealBody, Rekey, Revoke, Resign, Timeout, Cancel, End, Unseal,
+    Offer, Open, Join, Lapse, Seed, ChanceBody, Move, Credit, RevealBody, Rekey, Revoke, Resign, Timeout, Annul, Cancel,
+    End, Unseal,
 )  # fmt: skip
 KINDS: Final = {each.KIND: each for each in _CLASSES}
 """All kinds by name. A new kind is one more class in `_CLASSES`."""

@@ -1,4 +1,4 @@
-"""The kinds of entry that end a game: resign, timeout, cancel, end, unseal. docs/spec/log.md, "Kinds"."""
+"""The kinds of entry that end a game, except by time: resign, cancel, end, unseal. docs/spec/log.md, "Kinds"."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game import dealer
+from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
-from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.course import Applied, Course, EntryBody, Stage
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import Entry, exactly, is_time, read_fields, read_hex
+from hkoji.log.entry import Entry, exactly, read_fields, read_hex
 from hkoji.messages.text import tell
 from hkoji.rules.events import Outcome
 from hkoji.rules.registry import reasons
@@ -23,6 +25,7 @@ class Resign(NamedTuple("Resign", []), EntryBody):
 
     KIND: ClassVar = "resign"
     AUTHOR: ClassVar = Author.SEAT
+    EFFECT: ClassVar = Effect.ENDS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Resign:
@@ -42,36 +45,6 @@ class Resign(NamedTuple("Resign", []), EntryBody):
         return course.close(Outcome(self.KIND, 1 - seat))
 
 
-class Timeout(NamedTuple("Timeout", [("seat", int), ("since", str)]), EntryBody):
-    """The service states that `seat` has not moved in time since the receipt at `since`."""
-
-    __slots__ = ()
-
-    KIND: ClassVar = "timeout"
-    AUTHOR: ClassVar = Author.SERVICE_ANY_TURN
-
-    @classmethod
-    def parse(cls, body: dict[str, JsonValue]) -> Timeout:
-        """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("seat", "since"))
-        seat, since = fields["seat"], fields["since"]
-        if type(seat) is not int or seat not in (0, 1):
-            raise MalformedError(tell("timeout"), tell("seat is not 0 or 1"))
-        if not isinstance(since, str) or not is_time(since):
-            raise MalformedError(tell("timeout"), tell("since is not a time"))
-        return cls(seat, since)
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """Returns the body."""
-        return {"seat": self.seat, "since": self.since}
-
-    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """Ends the game as a win of the other seat."""
-        if self.seat != course.actor:
-            raise IllegalError(tell("seat {seat} does not owe an entry", seat=self.seat))
-        return course.close(Outcome(self.KIND, 1 - self.seat))
-
-
 class Cancel(NamedTuple("Cancel", []), EntryBody):
     """The host cancels a game that no one has joined."""
 
@@ -79,6 +52,7 @@ class Cancel(NamedTuple("Cancel", []), EntryBody):
 
     KIND: ClassVar = "cancel"
     AUTHOR: ClassVar = Author.SEAT
+    EFFECT: ClassVar = Effect.ENDS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Cancel:
@@ -103,6 +77,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
 
     KIND: ClassVar = "end"
     AUTHOR: ClassVar = Author.SERVICE
+    EFFECT: ClassVar = Effect.ENDS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> End:

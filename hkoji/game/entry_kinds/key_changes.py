@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from hkoji.errors import IllegalError, MalformedError, WeakKeyError
-from hkoji.game.course import Applied, Author, Course, EntryBody
+from hkoji.game.course import Applied, Course, EntryBody
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.may_append import Author
 from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, is_origin
@@ -26,7 +27,6 @@ class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof
 
     KIND: ClassVar = "rekey"
     AUTHOR: ClassVar = Author.ACTOR
-    STARTS_CLOCK: ClassVar = False
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Rekey:
@@ -70,7 +70,6 @@ class Revoke(_RevokeFields, EntryBody):
 
     KIND: ClassVar = "revoke"
     AUTHOR: ClassVar = Author.SERVICE_ANY_TURN
-    STARTS_CLOCK: ClassVar = False
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Revoke:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalActionError, MalformedError
+from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
-from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
+from hkoji.game.course import Applied, Course, EntryBody, FaceDown, Stage
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import Entry, read_fields, read_hex
 from hkoji.messages.text import tell
@@ -27,6 +29,7 @@ class Move(_MoveFields, EntryBody):
 
     KIND: ClassVar = "move"
     AUTHOR: ClassVar = Author.ACTOR
+    EFFECT: ClassVar = Effect.PLAYS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Move:
@@ -95,6 +98,7 @@ class RevealBody(NamedTuple("RevealBody", [("openings", tuple[Opening, ...])]), 
 
     KIND: ClassVar = "reveal"
     AUTHOR: ClassVar = Author.SERVICE
+    EFFECT: ClassVar = Effect.BREAKS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> RevealBody:

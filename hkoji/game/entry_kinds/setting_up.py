@@ -10,10 +10,13 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
+from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
+from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import verify_entropy
-from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
+from hkoji.game.course import Applied, Course, EntryBody, Stage
 from hkoji.game.dealer import Terms, parse_terms
 from hkoji.game.knowledge import Knowledge
+from hkoji.game.may_append import Author
 from hkoji.game.setup import Invite, Setup
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, exactly, is_name, read_fields, read_hex, read_key, verify_start
@@ -24,8 +27,15 @@ from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset
 
 
-class Offer(NamedTuple("Offer", [("terms", Terms), ("ruleset", Ruleset), ("server_key", PublicKey)]), EntryBody):
-    """The service offers a game: the dealer's terms, the ruleset, and the service's key."""
+class _OfferFields(NamedTuple):
+    terms: Terms
+    ruleset: Ruleset
+    server_key: PublicKey
+    agreement: Agreement = UNTIMED
+
+
+class Offer(_OfferFields, EntryBody):
+    """The service offers a game: the dealer's terms, the ruleset, the service's key, and what the players agree on."""
 
     __slots__ = ()
 
@@ -35,18 +45,21 @@ class Offer(NamedTuple("Offer", [("terms", Terms), ("ruleset", Ruleset), ("serve
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Offer:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("dealer", "requires", "ruleset", "server_key"))
+        fields = read_fields(body, cls.KIND, ("agreement", "dealer", "requires", "ruleset", "server_key"))
         dealer = parse_terms(fields["dealer"])
         requires = fields["requires"]
         if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
             raise MalformedError(tell("requires"), tell("it is not a list of names"))
         if requires:
             raise NotUnderstoodError(tell("requirement"), str(requires[0]))
-        return cls(dealer, parse_ruleset(fields["ruleset"]), read_key(fields["server_key"], "server_key"))
+        agreement = read_agreement(fields["agreement"])
+        ruleset, server_key = parse_ruleset(fields["ruleset"]), read_key(fields["server_key"], "server_key")
+        return cls(dealer, ruleset, server_key, agreement)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
         return {
+            "agreement": self.agreement.to_json(),
             "dealer": self.terms.to_json(),
             "requires": [],
             "ruleset": self.ruleset.to_json(),
@@ -62,7 +75,7 @@ def begin(entry: Entry, body: EntryBody) -> Course:
     verify_start(entry)
     if not isinstance(body, Offer) or entry.by != SERVER_NAME:
         raise MalformedError(tell("log"), tell("its first entry is not the service's offer"))
-    setup = Setup(entry.game, body.ruleset, body.terms, body.server_key)
+    setup = Setup(entry.game, body.ruleset, body.terms, body.server_key, body.agreement)
     return Course(setup, 0, entry.head, Stage.OPEN, body.ruleset.initial())
 
 
@@ -125,6 +138,7 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
 
     KIND: ClassVar = "join"
     AUTHOR: ClassVar = Author.NEWCOMER
+    EFFECT: ClassVar = Effect.BREAKS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Join:
@@ -151,7 +165,10 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
             keys=(setup.keys[0], self.key),
             entropy_commits=(setup.entropy_commits[0], self.entropy_commit),
         )
-        return course._replace(setup=setup, stage=Stage.GUEST_SEED), ()
+        control = setup.agreement.clock
+        assert entry.seen is not None  # only the first entry has none
+        clock = GameClock.joined(control, entry.head, entry.seen) if control else None
+        return course._replace(setup=setup, stage=Stage.GUEST_SEED, clock=clock), ()
 
     def newcomer_key(self) -> PublicKey:
         """Returns the guest's key."""
@@ -165,6 +182,7 @@ class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
 
     KIND: ClassVar = "seed"
     AUTHOR: ClassVar = Author.ACTOR
+    EFFECT: ClassVar = Effect.PLAYS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Seed:
@@ -197,6 +215,7 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
 
     KIND: ClassVar = "chance"
     AUTHOR: ClassVar = Author.SERVICE
+    EFFECT: ClassVar = Effect.BREAKS
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> ChanceBody:

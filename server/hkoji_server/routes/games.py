@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse
 
 from hkoji import __version__
+from hkoji.game.agreement import read_agreement
 from hkoji.log.line import line_to_json
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import models
@@ -56,7 +57,7 @@ def make_games_router(
     )
     async def offer(request: models.OfferRequest, player: me) -> Any:
         """Creates a game for the caller to open."""
-        line = await games.offer(parse_ruleset(dict(request.ruleset)), player)
+        line = await games.offer(parse_ruleset(dict(request.ruleset)), read_agreement(request.agreement), player)
         return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
 
     @router.get(

@@ -40,8 +40,19 @@ class LoginRequest(Signed):
 
 
 class OfferRequest(_Model):
-    """The ruleset with every option, as the log has it."""
+    """The ruleset with every option and the whole agreement, as the log has them."""
 
+    agreement: dict[str, Any] = Field(  # Any: JSON, read like the body of an offer
+        examples=[
+            {
+                "clock": {"add": 0, "bank": 1209600, "cap": 1209600, "move": 259200, "rest": "", "zone": "+00:00"},
+                "expires": "2026-12-05T12:00:00Z",
+                "rated": True,
+                "rematch": None,
+                "series": None,
+            }
+        ]
+    )
     ruleset: dict[str, str | int | None] = Field(
         examples=[{"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}]
     )

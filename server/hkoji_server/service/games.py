@@ -22,6 +22,7 @@ from hkoji.errors import (
     TooManyError,
 )
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke, Revoked
@@ -64,10 +65,10 @@ class Games:
         self._cache: OrderedDict[str, referee.RefereedGame] = OrderedDict()
         self._views = ViewCache(cached)
 
-    async def offer(self, ruleset: Ruleset, player: str) -> Line:
+    async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str) -> Line:
         """Creates a game that only `player` may open, and returns its first line."""
         game, seed = self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
-        accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._sources.at())
+        accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._sources.at(), agreement=agreement)
         (line,) = accepted.lines
         summary = summarise(accepted.refereed, created=accepted.refereed.at)
         await self._store.add_game(NewGame(summary, line, seed, player))

@@ -454,7 +454,7 @@ def time_out(table: Table) -> None:
     """Makes the seat that must act lose by a timeout."""
     course, refereed = table.course, table.refereed
     assert course.actor is not None
-    append(table, entry_kinds.Timeout(course.actor, AT))
+    append(table, entry_kinds.Timeout(course.actor))
     due = {(card.seq, card.part) for card in course.face_down}
     openings = tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in due)
     seed = None if course.setup.terms.seals else refereed.seed

@@ -25,7 +25,6 @@ from hkoji.game import entry_kinds
 from tests.support.adversary import follow
 from tests.support.forgery import every_pin
 from tests.support.framing import Story, damage, evidence, frame, head_of, innocents, shown, stories
-from tests.support.table import AT
 
 
 class Tried(NamedTuple):
@@ -79,7 +78,7 @@ def files(rng: random.Random) -> Iterator[Tried]:
         yield Tried("honest and damaged", told, damage(format_evidence(honest), rng), False)
         yield Tried("put together", told, frame(rng, pair), False)
         before = rng.choice(told.table.lines[4:])
-        lie = follow(told.table.server, before, entry_kinds.Timeout(rng.randrange(2), AT))
+        lie = follow(told.table.server, before, entry_kinds.Timeout(rng.randrange(2)))
         late = head_of(told.table, before.entry.seq, after=1_000_000)
         false = honest._replace(refused=(lie, shown(told.table, 0, head="ab" * 32), late, *honest.refused))
         yield Tried("convicting and damaged", told, damage(format_evidence(false), rng), True)

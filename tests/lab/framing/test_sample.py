@@ -12,7 +12,7 @@ from tests.lab.framing.measure import accused
 from tests.support.adversary import follow
 from tests.support.forgery import every_pin, pins
 from tests.support.framing import damages, evidence, frame, head_of, innocents, shown, stories
-from tests.support.table import AT, new_game
+from tests.support.table import new_game
 
 
 def test_an_accusation_of_the_innocent_would_be_detected() -> None:
@@ -44,7 +44,7 @@ def test_no_damage_to_an_honest_file_convicts_anybody() -> None:
 
 def test_no_damage_to_a_file_that_convicts_one_convicts_another() -> None:
     table = new_game(3).play(4)
-    lines = tuple(follow(table.server, table.lines[-1], entry_kinds.Timeout(seat, AT)) for seat in (0, 1))
+    lines = tuple(follow(table.server, table.lines[-1], entry_kinds.Timeout(seat)) for seat in (0, 1))
     text = format_evidence(
         EvidenceFile(table.game, {}, table.text, (shown(table, 0),), lines, (head_of(table, 5, after=121),))
     )

@@ -234,6 +234,7 @@ def _written(
         "game": telling.game,
         "kind": kind or getattr(body, "KIND", ""),
         "prev": telling.head,
+        "seen": telling.last_at,
         "seq": telling.seq + 1,
     }
     entry = make_entry(**{**fields, **changes})  # type: ignore[arg-type] # fields by name

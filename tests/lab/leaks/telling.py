@@ -247,6 +247,7 @@ class Telling:
             game=self.game,
             kind=body.KIND,
             prev=self.head,
+            seen=self.last_at,
             seq=self.seq + 1,
         )
         return Submission(entry, sign_entry(entry, person.key))

@@ -121,6 +121,7 @@ class Racer:
             "game": course.setup.game,
             "kind": content.KIND,
             "prev": course.head,
+            "seen": self.refereed.at,
             "seq": course.seq + 1,
         }
         entry = make_entry(**{**fields, **changes})

@@ -1,0 +1,292 @@
+"""The times of a log: whether its times of record fit together, and whether each clock was kept.
+
+docs/spec/log.md, "Audit", step 5. No rules of a game are needed: a clock follows from who wrote which kind of entry,
+and when. The audit, the client and the audit of evidence all ask `find_time_fault`, three times, each time for the
+lines that still stand: an entry can be judged only when what it refers to holds.
+
+`worded` is the last entry that has the service's word: the service has signed it or a later one, or a receipt for one.
+What a player writes about times counts only with that word, because a player can write any `seen`. `settled` is the
+last entry of which the service has also said what follows it: an entry is late only if no credit follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+from hkoji.audit.checks import (
+    verify_both_signed,
+    verify_clock_runs,
+    verify_gift,
+    verify_in_time,
+    verify_joined_in_time,
+    verify_lapse,
+    verify_outages,
+    verify_over,
+    verify_own_time,
+    verify_seen,
+)
+from hkoji.errors import HkojiError
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.clock import Effect, GameClock, Pace
+from hkoji.game.entry_kinds import EntryBody
+from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import Line
+from hkoji.log.public_key import PublicKey
+from hkoji.rules.events import Seat
+
+
+class TimedLine(NamedTuple):
+    """A line with its parsed body, and what is known about its time."""
+
+    line: Line
+    body: EntryBody
+
+    @property
+    def own_time(self) -> str | None:
+        """The time of record as the service states it here: in the receipt, or as its own entry's time."""
+        line = self.line
+        if line.receipt is not None:
+            return line.receipt.receipt.at
+        return line.entry.at if line.entry.by == SERVER_NAME else None
+
+
+class TimePass(Enum):
+    """The three passes, in order."""
+
+    RECORD = auto()
+    """Times of record, joins and lapses."""
+    STATEMENTS = auto()
+    """What a `credit` or `annul` contains."""
+    CLOCKS = auto()
+    """Whether timeouts were due, and other entries in time."""
+
+
+class TimeFault(NamedTuple):
+    """Why the times of a log do not hold, with the number of the entry that is wrong.
+
+    `convicts` says whether it convicts the service; else nobody.
+    """
+
+    entry: int
+    error: HkojiError
+    convicts: bool = True
+
+
+class ClockTurn(NamedTuple):
+    """A turn on the clock: whose, from when to when, the counted seconds less credits, and the reserve after it.
+
+    `until` is None, and the rest as of the last known time, for a turn that goes on.
+    """
+
+    seat: Seat
+    begin: str
+    until: str | None
+    spent: int
+    reserve: int
+
+
+def last_worded(lines: Sequence[Line]) -> int:
+    """The last entry that has the service's word; -1 if none has."""
+    for number in range(len(lines) - 1, -1, -1):
+        if lines[number].receipt is not None or lines[number].entry.by == SERVER_NAME:
+            return number
+    return -1
+
+
+def find_time_fault(
+    which: TimePass,
+    timed: Sequence[TimedLine],
+    *,
+    worded: int,
+    settled: int,
+    first: int = 0,
+) -> TimeFault | None:
+    """The first fault that one pass finds in the lines of a log, from entry `first` on; None if it finds none."""
+    log = _TimedLog(timed, worded)
+    find = {TimePass.RECORD: log.record_error, TimePass.STATEMENTS: log.statement_error}.get(which)
+    for number in range(first, len(timed)):
+        error = find(number) if find else log.clock_error(number, settled)
+        if error is not None:
+            # A wrong `seen` that only a player has signed convicts nobody. The rest is judged only with the service's
+            # word.
+            return TimeFault(number, error, number <= worded)
+    return None
+
+
+def clock_account(timed: Sequence[TimedLine], *, worded: int) -> tuple[ClockTurn, ...]:
+    """The turns of a game with a clock, as far as the times of record are known. The log's times hold."""
+    return tuple(_TimedLog(timed, worded).turns())
+
+
+class _TimedLog:
+    """A log whose clock is followed once, for all questions of one pass."""
+
+    def __init__(self, timed: Sequence[TimedLine], worded: int) -> None:
+        self._timed = timed
+        self._worded = worded
+        self._agreement = _agreement(timed)
+        self._names: list[str] = []
+        self._keys: dict[str, PublicKey] = {}
+        self._clocks: list[GameClock | None] = []  # after each entry that has been followed
+
+    # --- following ------------------------------------------------------------------------------------------------
+
+    def clock_after(self, number: int) -> GameClock | None:
+        """The clock after entry `number`; None if none runs by then."""
+        while len(self._clocks) <= number:
+            self._clocks.append(self._follow(len(self._clocks)))
+        return self._clocks[number] if number >= 0 else None
+
+    def _follow(self, number: int) -> GameClock | None:
+        (entry, _, _), body = self._timed[number]
+        if (key := body.newcomer_key()) is not None:
+            self._names.append(entry.by)
+            self._keys[entry.by] = key
+        if isinstance(body, entry_kinds.Rekey | entry_kinds.Revoke):
+            self._keys[body.name if isinstance(body, entry_kinds.Revoke) else entry.by] = body.key
+        clock, control = self._clocks[-1] if self._clocks else None, self._agreement.clock
+        if control is None or entry.seen is None:
+            return None
+        if clock is None:
+            joins = isinstance(body, entry_kinds.Join)
+            return GameClock.joined(control, entry.head, entry.seen) if joins else None
+        return clock.follow(body.EFFECT, self._seat(entry.by), entry.head, entry.seen, body.credited(control))
+
+    def _seat(self, name: str) -> Seat | None:
+        return self._names.index(name) if name in self._names else None
+
+    def _time(self, number: int) -> str | None:
+        """The time of record of an entry; None if nobody whose word counts has stated it."""
+        if (own := self._timed[number].own_time) is not None:
+            return own
+        return self._timed[number + 1].line.entry.seen if number < self._worded else None
+
+    # --- the passes -----------------------------------------------------------------------------------------------
+
+    def record_error(self, number: int) -> HkojiError | None:
+        """What is wrong with the times of entry `number` itself."""
+        (entry, _, signed), body = self._timed[number]
+        try:
+            if entry.by == SERVER_NAME:
+                same = entry.kind in _DEPENDENT
+                verify_own_time(entry, signed.receipt if signed else None, same=same)
+            if number:
+                before = self._timed[number - 1]
+                verify_seen(entry, before.own_time, before.line.entry.seen)
+            expires = self._agreement.expires
+            if isinstance(body, entry_kinds.Join) and (at := self._time(number)) is not None:
+                verify_joined_in_time(expires, at)
+            if isinstance(body, entry_kinds.Lapse):
+                verify_lapse(body, entry.at, expires, invited=self._invited())
+        except HkojiError as error:
+            return error
+        return None
+
+    def statement_error(self, number: int) -> HkojiError | None:
+        """What is wrong with the gift, the outages and the signatures that entry `number` contains."""
+        self.clock_after(number)
+        (entry, _, _), body = self._timed[number]
+        if not isinstance(body, entry_kinds.Credit | entry_kinds.Annul):
+            return None
+        assert entry.seen is not None
+        seat: Seat | None
+        try:
+            if isinstance(body, entry_kinds.Annul):
+                due, seat, until, after_play = number, body.seat, entry.at, True
+                verify_both_signed(entry, body, [(name, self._keys[name]) for name in self._names])
+                if body.gift is None and not body.outages:
+                    return None
+            else:  # a credit helps the entry before it
+                due, until = number - 1, entry.seen
+                played = self._timed[due]
+                seat = self._seat(played.line.entry.by)
+                after_play = played.body.EFFECT is Effect.PLAYS and seat is not None
+            clock, seen = self.clock_after(due - 1), self._timed[due].line.entry.seen
+            clock = verify_clock_runs(clock, after_play=after_play)
+            assert seen is not None
+            if body.gift is not None:
+                assert seat is not None
+                giver = self._names[1 - seat]
+                verify_gift(body.gift, clock.heads, entry.game, giver, self._keys[giver])
+            since = clock.settled(seen).since
+            verify_outages(body.outages, since, until, self._times_since(since, due))
+        except HkojiError as error:
+            return error
+        return None
+
+    def clock_error(self, number: int, settled: int) -> HkojiError | None:
+        """Whether entry `number` came too early or too late."""
+        clock = self.clock_after(number - 1)
+        (entry, _, _), body = self._timed[number]
+        try:
+            if isinstance(body, entry_kinds.Timeout):
+                clock = verify_clock_runs(clock)
+                assert entry.seen is not None
+                verify_over(entry.at, clock.settled(entry.seen).deadline(clock.control, body.seat))
+            if clock is None or clock.last is Effect.ENDS or entry.seen is None:
+                return None
+            pace = clock.settled(entry.seen)
+            if isinstance(body, entry_kinds.Annul):
+                credits = body.credited_before(clock.control)
+                verify_in_time(entry.at, pace.deadline(clock.control, body.seat, credits))
+            seat, at = self._seat(entry.by), self._time(number)
+            if body.EFFECT is Effect.PLAYS and number <= settled and seat is not None and at is not None:
+                verify_in_time(at, pace.deadline(clock.control, seat, self._credit_after(number)))
+        except HkojiError as error:
+            return error
+        return None
+
+    # --- parts ----------------------------------------------------------------------------------------------------
+
+    def _credit_after(self, number: int) -> int:
+        """The seconds that the entry after entry `number` credits for it."""
+        control = self._agreement.clock
+        if control is None or number + 1 >= len(self._timed):
+            return 0
+        return self._timed[number + 1].body.credited(control)
+
+    def _times_since(self, since: str, last: int) -> Iterator[str]:
+        """The times of record from `since` on, up to that of entry `last`."""
+        for number in range(last, -1, -1):
+            at = self._time(number)
+            if at is not None:
+                if at < since:
+                    return
+                yield at
+
+    def _invited(self) -> bool:
+        opened = (each.body for each in self._timed if isinstance(each.body, entry_kinds.Open))
+        return any(body.invite is not None for body in opened)
+
+    def turns(self) -> Iterator[ClockTurn]:
+        """The turns, in order, as far as the times are known."""
+        control, begin = self._agreement.clock, ""
+        pace: Pace | None = None
+        for number, (_, body) in enumerate(self._timed):
+            clock, at = self.clock_after(number), self._time(number)
+            if control is None or clock is None or at is None:
+                continue
+            paces = [clock.settled(at, self._credit_after(number))]
+            if pace is not None and isinstance(body, entry_kinds.Timeout):
+                lost = pace.played(control, body.seat, at)
+                paces = [lost, lost.broken(control, at)]
+            for after in paces:
+                if pace is not None and pace.seat is not None and pace.seat != after.seat:
+                    yield ClockTurn(pace.seat, begin, pace.since, pace.spent, after.banks[pace.seat])
+                if after.seat is not None and (pace is None or pace.seat != after.seat):
+                    begin = pace.since if pace else at
+                pace = after
+        if pace is not None and pace.seat is not None:
+            yield ClockTurn(pace.seat, begin, None, pace.spent, pace.banks[pace.seat])
+
+
+def _agreement(timed: Sequence[TimedLine]) -> Agreement:
+    body = timed[0].body if timed else None
+    return body.agreement if isinstance(body, entry_kinds.Offer) else UNTIMED
+
+
+_DEPENDENT = frozenset({"credit", "chance", "reveal", "end"})
+"""The kinds of entry that belong to the one before, and have its time of record."""

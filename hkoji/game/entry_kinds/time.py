@@ -1,0 +1,229 @@
+"""The kinds of entry about time: lapse, timeout, credit, annul. All are the service's.
+
+docs/spec/log.md, "Time". Which times and statements these entries must contain is checked in `hkoji.audit.checks`,
+because it depends on receipts and keys. Here they have their form and their place in the game.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, NamedTuple
+
+from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
+from hkoji.game.clock import Effect, Outage, counted, read_outage
+from hkoji.game.course import Applied, Course, EntryBody, Stage
+from hkoji.game.knowledge import Knowledge
+from hkoji.game.may_append import Author
+from hkoji.game.time_control import TimeControl
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
+from hkoji.log.entry import Entry, exactly, read_fields, read_hex
+from hkoji.log.game_statements import MAX_GIFT_SECONDS
+from hkoji.messages.text import tell
+from hkoji.rules.events import Outcome, Seat
+
+
+class LapseReason:
+    """Why an open game ends without a guest."""
+
+    EXPIRED: Final = "expired"
+    DECLINED: Final = "declined"
+
+
+class Lapse(NamedTuple("Lapse", [("reason", str)]), EntryBody):
+    """The service ends a game that nobody has joined: its offer has expired, or the invited player has declined."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "lapse"
+    AUTHOR: ClassVar = Author.SERVICE_WHILE_OPEN
+    EFFECT: ClassVar = Effect.ENDS
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Lapse:
+        """Reads a body."""
+        reason = read_fields(body, cls.KIND, ("reason",))["reason"]
+        if not isinstance(reason, str):
+            raise MalformedError(tell("lapse"), tell("reason is not a word"))
+        if reason not in (LapseReason.EXPIRED, LapseReason.DECLINED):
+            raise NotUnderstoodError(tell("lapse"), reason)
+        return cls(reason)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the body."""
+        return {"reason": self.reason}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Ends the game without a winner."""
+        course.expect(self.KIND, Stage.JOIN)
+        return course.close(_CANCELLED)
+
+
+class Timeout(NamedTuple("Timeout", [("seat", int)]), EntryBody):
+    """The service states that `seat` has not made the entry that it owed by its deadline."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "timeout"
+    AUTHOR: ClassVar = Author.SERVICE_ANY_TURN
+    EFFECT: ClassVar = Effect.ENDS
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Timeout:
+        """Reads a body."""
+        return cls(_parse_seat(read_fields(body, cls.KIND, ("seat",))["seat"], tell("timeout")))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the body."""
+        return {"seat": self.seat}
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Ends the game as a win of the other seat."""
+        if self.seat != course.actor:
+            raise IllegalError(tell("seat {seat} does not owe an entry", seat=self.seat))
+        return course.close(Outcome(self.KIND, 1 - self.seat))
+
+
+class GivenTime(NamedTuple):
+    """A gift of time as an entry repeats it: the head at which it was made, its seconds, and the giver's SSHSIG blob.
+
+    The giver is the opponent of the seat that owes the entry after that head.
+    """
+
+    head: str
+    seconds: int
+    sig: bytes
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the object in a body."""
+        return {"head": self.head, "seconds": self.seconds, "sig": encode_base64(self.sig)}
+
+
+class _CreditFields(NamedTuple):
+    gift: GivenTime | None
+    outages: tuple[Outage, ...] = ()
+
+
+class Credit(_CreditFields, EntryBody):
+    """The service takes off the time of the last `seed` or `move` what does not count: a gift, and outages."""
+
+    __slots__ = ()
+
+    KIND: ClassVar = "credit"
+    AUTHOR: ClassVar = Author.SERVICE_AFTER_PLAY
+    EFFECT: ClassVar = Effect.CREDITS
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Credit:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("gift", "outages"))
+        gift, outages = _parse_gift(fields["gift"]), _parse_outages(fields["outages"])
+        if gift is None and not outages:
+            raise MalformedError(tell("credit"), tell("it has neither a gift nor an outage"))
+        return cls(gift, outages)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the body."""
+        return {
+            "gift": self.gift.to_json() if self.gift else None,
+            "outages": [outage.to_json() for outage in self.outages],
+        }
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Changes nothing but the clock."""
+        return course, ()
+
+    def credited(self, control: TimeControl) -> int:
+        """Returns the seconds of the gift and of the outages."""
+        return credited_seconds(control, self.gift, self.outages)
+
+
+class _AnnulFields(NamedTuple):
+    gift: GivenTime | None
+    outages: tuple[Outage, ...]
+    seat: Seat
+    sigs: tuple[bytes, bytes]
+
+
+class Annul(_AnnulFields, EntryBody):
+    """Both players have called the game off. `sigs` are the host's and the guest's SSHSIG blobs.
+
+    Gift and outages are those of the entry that `seat` owes: they say until when the game could be called off.
+    """
+
+    __slots__ = ()
+
+    KIND: ClassVar = "annul"
+    AUTHOR: ClassVar = Author.SERVICE_ANY_TURN
+    EFFECT: ClassVar = Effect.ENDS
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Annul:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, ("gift", "outages", "seat", "sigs"))
+        gift, outages = _parse_gift(fields["gift"]), _parse_outages(fields["outages"])
+        seat, sigs = _parse_seat(fields["seat"], tell("annul")), fields["sigs"]
+        if not isinstance(sigs, list) or len(sigs) != len((0, 1)):
+            raise MalformedError(tell("annul"), tell("sigs are not two signatures"))
+        host, guest = (_parse_sig(sig, cls.KIND) for sig in sigs)
+        return cls(gift, outages, seat, (host, guest))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the body."""
+        return {
+            "gift": self.gift.to_json() if self.gift else None,
+            "outages": [outage.to_json() for outage in self.outages],
+            "seat": self.seat,
+            "sigs": [encode_base64(sig) for sig in self.sigs],
+        }
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """Ends the game without a winner."""
+        if self.seat != course.actor:
+            raise IllegalError(tell("seat {seat} does not owe an entry", seat=self.seat))
+        return course.close(_CANCELLED)
+
+    def credited_before(self, control: TimeControl) -> int:
+        """Returns the seconds by which the deadline of the entry that is due had been moved on."""
+        return credited_seconds(control, self.gift, self.outages)
+
+
+def credited_seconds(control: TimeControl, gift: GivenTime | None, outages: tuple[Outage, ...]) -> int:
+    """Returns the seconds that a gift and outages take off a turn. Seconds of rest days do not count anyway."""
+    seconds = sum(counted(control, outage.begin, outage.until) for outage in outages)
+    return seconds + (gift.seconds if gift else 0)
+
+
+_CANCELLED: Final = Outcome("cancel", None)
+
+
+def _parse_seat(value: JsonValue, what: str) -> Seat:
+    if type(value) is not int or value not in (0, 1):
+        raise MalformedError(what, tell("seat is not 0 or 1"))
+    return value
+
+
+def _parse_gift(value: JsonValue) -> GivenTime | None:
+    if value is None:
+        return None
+    fields = exactly(value, "gift", ("head", "seconds", "sig"))
+    head, seconds = read_hex(fields["head"], "head of the gift"), fields["seconds"]
+    if type(seconds) is not int or not 1 <= seconds <= MAX_GIFT_SECONDS:
+        raise MalformedError(tell("gift"), tell("seconds are not a number from 1 to {most}", most=MAX_GIFT_SECONDS))
+    return GivenTime(head, seconds, _parse_sig(fields["sig"], "gift"))
+
+
+def _parse_outages(value: JsonValue) -> tuple[Outage, ...]:
+    if not isinstance(value, list):
+        raise MalformedError(tell("outages"), tell("they are not a list"))
+    outages: list[Outage] = []
+    for item in value:
+        outage = read_outage(item)
+        if outages and outage.begin <= outages[-1].until:
+            raise MalformedError(tell("outages"), tell("they are not in order, or two of them touch"))
+        outages.append(outage)
+    return tuple(outages)
+
+
+def _parse_sig(value: JsonValue, what: str) -> bytes:
+    if not isinstance(value, str) or not value:
+        raise MalformedError(what, tell("a signature in it is not base64 text"))
+    return decode_base64(value, "signature")
