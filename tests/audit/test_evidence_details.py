@@ -181,7 +181,7 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     (course,) = [each for each in tenth(result) if "in a course of the game that was refused" in each.reason]
     assert (course.entry, course.signer) == (number, "server")
     assert "step 5: the timeout is of" in course.reason
-    after = follow(table.server, own, entry_kinds.Timeout(actor), at=late)
+    after = follow(table.server, own, entry_kinds.Resign(), "alice", table.keys[0], at=late)
     again = judged(EvidenceFile(table.game, {}, log, (), (after,)), table)
     assert [each for each in tenth(again) if "in a course" in each.reason] == []
 
