@@ -18,7 +18,7 @@ from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding, audit
 from hkoji.audit.log_signatures import MapChecks
 from hkoji.audit.service_statements import ServiceStatements
-from hkoji.audit.times import TimedLine, TimePass, find_time_fault
+from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, NotUnderstoodError
 from hkoji.game import entry_kinds
@@ -124,7 +124,8 @@ class _EvidenceAudit:
             return []
         worded, last = len(timed) - 1, timed[-1].line.entry
         settled = worded if statements.names(last.seq, last.head) else worded - 1
-        faults = (find_time_fault(which, timed, worded=worded, settled=settled) for which in TimePass)
+        log = TimedLog(timed, worded)
+        faults = (log.find_fault(which, settled=settled) for which in TimePass)
         first = next((fault for fault in faults if fault), None)
         return [Finding(AuditStep.EVIDENCE, first.entry, str(party), str(first.error))] if first else []
 

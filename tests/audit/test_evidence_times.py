@@ -223,7 +223,8 @@ def test_a_seen_that_only_a_player_has_signed_convicts_nobody() -> None:
         made = EvidenceFile(table.game, {}, table.text, (), (line,), (head_on(table, table.lines[-1], later(120)),))
         assert judged(made, table).ok
         log = format_log([*map(bare, table.lines), line])
-        assert judged(made._replace(log=log, refused=(table.lines[-1],)), table).ok
+        named = judged(made._replace(log=log, refused=(table.lines[-1],)), table).findings
+        assert not [finding for finding in named if finding.signer]
         sent = made._replace(refused=(taken(table, move, later(61)),))
         convicts(sent, table, len(table.lines) - 1, "has stated two times of record")
 
