@@ -1,28 +1,21 @@
-"""Signed heads of one game: what the service says was the last entry at a time, fetched, checked and kept.
+"""The rules by which a client accepts signed heads: what the service says was a game's last entry at a time.
 
-docs/spec/log.md, "Client rules"; docs/spec/evidence.md. A client refuses a head that the service's pinned key has not
-signed, that is of another game, or that contradicts the log kept here; and it refuses new lines that contradict a head
-kept before. Heads convict a service that backdates a move, or that withholds one and delivers it late. When a head is
-fetched is decided elsewhere.
+docs/spec/log.md, "Client rules". A client refuses a head that the service's pinned key has not signed, that is of
+another game, or that contradicts the log kept here; and it refuses new lines that contradict a head kept before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
 
-from hkoji.audit.checks import HEAD_SECONDS, require_receipt, verify_head_time
+from hkoji.audit.checks import require_receipt, verify_head_time
 from hkoji.errors import HkojiError, TrustError
-from hkoji.game.clock import parse_time
 from hkoji.game.view import KEEP_FOLDER
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import HeadStatement, SignedHead
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
-
-if TYPE_CHECKING:
-    from hkoji.client.verified_log import VerifiedLog
 
 
 def verify_signed_head(signed: SignedHead, game: str, server: PublicKey) -> None:
@@ -63,46 +56,3 @@ def verify_heads(heads: Iterable[HeadStatement], lines: Sequence[Line], new: int
                 raise TrustError(
                     tell("the service contradicts itself: {reason}", reason=error), hint=KEEP_FOLDER
                 ) from error
-
-
-class SignedHeads:
-    """The signed heads of a game: `log` is the game as verified here, `now` gives the time, `say` gets warnings."""
-
-    def __init__(self, log: VerifiedLog, now: Callable[[], str], say: Callable[[str], None]) -> None:
-        self._log: Final = log
-        self._now = now
-        self._say = say
-
-    def fetch(self, deadline: str | None = None) -> HeadStatement:
-        """Fetches a signed head, checks it against the log kept here, and keeps it. Call it with the vault locked.
-
-        `deadline` is that of the entry which is due. If the head is later than the log, new lines are fetched first.
-        Raises `TrustError`, and `NotFoundError` if no line of the game is kept here, or if the service has no heads.
-        """
-        log = self._log
-        known = log.require()
-        signed = log.service.head(log.vault.game)
-        head = signed.statement
-        if head.seq >= len(known.lines):
-            known = log.refresh()
-        with log.refusals.kept_if_refused(known.lines, (), head=signed):
-            if head.seq >= len(known.lines):
-                raise TrustError(
-                    tell(
-                        "the service's log ends at entry {last}, and it has signed that entry {seq} was there before",
-                        last=len(known.lines) - 1,
-                        seq=head.seq,
-                    ),
-                    hint=KEEP_FOLDER,
-                )
-            verify_heads((head,), known.lines, len(known.lines))
-        log.refusals.kept.keep_head(signed, deadline)
-        ahead = parse_time(head.at) - parse_time(self._now())
-        if ahead > HEAD_SECONDS:
-            self._say(
-                tell(
-                    "warning: the service's clock is {seconds} seconds ahead of the clock of this machine",
-                    seconds=ahead,
-                )
-            )
-        return head

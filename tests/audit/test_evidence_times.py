@@ -226,7 +226,10 @@ def test_a_seen_that_only_a_player_has_signed_convicts_nobody() -> None:
         named = judged(made._replace(log=log, refused=(table.lines[-1],)), table).findings
         assert not [finding for finding in named if finding.signer]
         sent = made._replace(refused=(taken(table, move, later(61)),))
-        convicts(sent, table, len(table.lines) - 1, "has stated two times of record")
+        reason = (
+            "has stated two times of record" if seen > AT else f"has recorded entry {len(table.lines) - 1} at {seen}"
+        )
+        convicts(sent, table, len(table.lines) - 1, reason)
 
 
 def test_a_join_after_the_offer_has_expired() -> None:
