@@ -54,7 +54,7 @@ def convicts(made: EvidenceFile, table: Table, *reasons: str, signer: str = "ser
 # --- the honest -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(9))
 @pytest.mark.parametrize("seat", [0, 1, None])
 def test_honest_evidence_holds(number: int, seat: int | None) -> None:
     told, _ = stories()[number]

@@ -226,10 +226,8 @@ def test_a_seen_that_only_a_player_has_signed_convicts_nobody() -> None:
         named = judged(made._replace(log=log, refused=(table.lines[-1],)), table).findings
         assert not [finding for finding in named if finding.signer]
         sent = made._replace(refused=(taken(table, move, later(61)),))
-        reason = (
-            "has stated two times of record" if seen > AT else f"has recorded entry {len(table.lines) - 1} at {seen}"
-        )
-        convicts(sent, table, len(table.lines) - 1, reason)
+        number = len(table.lines) - 1
+        convicts(sent, table, number, "two times of record" if seen > AT else f"has recorded entry {number} at {seen}")
 
 
 def test_a_join_after_the_offer_has_expired() -> None:
