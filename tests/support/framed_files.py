@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView, format_evidence
 from hkoji.game import entry_kinds
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.commitments import Opening
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
-from hkoji.log.game_statements import SignedHead
+from hkoji.log.game_statements import HeadStatement, SignedHead, make_head
 from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log, make_receipt
 from hkoji.log.statement import Dealt
 from hkoji.rules.events import Outcome
@@ -186,6 +186,42 @@ def _view(rng: random.Random, file: File) -> None:
         file.views.append(made)
     else:
         file.refused.append(made)
+
+
+def _head(rng: random.Random, file: File) -> None:
+    """A head that the service has not signed: a false one, or a receipt, whose text is the same as that of a head."""
+    true = rng.choice(file.pair[0].heads)
+    receipts = [line.receipt for line in file.pair[0].table.lines if line.receipt]
+    receipt = rng.choice(receipts)
+    fields = true.statement._replace(
+        **rng.choice(
+            [
+                {"at": format_time(parse_time(true.statement.at) + rng.choice([1, 121, 10**6]))},
+                {"seq": rng.randrange(12)},
+                {"head": rng.choice(file.pair[0].table.lines).entry.head},
+                {"at": receipt.receipt.at, "seq": receipt.receipt.seq, "head": receipt.receipt.head},
+            ]
+        )  # type: ignore[arg-type] # fields by name
+    )
+    false = _made_head(fields)
+    sig = rng.choice(
+        [
+            true.sig,
+            receipt.sig,
+            OWN.sign(sshsig.HEAD, false.message),
+            file.pair[0].table.keys[1].sign(sshsig.HEAD, false.message),
+            rng.choice(file.pair[0].heads).sig,
+        ]
+    )
+    made = SignedHead(false, sig)
+    if rng.random() < 0.5:
+        file.heads.append(made)
+    else:
+        file.refused.append(made)
+
+
+def _made_head(fields: HeadStatement) -> HeadStatement:
+    return make_head(at=fields.at, game=fields.game, head=fields.head, seq=fields.seq)
 
 
 def _signature(rng: random.Random, file: File) -> None:

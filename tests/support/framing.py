@@ -14,7 +14,7 @@ from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.course import Stage
 from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
-from hkoji.log.game_statements import HeadStatement, SignedHead, make_gift, make_head
+from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import View, make_view
@@ -181,42 +181,6 @@ def stories() -> tuple[tuple[Story, Story], ...]:
 def changed(view: View, **changes: object) -> View:
     fields = {name: getattr(view, name) for name in ("dealt", "game", "head", "seat", "seq")}
     return make_view(**{**fields, **changes})
-
-
-def _head(rng: random.Random, file: File) -> None:
-    """A head that the service has not signed: a false one, or a receipt, whose text is the same as that of a head."""
-    true = rng.choice(file.pair[0].heads)
-    receipts = [line.receipt for line in file.pair[0].table.lines if line.receipt]
-    receipt = rng.choice(receipts)
-    fields = true.statement._replace(
-        **rng.choice(
-            [
-                {"at": format_time(parse_time(true.statement.at) + rng.choice([1, 121, 10**6]))},
-                {"seq": rng.randrange(12)},
-                {"head": rng.choice(file.pair[0].table.lines).entry.head},
-                {"at": receipt.receipt.at, "seq": receipt.receipt.seq, "head": receipt.receipt.head},
-            ]
-        )  # type: ignore[arg-type] # fields by name
-    )
-    false = _made_head(fields)
-    sig = rng.choice(
-        [
-            true.sig,
-            receipt.sig,
-            OWN.sign(sshsig.HEAD, false.message),
-            file.pair[0].table.keys[1].sign(sshsig.HEAD, false.message),
-            rng.choice(file.pair[0].heads).sig,
-        ]
-    )
-    made = SignedHead(false, sig)
-    if rng.random() < 0.5:
-        file.heads.append(made)
-    else:
-        file.refused.append(made)
-
-
-def _made_head(fields: HeadStatement) -> HeadStatement:
-    return make_head(at=fields.at, game=fields.game, head=fields.head, seq=fields.seq)
 
 
 def evidence(told: Story, seat: int | None = None, **changes: object) -> EvidenceFile:
