@@ -35,7 +35,7 @@ from hkoji.game.entry_kinds import EntryBody
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
-from hkoji.rules.events import Seat
+from hkoji.rules.events import SEATS, Seat
 
 
 class TimedLine(NamedTuple):
@@ -135,7 +135,7 @@ class TimedLog:
 
     def _follow(self, number: int) -> GameClock | None:
         (entry, _, _), body = self._timed[number]
-        if (key := body.newcomer_key()) is not None:
+        if (key := body.newcomer_key()) is not None and len(self._names) < len(SEATS):  # only a false log has more
             self._names.append(entry.by)
             self._keys[entry.by] = key
         if isinstance(body, entry_kinds.Rekey | entry_kinds.Revoke):

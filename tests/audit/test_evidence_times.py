@@ -22,6 +22,7 @@ from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
+from hkoji.log.private_key import PrivateKey
 from tests.support.adversary import follow
 from tests.support.forgery import every_pin
 from tests.support.framing import shown
@@ -243,6 +244,24 @@ def test_a_join_after_the_offer_has_expired() -> None:
             convicts(made, table, 2, f"the guest joined at {later(61)}, and the offer expired at {later(60)}")
         else:
             assert judged(made, table).ok
+
+
+# --- logs that no honest service writes -------------------------------------------------------------------------------
+
+
+def test_a_third_player_is_no_reason_to_fail() -> None:
+    """The service has signed all of it: its clock is judged for the first two players only."""
+    table, carol = new_table(), PrivateKey.from_seed(b"\x28" * 32)
+    lines = table.lines[:4]
+    for body in (entry_kinds.Open("cd" * 32, carol.public), entry_kinds.Seed("ab" * 32), entry_kinds.Seed("cd" * 32)):
+        lines.append(follow(table.server, lines[-1], body, "carol", carol, at=later(90)))
+    lines.append(follow(table.server, lines[-1], entry_kinds.Timeout(0), at=later(90)))
+    for receipts in (True, False):
+        log = format_log(lines, receipts=receipts)
+        for made in (EvidenceFile(table.game, {}, log), EvidenceFile(table.game, {}, "", (), tuple(lines))):
+            findings = judged(made, table).findings
+            assert findings
+            assert all("server" in str(finding.signer) or "carol" in str(finding.signer) for finding in findings)
 
 
 # --- who makes the file -----------------------------------------------------------------------------------------------
