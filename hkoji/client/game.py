@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
-from hkoji.client.fetched_heads import FetchedHeads
 from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
+from hkoji.client.signed_heads import SignedHeads
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
@@ -113,9 +113,9 @@ class ClientGame:
     def signed_head(self, deadline: str | None = None) -> HeadStatement:
         """Fetches, checks and keeps a signed head of the service; `deadline` is that of the entry which is due.
 
-        Raises what `FetchedHeads.fetch` raises.
+        Raises what `SignedHeads.fetch` raises.
         """
-        return FetchedHeads(self.record, utc_now, self._say).fetch(deadline)
+        return SignedHeads(self.record, utc_now, self._say).fetch(deadline)
 
     def _settle(self) -> Position:
         """Fetches new lines, and sends what needs no decision of the player: a new key, entropy."""

@@ -21,10 +21,10 @@ from hkoji.audit.checks import (
 )
 from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.client.answers import ViewAnswer
+from hkoji.client.head_checks import verify_heads
 from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.service import Service
-from hkoji.client.signed_heads import verify_heads
 from hkoji.client.vault import Vault, VaultStamp
 from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
 from hkoji.game.commitments import Opening
