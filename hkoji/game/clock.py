@@ -167,7 +167,10 @@ class Effect(Enum):
     BREAKS = auto()
     """It ends the running turn, also if the same player goes on: `join`, `chance`, `reveal`."""
     ENDS = auto()
-    """It ends the game, and with it the running turn; after it no clock runs."""
+    """It ends the game, and with it the running turn; after it no clock runs.
+
+    A turn in which nothing was played yet counts as never begun: without the rules nobody can tell whose it was.
+    """
 
 
 class Pace(NamedTuple):
