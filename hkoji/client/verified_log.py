@@ -19,7 +19,7 @@ from hkoji.audit.checks import (
     verify_same_receipt,
     verify_signatures,
 )
-from hkoji.audit.times import TimedLine, TimePass, find_time_fault
+from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.client.answers import ViewAnswer
 from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
@@ -89,9 +89,10 @@ def verify_lines(
                 verify_new_salt(opening, salts)
         except HkojiError as error:
             raise _refusal(number, error) from error
+    log = TimedLog(timed, len(lines) - 1)
     for which in TimePass:
         # An answer of the service contains whole transactions. So all that belongs to its last entry is there.
-        fault = find_time_fault(which, timed, worded=len(lines) - 1, settled=len(lines), first=first)
+        fault = log.find_fault(which, settled=len(lines), first=first)
         if fault is not None:
             raise _refusal(fault.entry, fault.error) from fault.error
 

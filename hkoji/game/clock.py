@@ -251,8 +251,8 @@ class GameClock(NamedTuple):
     def settled(self, at: str, credits: int = 0) -> Pace:
         """The clocks if the newest entry has the time of record `at`, and `credits` seconds are recorded for it."""
         if self.last is Effect.PLAYS:
-            assert self.seat is not None
-            return self.pace.played(self.control, self.seat, at, credits)
+            # An audit follows logs whose authors nobody has checked yet: what a stranger plays is nobody's turn.
+            return self.pace if self.seat is None else self.pace.played(self.control, self.seat, at, credits)
         if self.last is Effect.BREAKS or self.last is Effect.ENDS:
             return self.pace.broken(self.control, at)
         return self.pace
