@@ -10,6 +10,7 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game.commitments import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
+from hkoji.game.course import OVER
 from hkoji.game.dealer import DuplicateDealer, ServerDealer
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
@@ -71,7 +72,7 @@ def test_whole_games(name: str) -> None:
     assert all(party.pinned for party in result.parties)
     assert len(result.parties) == sum(map(len, keys.values()))
     assert result.holds == facts["entries"]
-    assert result.finished == (facts["status"] == "finished")
+    assert result.finished == (facts["status"] in OVER)
     replayed = replay(parse_log(text))
     course = replayed.course
     assert course is not None
