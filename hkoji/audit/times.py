@@ -163,12 +163,12 @@ class TimedLog:
         """What is wrong with the times of entry `number` itself."""
         (entry, _, signed), body = self._timed[number]
         try:
-            if entry.by == SERVER_NAME:
-                same = entry.kind in _DEPENDENT
-                verify_own_time(entry, signed.receipt if signed else None, same=same)
             if number:
                 before = self._timed[number - 1]
                 verify_seen(entry, before.own_time, before.line.entry.seen)
+            if entry.by == SERVER_NAME:
+                same = entry.kind in _DEPENDENT
+                verify_own_time(entry, signed.receipt if signed else None, same=same)
             expires = self._agreement.expires
             if isinstance(body, entry_kinds.Join) and (at := self._time(number)) is not None:
                 verify_joined_in_time(expires, at)

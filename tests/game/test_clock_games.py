@@ -67,7 +67,8 @@ def test_the_fold_over_entries_is_that_of_the_hand(game: ClockGame) -> None:
     control = control_of(game)
     join, *entries = game.entries
     clock = GameClock.joined(control, "head 0", "2000-01-01T00:00:00Z")
-    before, heads = join, ("head 0",)
+    before = join
+    heads: tuple[str, ...] = ("head 0",)
     check(before, control, clock.settled(before.at))
     for number, entry in enumerate(entries, 1):
         effect, head = EFFECTS[entry.kind], f"head {number}"

@@ -130,8 +130,40 @@ def test_durations(text: str, seconds: int, canonical: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "0", "0s", "0d", "1", "d", "01d", "1d01h", "1d0h", "+1d", "-1d", "1.5d", "1_0d", "1 d", " 1d", "1d ", "1d\n"),
-        *("1h1d", "1d1d", "1d2d", "12h1d", "1D", "1y", "1day", "١d", "１d", "1d٢h", "none", "3d/14d", "1" + "0" * 9 + "s"),
+        *(
+            "",
+            "0",
+            "0s",
+            "0d",
+            "1",
+            "d",
+            "01d",
+            "1d01h",
+            "1d0h",
+            "+1d",
+            "-1d",
+            "1.5d",
+            "1_0d",
+            "1 d",
+            " 1d",
+            "1d ",
+            "1d\n",
+        ),
+        *(
+            "1h1d",
+            "1d1d",
+            "1d2d",
+            "12h1d",
+            "1D",
+            "1y",
+            "1day",
+            "١d",
+            "１d",
+            "1d٢h",
+            "none",
+            "3d/14d",
+            "1" + "0" * 9 + "s",
+        ),
         "9" * 10_000 + "d",
     ],
 )
@@ -226,7 +258,7 @@ def test_rest_days_and_zone_as_typed() -> None:
     assert control == TimeControl(3 * DAY, 0, 0, 0, "67", "+02:00")
     assert format_time_control(control) == "3d"
     for rest, zone in (("76", "+00:00"), ("1234567", "+00:00"), ("67", "+15:00"), ("", "+02:00"), ("67", "-00:00")):
-        with pytest.raises(UsageError, match="rest days|zone"):
+        with pytest.raises(UsageError, match=r"rest days|zone"):
             parse_time_control("3d", rest, zone)
     for rest, zone in (("67", "+00:00"), ("", "+02:00")):
         with pytest.raises(UsageError, match="without a clock"):

@@ -42,7 +42,7 @@ def is_control(value: object) -> bool:
         return False
     if move > 60 * DAY or bank > 366 * DAY or cap > 366 * DAY or add > 30 * DAY:
         return False
-    return move + bank >= 1 and bank <= cap and add <= cap and (add > 0 or cap == bank)
+    return bool(move + bank >= 1 and bank <= cap and add <= cap and (add > 0 or cap == bank))
 
 
 @dataclass
@@ -56,6 +56,7 @@ class NaiveClock:
     rest: str
     zone: str
     banks: list[int] = field(init=False)
+    offset: timedelta = field(init=False)
     turn: int | None = None
     spent: int = 0
     since: int = 0
@@ -64,6 +65,8 @@ class NaiveClock:
 
     def __post_init__(self) -> None:
         self.banks = [self.bank, self.bank]
+        offset = timedelta(hours=int(self.zone[1:3]), minutes=int(self.zone[4:6]))
+        self.offset = offset if self.zone[0] == "+" else -offset
 
     def take(self, kind: str, by: int | None, at: str, credits: int = 0, owes: int | None = None) -> bool | None:
         """Takes the next entry, after which the seat `owes` owes one; returns whether a seed or move was late."""
@@ -94,9 +97,10 @@ class NaiveClock:
         left = self.move + self.banks[self.turn] - self.spent + credits
         moment = self.since
         while left < 0:  # an entry of this turn was late: back to where there was time left
-            before = moment - 1
-            left += self.counts(before)
-            moment = before
+            begin = (moment - 1) // QUARTER * QUARTER
+            back = min(moment - begin, -left) if self.counts(begin) else 0
+            left += back
+            moment = moment - back if back else begin
         while to_moment(moment) < LAST:
             end = moment // QUARTER * QUARTER + QUARTER
             if not self.counts(moment):
@@ -121,10 +125,7 @@ class NaiveClock:
 
     def counts(self, second: int) -> bool:
         """Whether a second lies in no rest day."""
-        hours, minutes = int(self.zone[1:3]), int(self.zone[4:6])
-        offset = timedelta(hours=hours, minutes=minutes)
-        local = to_moment(second) + (offset if self.zone[0] == "+" else -offset)
-        return str(local.isoweekday()) not in self.rest
+        return not self.rest or str((to_moment(second) + self.offset).isoweekday()) not in self.rest
 
 
 def to_number(time: str) -> int:

@@ -106,7 +106,9 @@ def test_both_clocks_agree_in_random_games(seed: int) -> None:
         same(naive, control, pace, at, credits)
         kind, by, owes_next = next_entry(random, number, owes, seeds)
         seeds += kind == "seed"
-        now = at if kind in ("chance", "reveal") else step(random, control, at, at if owes is None else naive.deadline())
+        now = (
+            at if kind in ("chance", "reveal") else step(random, control, at, at if owes is None else naive.deadline())
+        )
         if kind in ("seed", "move"):
             assert by is not None
             was_late = naive.take(kind, by, now, credits, owes_next)
