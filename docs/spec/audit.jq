@@ -182,8 +182,8 @@ def timed:
     | [range($count + 1) as $n | first((range($n; $count) | select($own[.])), $count)] as $word
     | [range($count) as $n | $own[$n] // $log[$n + 1].seen] as $times
     | [range($count) as $n | if $own[$n] then $n else $word[$n + 1] end] as $known
-    | [foreach range($count) as $n ({players: [null, null], keys: {}, heads: [], left: [0, 0]};
-        $log[$n] as {$at, $body, $by, $game, $kind, $prev, $seen} | $rows[$n] as $row | $log[$n - 1] as $before
+    | [foreach range($count) as $n ({players: [], keys: {}, heads: []};
+        $log[$n] as {$at, $body, $by, $game, $kind, $prev, $seen} | $rows[$n] as $row | $log[$n - 1:$n][0] as $before
         | def found($pass; $it; $says): if $it then .rows += [[$pass, $n, $n, $says]] else . end;
         def verify($pass; $says; $key; $space; $sig; $text):
             .rows += [[$pass, $n, $n, $says, $key, $space, $sig, $text]];
@@ -211,8 +211,9 @@ def timed:
 
         | if $kind == "open" or $kind == "join" then .keys[$by] = $body.key
         elif $kind == "rekey" or $kind == "revoke" then .keys[$body.name // $by] = $body.key else . end
-        | if $kind == "open" then .invited = (.invited or $body.invite != null) | .players[0] = (.players[0] // $by)
-        elif $kind == "join" and .players[1] == null then .players[1] = $by
+        | if $kind == "open" then .invited = (.invited or $body.invite != null)
+            | if .players == [] then .players = [$by] else . end
+        elif $kind == "join" and (.players | length) == 1 then .players += [$by]
             | if $clock then . + {runs: true, since: $times[$n], turn: null, spent: 0}
                 | .left = [$clock.bank, $clock.bank] | .reserve = .left else . end
         elif $kind == "credit" then if .due then .due as $due | helps($due.seat; $due.heads; $due.since; $seen)

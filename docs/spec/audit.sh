@@ -6,7 +6,7 @@
 # an option or a format, and none is used before step 1 has checked its form (audit.jq, beside this).
 # An exported function of the caller could replace a tool, or even `unset`; in POSIX mode it cannot replace `unset`.
 POSIXLY_CORRECT=1; unset -f compgen; for it in $(compgen -A function); do unset -f "$it"; done; unset POSIXLY_CORRECT
-set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C
+set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C TZ=UTC0
 die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
 for tool in jq openssl ssh-keygen sha256sum base64 od; do command -v "$tool" >/dev/null || die "$tool is missing"; done
 [[ $# -gt 0 && -r $1 && ! -d $1 ]] || die 'usage: audit.sh LOG [NAME=KEY]...'
