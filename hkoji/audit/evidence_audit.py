@@ -22,6 +22,7 @@ from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, NotUnderstoodError
 from hkoji.game import entry_kinds
 from hkoji.log.entry import SERVER_NAME
+from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, format_log, parse_lines
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import plural, tell
@@ -73,8 +74,10 @@ class _EvidenceAudit:
         if key is None:
             return self._done(tell("not reached: nothing says what the key of the service is"))
         party = Party(SERVER_NAME, key, SERVER_NAME in self._pins)
-        refused = (statement for statement in self._evidence.refused if isinstance(statement, SignedView))
-        statements = ServiceStatements(key, self._evidence.game, self._entries, (*self._evidence.views, *refused))
+        evidence = self._evidence
+        views = (*evidence.views, *(each for each in evidence.refused if isinstance(each, SignedView)))
+        heads = (*evidence.heads, *(each for each in evidence.refused if isinstance(each, SignedHead)))
+        statements = ServiceStatements(key, evidence.game, self._entries, views, heads)
         shown = ViewChecks(self._entries, [each.view for each in statements.views.values()])
         self._excuse(tuple(self._kept), shown, party)
         new = [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in statements.faults()]
@@ -175,8 +178,12 @@ class _EvidenceAudit:
         return next((key for key in offered if key in expected or not expected), next(iter(expected), None))
 
     def _note(self, statements: ServiceStatements) -> str:
-        views, refused = len(statements.views), len(self._evidence.refused)
+        views, heads, refused = len(statements.views), len(statements.heads), len(self._evidence.refused)
         note = tell("{views}, {refused}", views=_views(views), refused=_refused(refused))
+        if heads:
+            note = tell(
+                "{views}, {heads}, {refused}", views=_views(views), heads=_heads(heads), refused=_refused(refused)
+            )
         if statements.strange:
             note = tell(
                 "{note}; left out, because the service has not signed them or they are of another game: {n}",
@@ -194,6 +201,10 @@ class _EvidenceAudit:
 
 def _views(n: int) -> str:
     return plural("{n} view", "{n} views", n)
+
+
+def _heads(n: int) -> str:
+    return plural("{n} signed head", "{n} signed heads", n)
 
 
 def _refused(n: int) -> str:

@@ -14,6 +14,7 @@ from hkoji.client.transport import HttpAnswer
 from hkoji.game.commitments import Opening, parse_opening
 from hkoji.game.course import OVER, STATUSES
 from hkoji.log.canonical import is_hex
+from hkoji.log.game_statements import SignedHead, read_signed_head
 from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
@@ -231,6 +232,12 @@ def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
             tuple(parse_opening(each) for each in value["openings"]),
             tuple(read_line(each) for each in value["lines"]),
         )
+
+
+def read_head(answer: HttpAnswer) -> SignedHead:
+    """Reads a signed head. Raises `ServiceError`."""
+    with understood(answer):
+        return read_signed_head(answer.json())
 
 
 def read_player(answer: HttpAnswer) -> PlayerAnswer:

@@ -20,6 +20,7 @@ from hkoji.client.answers import (
     ServiceDescription,
     ViewAnswer,
     read_description,
+    read_head,
     read_lines,
     read_player,
     read_summary,
@@ -42,6 +43,7 @@ from hkoji.errors import (
 from hkoji.game.agreement import Agreement
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import NewKey, parse_new_key
@@ -247,6 +249,17 @@ class Service:
             answer = self.requests.send("GET", path, game=game, most=MOST_BYTES)
         with understood(answer):
             return parse_log(answer.body)
+
+    def head(self, game: str) -> SignedHead:
+        """Returns what the service says is the game's last entry now, after checking that its key has signed it.
+
+        Raises `TrustError`, and `NotFoundError` if the service signs no heads.
+        """
+        from hkoji.client.signed_heads import verify_signed_head
+
+        signed = read_head(self.requests.send("GET", f"/v1/games/{game}/head", game=game))
+        verify_signed_head(signed, game, self.key)
+        return signed
 
     def view(self, game: str, after: int) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry."""

@@ -24,6 +24,7 @@ from hkoji.client.answers import ViewAnswer
 from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.service import Service
+from hkoji.client.signed_heads import verify_heads
 from hkoji.client.vault import Vault, VaultStamp
 from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
 from hkoji.game.commitments import Opening
@@ -246,6 +247,7 @@ class VerifiedLog:
         openings = (*self.vault.openings(), *(shown.openings if shown else ()))
         result = self._replay(known, lines, len(new), seat, view, openings)
         verify_lines(result, lines, len(new), self.service.key, own)
+        verify_heads((each.statement for each in self.refusals.kept.heads()), lines, len(new))
         if shown is not None:
             assert seat is not None
             assert view is not None

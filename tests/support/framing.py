@@ -1,8 +1,8 @@
 """Files of evidence made by a player who wants honest people convicted.
 
 Bob plays two games at an honest service against an honest alice. He has everything that either of them was ever sent:
-both logs, every receipt, every signed view of both seats. He has his own key, and another key that he presents as the
-service's. He cannot sign as the service or as alice. `frame` makes a random file from all that.
+both logs, every receipt, every signed view of both seats. He has his own key, another key that he presents as the
+service's, and every signed head. He cannot sign as the service or as alice. `frame` makes a random file from all that.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from functools import cache
 from hkoji import referee
 from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView, format_evidence
 from hkoji.game import entry_kinds
+from hkoji.game.clock import format_time, parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Stage
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
+from hkoji.log.game_statements import HeadStatement, SignedHead, make_head
 from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log, make_receipt
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import Dealt, View, make_view
@@ -36,10 +38,14 @@ OWN = PrivateKey.from_seed(b"\x21" * 32)
 
 @dataclass(frozen=True)
 class Story:
-    """An honest game and every view that the service has signed in it."""
+    """An honest game, every view that the service has signed in it, and a head for every answer of the service.
+
+    Each head is as late as an honest one can be: whatever follows may be recorded 120 seconds before it.
+    """
 
     table: Table
     views: tuple[SignedView, ...]
+    heads: tuple[SignedHead, ...]
 
     def seen_by(self, seat: int) -> tuple[SignedView, ...]:
         """The views of one seat."""
@@ -61,26 +67,40 @@ def story(
     published.
     """
     table = new_game(seed, ruleset, deal)
-    views = list(_shown(table))
+    views, heads = list(_shown(table)), [head_of(table)]
     if rekeys:
         table.rekey(0)
+        heads.append(head_of(table))
     while table.course.stage is Stage.PLAY and moves != 0:
         table.play(1)
         views += _shown(table)
+        heads.append(head_of(table))
         moves = None if moves is None else moves - 1
     if resigns and table.course.stage is Stage.PLAY:
         table.send(table.entry(0, entry_kinds.Resign()))
         views += _shown(table)
+        heads.append(head_of(table))
     if deal and table.course.finished:
         table.unseal()
         views += _shown(table)
-    return Story(table, tuple(views))
+        heads.append(head_of(table))
+    return Story(table, tuple(views), tuple(heads))
 
 
 def shown(table: Table, of: int, **changes: object) -> SignedView:
     """A seat's view now, with `changes`, signed by the service."""
     view = changed(referee.view(table.refereed, of), **changes)
     return SignedView(view, table.server.sign(sshsig.VIEW, view.message))
+
+
+def head_of(table: Table, number: int = -1, *, after: int = 120, **changes: object) -> SignedHead:
+    """The head of an entry, `after` seconds after its time of record, with `changes`, signed by the service."""
+    line = table.lines[number]
+    assert line.receipt
+    at = format_time(parse_time(line.receipt.receipt.at) + after)
+    fields = {"at": at, "game": table.game, "head": line.entry.head, "seq": line.entry.seq}
+    made = make_head(**{**fields, **changes})  # type: ignore[arg-type] # fields by name
+    return SignedHead(made, table.server.sign(sshsig.HEAD, made.message))
 
 
 def _shown(table: Table) -> tuple[SignedView, SignedView]:
@@ -111,14 +131,14 @@ def stories() -> tuple[tuple[Story, Story], ...]:
         other.lines, other.refereed = list(offered.lines), offered.refereed
         other.entropy = (other.bytes(32).hex(), other.bytes(32).hex())
         other.begin().play(4)
-        made.append((one, Story(other, _shown(other))))
+        made.append((one, Story(other, _shown(other), (head_of(other),))))
     return tuple(made)
 
 
 def evidence(told: Story, seat: int | None = None, **changes: object) -> EvidenceFile:
     """The honest file of a seat (None: with the views of both)."""
     views = told.views if seat is None else told.seen_by(seat)
-    return EvidenceFile(told.table.game, {}, told.table.text, views)._replace(**changes)  # type: ignore[arg-type]
+    return EvidenceFile(told.table.game, {}, told.table.text, views, (), told.heads)._replace(**changes)  # type: ignore[arg-type]
 
 
 # --- what bob can make ------------------------------------------------------------------------------------------------
@@ -131,13 +151,14 @@ class File:
     pair: tuple[Story, Story]
     lines: list[Line]
     views: list[SignedView]
+    heads: list[SignedHead]
     refused: list[SignedStatement] = field(default_factory=list)
 
 
 def frame(rng: random.Random, pair: tuple[Story, Story]) -> str:
     """A random file: part of what there is, in some order, changed and extended in some ways."""
     true, other = pair
-    file = File(pair, list(true.table.lines), list(true.views))
+    file = File(pair, list(true.table.lines), list(true.views), list(true.heads))
     for _ in range(rng.randrange(1, 5)):
         rng.choice(_WAYS)(rng, file)
     if rng.random() < 0.3:
@@ -145,11 +166,11 @@ def frame(rng: random.Random, pair: tuple[Story, Story]) -> str:
     log = format_log(file.lines, receipts=rng.random() < 0.9)
     keys = {"server": (rng.choice([true.table.server, OWN]).public,)}
     game = rng.choice([true.table.game] * 9 + [other.table.game])
-    return format_evidence(EvidenceFile(game, keys, log, tuple(file.views), tuple(file.refused)))
+    return format_evidence(EvidenceFile(game, keys, log, tuple(file.views), tuple(file.refused), tuple(file.heads)))
 
 
 def _drop(rng: random.Random, file: File) -> None:
-    for some in (file.lines, file.views, file.refused):
+    for some in (file.lines, file.views, file.heads, file.refused):
         if some and rng.random() < 0.5:
             del some[rng.randrange(len(some))]
 
@@ -163,17 +184,19 @@ def _order(rng: random.Random, file: File) -> None:
         one, other = rng.sample(range(len(file.lines)), 2)
         file.lines[one], file.lines[other] = file.lines[other], file.lines[one]
     rng.shuffle(file.views)
+    rng.shuffle(file.heads)
 
 
 def _refuse(rng: random.Random, file: File) -> None:
-    """Genuine lines and views, of this game or the other, presented as refused."""
+    """Genuine lines, views and heads, of this game or the other, presented as refused."""
     told = rng.choice(file.pair)
-    file.refused += rng.sample([*told.table.lines, *told.views], rng.randrange(1, 6))
+    file.refused += rng.sample([*told.table.lines, *told.views, *told.heads], rng.randrange(1, 6))
 
 
 def _foreign(rng: random.Random, file: File) -> None:
-    """Mixes in the other game's lines and views."""
+    """Mixes in the other game's lines, views and heads."""
     file.views.insert(rng.randrange(len(file.views) + 1), rng.choice(file.pair[1].views))
+    file.heads.insert(rng.randrange(len(file.heads) + 1), rng.choice(file.pair[1].heads))
     if file.lines and rng.random() < 0.5:
         file.lines[rng.randrange(len(file.lines))] = rng.choice(file.pair[1].table.lines)
 
@@ -285,6 +308,42 @@ def changed(view: View, **changes: object) -> View:
     return make_view(**{**fields, **changes})
 
 
+def _head(rng: random.Random, file: File) -> None:
+    """A head that the service has not signed: a false one, or a receipt, whose text is the same as that of a head."""
+    true = rng.choice(file.pair[0].heads)
+    receipts = [line.receipt for line in file.pair[0].table.lines if line.receipt]
+    receipt = rng.choice(receipts)
+    fields = true.statement._replace(
+        **rng.choice(
+            [
+                {"at": format_time(parse_time(true.statement.at) + rng.choice([1, 121, 10**6]))},
+                {"seq": rng.randrange(12)},
+                {"head": rng.choice(file.pair[0].table.lines).entry.head},
+                {"at": receipt.receipt.at, "seq": receipt.receipt.seq, "head": receipt.receipt.head},
+            ]
+        )  # type: ignore[arg-type] # fields by name
+    )
+    false = _made_head(fields)
+    sig = rng.choice(
+        [
+            true.sig,
+            receipt.sig,
+            OWN.sign(sshsig.HEAD, false.message),
+            file.pair[0].table.keys[1].sign(sshsig.HEAD, false.message),
+            rng.choice(file.pair[0].heads).sig,
+        ]
+    )
+    made = SignedHead(false, sig)
+    if rng.random() < 0.5:
+        file.heads.append(made)
+    else:
+        file.refused.append(made)
+
+
+def _made_head(fields: HeadStatement) -> HeadStatement:
+    return make_head(at=fields.at, game=fields.game, head=fields.head, seq=fields.seq)
+
+
 def _signature(rng: random.Random, file: File) -> None:
     """A genuine text under another text's genuine signature."""
     one = rng.choice(file.pair[0].table.lines)
@@ -294,7 +353,7 @@ def _signature(rng: random.Random, file: File) -> None:
 Way = Callable[[random.Random, File], None]
 _WAYS: tuple[Way, ...] = (
     *(_drop, _cut, _order, _refuse, _foreign, _receipts, _receipts),
-    *(_own_entry, _own_entry, _own_entry, _view, _view, _signature),
+    *(_own_entry, _own_entry, _own_entry, _view, _view, _head, _head, _signature),
 )
 
 
