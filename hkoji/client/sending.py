@@ -20,9 +20,9 @@ from hkoji.errors import ConflictError, LoginError, NotShownError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
-from hkoji.game.time_control import format_duration
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.game.summary import time_of_record
+from hkoji.game.time_control import format_duration
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
