@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
+from hkoji.client.agenda import Agenda, urgency
 from hkoji.client.files import locked
 from hkoji.client.game import ClientGame
 from hkoji.client.home import Home
@@ -140,20 +141,26 @@ class Client:
     # --- lists ----------------------------------------------------------------------------------------------------
 
     def games(self, *, everybody: bool = False, status: str | None = None) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns the player's games, or everybody's, most recently changed first."""
+        """Returns the player's games, or everybody's, most recently changed first, each with its `clock`."""
         if everybody:
-            return self.service().list_games(status=status)
-        return self._own_games(status=status)
+            return Agenda(self).stated(self.service().list_games(status=status))
+        return Agenda(self).known(self._own_games(status=status))
 
     def joinable(self) -> list[dict[str, Any]]:  # Any: JSON
         """Returns everybody's open games that this player can join."""
         me = self.identity.name
         found = self.service().list_games(status="open")
-        return [each for each in found if each["host"] != me and each["invite"] in (None, me)]
+        return Agenda(self).stated(each for each in found if each["host"] != me and each["invite"] in (None, me))
 
     def waiting(self) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns the games whose next entry this player owes, invitations included."""
-        return self._own_games(waiting="true")
+        """Returns the games whose next entry this player owes, invitations included; the most urgent first.
+
+        Looks also at the games that wait for the opponent, for a signed head of each.
+        """
+        agenda, me = Agenda(self), self.identity.name
+        found = agenda.waiting(self._own_games(waiting="true", order="deadline"))
+        agenda.look_at_others(each for each in self.service().own_games(status="playing") if each["to_move"] != me)
+        return found
 
     def _own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
         service = self.service()
@@ -312,7 +319,8 @@ class Client:
         me = self.identity.name
         found = [each for each in readable(self.home.games(), self.kept_game, self.say) if each.concerns(me)]
         if waiting:
-            found = [each for each in found if each.summary["to_move"] == me]
+            found = [each for each in found if each.position.course.to_move == me]
+            found.sort(key=lambda each: urgency(each.summary))
         return [each for each in found if status in (None, each.position.course.status)]
 
     def submit(self, submission: Submission, server: str | None = None, origin: str | None = None) -> tuple[Line, ...]:

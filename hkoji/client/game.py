@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
-from hkoji.client.game_time import TimeKeeper
+from hkoji.client.game_time import GameTime, TimeKeeper
 from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.sending import EntrySender
@@ -111,6 +111,12 @@ class ClientGame:
         except REFUSALS as error:
             self._say(tell("the service did not accept the entry that waited here: {reason}", reason=error))
         return self._settle()
+
+    def look(self) -> tuple[Position, GameTime]:
+        """Returns the game as it stands now, and its time: see `current` and `TimeKeeper.current`."""
+        self.current()
+        time = self.time.current()
+        return self.record.require().position, time
 
     def signed_head(self, deadline: str | None = None) -> HeadStatement:
         """Fetches, checks and keeps a signed head of the service; `deadline` is that of the entry which is due.

@@ -16,7 +16,7 @@ from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
 from hkoji.client.signed_heads import SignedHeads
 from hkoji.client.verified_log import VerifiedLog
-from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError
+from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError, TrustError
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
@@ -89,13 +89,18 @@ class TimeKeeper:
         found = self.kept()
         if found.reading.deadline is None:
             return found
-        slack = self._service.slack if (found.reading.left(found.now) or 0) < 0 else SLACK_SECONDS
-        found = found._replace(slack=slack)
+        if (found.reading.left(found.now) or 0) < 0:
+            found = found._replace(slack=self.slack())
         if found.reading.seat is None:
             return found
         try:
             said = self._service.clock(self._record.vault.game)
-        except NotFoundError:
+        except NotFoundError:  # the service knows nothing beside the log
+            return found
+        except TrustError:
+            raise
+        except HkojiError as error:
+            self._say(tell("gifts of time and outages are not known now: {reason}", reason=error))
             return found
         return self._with(found, said)
 
@@ -108,6 +113,17 @@ class TimeKeeper:
             self._heads.fetch(found.reading.deadline)
         except NotFoundError:  # the service signs no heads
             return
+        except TrustError:
+            raise
+        except HkojiError as error:
+            self._say(tell("the service gives no signed head now: {reason}", reason=error))
+
+    def slack(self) -> int:
+        """Returns how many seconds after a deadline the service writes a `timeout`."""
+        try:
+            return self._service.slack
+        except HkojiError:
+            return SLACK_SECONDS
 
     def _with(self, found: GameTime, said: ClockAnswer) -> GameTime:
         """Adds what counts of what the service says. Of several gifts the largest counts."""
