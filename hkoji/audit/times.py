@@ -35,7 +35,7 @@ from hkoji.game.entry_kinds import EntryBody
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
-from hkoji.rules.events import SEATS, Seat
+from hkoji.rules.events import Seat
 
 
 class TimedLine(NamedTuple):
