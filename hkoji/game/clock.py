@@ -69,6 +69,12 @@ LAST_TIME: Final = "8999-12-31T23:59:59Z"
 _LAST: Final = parse_time(LAST_TIME)
 
 
+def add_seconds(time: str, seconds: int) -> str:
+    """The time of the log that is `seconds` after another one; at most `LAST_TIME`."""
+    later = parse_time(time) + seconds
+    return format_time(later) if later < _LAST else LAST_TIME
+
+
 # --- what counts ------------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +173,10 @@ class Effect(Enum):
     BREAKS = auto()
     """It ends the running turn, also if the same player goes on: `join`, `chance`, `reveal`."""
     ENDS = auto()
-    """It ends the game, and with it the running turn; after it no clock runs."""
+    """It ends the game, and with it the running turn; after it no clock runs.
+
+    A turn in which nothing was played yet counts as never begun: without the rules nobody can tell whose it was.
+    """
 
 
 class Pace(NamedTuple):
@@ -248,8 +257,8 @@ class GameClock(NamedTuple):
     def settled(self, at: str, credits: int = 0) -> Pace:
         """The clocks if the newest entry has the time of record `at`, and `credits` seconds are recorded for it."""
         if self.last is Effect.PLAYS:
-            assert self.seat is not None
-            return self.pace.played(self.control, self.seat, at, credits)
+            # An audit follows logs whose authors nobody has checked yet: what a stranger plays is nobody's turn.
+            return self.pace if self.seat is None else self.pace.played(self.control, self.seat, at, credits)
         if self.last is Effect.BREAKS or self.last is Effect.ENDS:
             return self.pace.broken(self.control, at)
         return self.pace
