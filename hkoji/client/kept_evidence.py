@@ -31,6 +31,7 @@ from hkoji.audit.evidence_file import (
     read_view,
 )
 from hkoji.client.files import append_lines, whole_lines, write_file
+from hkoji.client.line_checks import LateLineError
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, InvalidError, StorageError, TrustError
@@ -166,6 +167,8 @@ class Refusals:
     ) -> None:
         """Keeps what the service has signed of `sent`, `view` and `head`; the hint of `error` then says so."""
         error.hint = error.hint or tell("nothing was accepted")
+        if head is None and isinstance(error, LateLineError):
+            head = error.head
         try:
             kept = self._keep(known, sent, view, head)
         except StorageError as failed:

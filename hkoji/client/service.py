@@ -16,9 +16,11 @@ from hkoji.client.answers import (
     LONGEST_LIST,
     LONGEST_PAGE,
     LONGEST_VIEW,
+    ClockAnswer,
     PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
+    read_clock_answer,
     read_description,
     read_head,
     read_lines,
@@ -99,6 +101,11 @@ class Service:
     def describe(self) -> ServiceDescription:
         """Returns the service's description."""
         return read_description(self.requests.send("GET", "/v1/service"))
+
+    @cached_property
+    def slack(self) -> int:
+        """How many seconds after a deadline the service writes a `timeout`."""
+        return self.describe().slack
 
     def meet(self, origin: str | None = None) -> ServiceDescription:
         """Returns the service's description if it may be used at this address. Pins nothing.
@@ -260,6 +267,21 @@ class Service:
         signed = read_head(self.requests.send("GET", f"/v1/games/{game}/head", game=game))
         verify_signed_head(signed, game, self.key)
         return signed
+
+    def clock(self, game: str) -> ClockAnswer:
+        """Returns what the service says about the entry that is due. Raises `NotFoundError` if it has no clocks."""
+        answer = self.requests.send("GET", f"/v1/games/{game}/clock", game=game, most=LONGEST_PAGE)
+        return read_clock_answer(answer)
+
+    def state(self, game: str, statement: dict[str, str | int]) -> None:
+        """Sends a signed statement about the last entry of a game. Raises `ConflictError` and `TimeOverError`."""
+        with same_bytes():
+            self.requests.send("POST", f"/v1/games/{game}/statements", statement, game=game)
+
+    def withdraw(self, game: str) -> None:
+        """Asks the service to forget the player's wish to call a game off."""
+        path = f"/v1/games/{game}/statements/annul"
+        self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
 
     def view(self, game: str, after: int) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry."""
