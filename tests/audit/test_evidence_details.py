@@ -27,6 +27,7 @@ from tests.support.docs import DOCS
 from tests.support.forgery import every_pin, rewrite
 from tests.support.framing import OWN, shown
 from tests.support.table import Table, new_game, whole_game
+from tests.support.timed_table import later, timed_game, too_late
 
 EARLIER = "2026-11-20T11:00:00Z"
 
@@ -149,25 +150,27 @@ def test_a_view_that_excuses_counts_whatever_stands_before_it() -> None:
 
 
 def test_a_course_that_is_not_whole_hides_no_other() -> None:
-    table = new_game(3).play(4)
+    table = timed_game(3)
+    table.play(4)
     actor = table.course.actor
     assert actor is not None
-    gap = new_game(3).play(4)
+    gap = timed_game(3).play(4)
     gap.play(2)
     loose = gap.lines[-1]
     false = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
     for refused in ((loose, false), (false, loose)):
         found = tenth(judged(EvidenceFile(table.game, {}, table.text, (), refused), table))
-        assert any("the timeout counts from" in finding.reason for finding in found)
+        assert any("there was time until" in finding.reason for finding in found)
 
 
 def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     """Findings of the log's own audit are not repeated for entries that both have; others are reported."""
-    table = new_game(3).play(4)
-    actor = table.course.actor
+    table = timed_game(3)
+    table.play(4)
+    actor, late = table.course.actor, too_late(table)
     assert actor is not None
     number = len(table.lines)
-    own = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor))
+    own = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor), at=later(late, 200))
     other = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
     log = format_log([*table.lines, own])
     result = judged(EvidenceFile(table.game, {}, log, (), (other,)), table)
@@ -177,8 +180,8 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     assert {each.signer for each in tenth(result)} == {"server"}
     (course,) = [each for each in tenth(result) if "in a course of the game that was refused" in each.reason]
     assert (course.entry, course.signer) == (number, "server")
-    assert "step 8: the timeout counts from" in course.reason
-    after = follow(table.server, own, entry_kinds.Timeout(actor))
+    assert "step 5: the timeout is of" in course.reason
+    after = follow(table.server, own, entry_kinds.Timeout(actor), at=own.entry.at)
     again = judged(EvidenceFile(table.game, {}, log, (), (after,)), table)
     assert [each for each in tenth(again) if "in a course" in each.reason] == []
 

@@ -15,6 +15,8 @@ from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
 from tests.support.table import AT, Table
 
 MINUTES = TimeControl(60, 120, 0, 120)
@@ -104,3 +106,17 @@ class TimedTable(Table):
         """The body of the last entry."""
         entry = self.lines[-1].entry
         return entry_kinds.parse_body(entry.kind, entry.body)
+
+
+def timed_game(seed: int = 0, ruleset: Ruleset | None = None) -> TimedTable:
+    """A game with a clock, up to its first decision."""
+    table = TimedTable(ruleset or Hanamikoji(), seed)
+    table.begin()
+    return table
+
+
+def too_late(table: TimedTable) -> str:
+    """The first second after the deadline of the seat that must act."""
+    due = table.deadline()
+    assert due is not None
+    return later(due, 1)
