@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from hkoji import referee
 from hkoji.game import entry_kinds
@@ -39,7 +40,7 @@ class TimedTable(Table):
     gifts: list[GivenTime] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
 
-    def wait(self, seconds: int) -> TimedTable:
+    def wait(self, seconds: int) -> Self:
         """Time passes."""
         self.now = later(self.now, seconds)
         return self
@@ -110,9 +111,7 @@ class TimedTable(Table):
 
 def timed_game(seed: int = 0, ruleset: Ruleset | None = None) -> TimedTable:
     """A game with a clock, up to its first decision."""
-    table = TimedTable(ruleset or Hanamikoji(), seed)
-    table.begin()
-    return table
+    return TimedTable(ruleset or Hanamikoji(), seed).begin()
 
 
 def too_late(table: TimedTable) -> str:
